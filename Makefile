@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 # In the environment's own folder, so that both go together.
 INSTALLED := $(VENV)/.installed
 RESULTS := build/tests
+PACKAGES := $(addprefix packages/konverge,/ -cluster -resolution -box)
 
 # Bytecode is kept even where the environment forbids it: else each process that a test starts compiles all that it
 # imports, and each of pytest's workers the assertions of all tests.
@@ -70,10 +71,10 @@ constraints: $(INSTALLED)  ## Write down anew what to install, with the hashes; 
 	$(BIN)/python tools/lock_dependencies.py $(UPGRADE)
 
 # pip takes nothing whose hash is not written down, what builds the project included.
-$(INSTALLED): pyproject.toml tools/constraints.txt
+$(INSTALLED): pyproject.toml $(wildcard packages/*/pyproject.toml) tools/constraints.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or \
 	sys.exit("Python 3.11 or newer is needed, found " + sys.version.split()[0] + "; name one: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement tools/constraints.txt
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation $(PACKAGES:%=--editable %)
 	@touch $@

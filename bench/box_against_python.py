@@ -21,9 +21,9 @@ from bench.w1 import program
 from bench.w1.bench_cluster import BenchCluster, count_by_verb
 from bench.w1.box import BOX
 from bench.w1.measured_process import MeasuredProcess
-from konverge.box.file import load_box
-from konverge.box.runtime import build_box_operator
 from konverge.crd import crd_manifest
+from konverge_box.file import load_box
+from konverge_box.runtime import build_box_operator
 
 _GOAL = 1.2
 _NAMESPACE = "w1"

@@ -25,7 +25,6 @@ from konverge.client import Client
 from konverge.clock import SeededEntropy, SystemClock
 from konverge.component import AppliedCache, Component, ComponentBuilder, ReconcileContext, TimeLimit
 from konverge.kube import Object
-from konverge.localcluster import LocalCluster
 from konverge.operator import RunOptions
 from konverge.primitives import (
     ConfigMap,
@@ -39,6 +38,7 @@ from konverge.primitives import (
     Service,
     ServiceAccount,
 )
+from konverge_cluster.embedded import LocalCluster
 
 _ROUNDS = 15
 _PASSES = 100

@@ -27,8 +27,8 @@ from konverge.client.connect import connect
 from konverge.kube import GroupVersionKind, ObjectKey
 from konverge.runtime.election import compute_shard
 from konverge.runtime.election.shard_view import build_shard_lease_name
-from konverge.testing.audit_requests import AuditedRequest, read_audit_log
-from konverge.testing.controlplane import RealCluster
+from konverge_cluster.controlplane import RealCluster
+from konverge_cluster.testing.audit_requests import AuditedRequest, read_audit_log
 
 __all__ = [
     "FailoverBench",

@@ -22,7 +22,7 @@ from bench.soak import install
 from konverge.client import Client
 from konverge.client.connect import connect
 from konverge.kube import ObjectKey
-from konverge.testing.controlplane import RealCluster
+from konverge_cluster.controlplane import RealCluster
 
 _BEDS = 100
 _AT_ONCE = 16

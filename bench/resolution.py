@@ -15,17 +15,17 @@ from contextlib import suppress
 from pathlib import Path
 
 from aiohttp import web
-from tests.network.http_servers import serve_site
-from tests.resolution.bundles.sample_images import BUNDLE, WEB, BundleHarness, digest_of
-from tests.resolution.git.sample_repositories import build_fetch, list_processes, resolve
-from tests.resolution.http_resolution import QuickClock, build_engine
-from tests.resolution.servers.fake_registry import fake_registry
-from tests.resolution.servers.git_faults import fault_server
 
 from bench import resolution_git, resolution_requests
 from bench.resolution_http import resident_bytes
-from konverge.resolution import Reference, ResolutionError
-from konverge.resolution.resolvers.http import HttpResolver
+from konverge_resolution import Reference, ResolutionError
+from konverge_resolution.resolvers.http import HttpResolver
+from tests.resolution.bundles.sample_images import BUNDLE, WEB, BundleHarness, digest_of
+from tests.resolution.git.sample_repositories import build_fetch, list_processes, resolve
+from tests.resolution.http_resolution import QuickClock, build_engine
+from tests.resolution.network.http_servers import serve_site
+from tests.resolution.servers.fake_registry import fake_registry
+from tests.resolution.servers.git_faults import fault_server
 
 _AT_ONCE = 200
 _MEGABYTE = 1 << 20

@@ -18,16 +18,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from konverge.clock import SystemClock, SystemEntropy
+from konverge_resolution import Reference, Services
+from konverge_resolution.engine import Engine, Requester
+from konverge_resolution.policy import PolicyDecision
+from konverge_resolution.resolver_registry import ResolverRegistry
+from konverge_resolution.resolvers.git import GitResolver
+from konverge_resolution.workspaces import TemporaryFolders
 from tests.resolution.git.sample_repositories import BOX, Loopback
 from tests.resolution.servers.git import GitServer, git, git_server
-
-from konverge.clock import SystemClock, SystemEntropy
-from konverge.resolution import Reference, Services
-from konverge.resolution.engine import Engine, Requester
-from konverge.resolution.policy import PolicyDecision
-from konverge.resolution.resolver_registry import ResolverRegistry
-from konverge.resolution.resolvers.git import GitResolver
-from konverge.resolution.workspaces import TemporaryFolders
 
 _MEGABYTE = 1_000_000
 _LARGE_FILES = 110

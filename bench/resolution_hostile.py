@@ -18,6 +18,9 @@ from dataclasses import dataclass, replace
 from itertools import count, repeat
 from pathlib import Path
 
+from bench.resolution_http import resident_bytes
+from konverge_resolution import FetchRequest, ResolutionError, ResolvedContent
+from konverge_resolution.resolvers.git import GitResolver
 from tests.resolution.git.sample_repositories import build_fetch
 from tests.resolution.servers.git_packs import (
     BLOB,
@@ -33,10 +36,6 @@ from tests.resolution.servers.git_packs import (
     pack_server,
     tree,
 )
-
-from bench.resolution_http import resident_bytes
-from konverge.resolution import FetchRequest, ResolutionError, ResolvedContent
-from konverge.resolution.resolvers.git import GitResolver
 
 _MEGABYTE = 1 << 20
 _LOOK_SECONDS = 0.01

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import aiohttp
 from aiohttp import web
-from tests.network.http_servers import build_guarded_http, serve_site
-from tests.resolution.http_resolution import TASK, QuickClock, build_engine
 
-from konverge.resolution import Reference
-from konverge.resolution.engine import Requester
-from konverge.resolution.resolvers.http import HttpResolver
+from konverge_resolution import Reference
+from konverge_resolution.engine import Requester
+from konverge_resolution.resolvers.http import HttpResolver
+from tests.resolution.http_resolution import TASK, QuickClock, build_engine
+from tests.resolution.network.http_servers import build_guarded_http, serve_site
 
 _TIMES = 200
 _HUGE = 1 << 30

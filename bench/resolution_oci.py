@@ -17,13 +17,13 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 
 import aiohttp
+
+from konverge_resolution import Reference
+from konverge_resolution.content_cache import CacheMode
+from konverge_resolution.engine import EngineOptions
+from konverge_resolution.network.concurrency import ConcurrencyLimiter
 from tests.resolution.bundles.sample_images import BUNDLE, MANIFEST, WEB, BundleHarness, digest_of
 from tests.resolution.servers.docker_registry import DockerRegistry, docker_registry
-
-from konverge.network.concurrency import ConcurrencyLimiter
-from konverge.resolution import Reference
-from konverge.resolution.content_cache import CacheMode
-from konverge.resolution.engine import EngineOptions
 
 _SECONDS = 3.0
 _AT_ONCE = (1, 8, 64)

@@ -21,8 +21,9 @@ from konverge.client import Client
 from konverge.clock import SeededEntropy, SystemClock
 from konverge.crd import crd_manifest
 from konverge.kube import Object, ObjectKey, find_condition
-from konverge.localcluster import LocalCluster
-from konverge.resolution import (
+from konverge_cluster.embedded import LocalCluster
+from konverge_cluster.testing.polling import eventually
+from konverge_resolution import (
     Digest,
     FetchRequest,
     Parameter,
@@ -32,10 +33,9 @@ from konverge.resolution import (
     Services,
     Setting,
 )
-from konverge.resolution.engine import Requester
-from konverge.resolution.policy import PolicyDecision
-from konverge.resolution.requests import REQUEST, ResolutionPolicy, ResolutionRequest, build_resolution_operator
-from konverge.testing.polling import eventually
+from konverge_resolution.engine import Requester
+from konverge_resolution.policy import PolicyDecision
+from konverge_resolution.requests import REQUEST, ResolutionPolicy, ResolutionRequest, build_resolution_operator
 
 _REQUESTS = 1_000
 _REFERENCES = 100

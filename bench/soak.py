@@ -32,8 +32,8 @@ from konverge.client.connect import connect
 from konverge.crd import crd_manifest
 from konverge.errors import KonvergeError, NotFoundError
 from konverge.kube import GroupVersionKind, ObjectKey
-from konverge.testing.audit_requests import AuditedRequest, read_audit_log
-from konverge.testing.controlplane import RealCluster
+from konverge_cluster.controlplane import RealCluster
+from konverge_cluster.testing.audit_requests import AuditedRequest, read_audit_log
 
 __all__ = ["Soak", "SoakReport", "soak"]
 

@@ -25,10 +25,10 @@ from konverge.clock import SeededEntropy, SystemClock
 from konverge.component import Component
 from konverge.crd import crd_manifest, decode
 from konverge.kube import GroupVersionKind, ObjectKey
-from konverge.localcluster import LocalCluster
 from konverge.operator import Change, Operator, RunOptions
 from konverge.primitives import ConfigMap, Deployment, Secret, Service, ServiceAccount
-from konverge.testing.polling import eventually
+from konverge_cluster.embedded import LocalCluster
+from konverge_cluster.testing.polling import eventually
 
 _OWNERS = 1_000
 _ROUNDS = 5

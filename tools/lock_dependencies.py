@@ -1,8 +1,8 @@
 """Write down what the development environment consists of, to the version and the bytes: `make constraints`.
 
-Versions stay as they are while they fit pyproject.toml; with --upgrade they are the newest. What any Python from 3.11
-to 3.14 needs on Linux or macOS is in one file, with the hashes of the wheels for these, as pip's own index tells them.
-pip checks each against what it downloads.
+Versions stay as they are while they fit what the packages ask for; with --upgrade they are the newest. What any Python
+from 3.11 to 3.14 needs on Linux or macOS is in one file, with the hashes of the wheels for these, as pip's own index
+tells them. pip checks each against what it downloads.
 """
 
 from __future__ import annotations
@@ -55,13 +55,7 @@ def main() -> None:
     parser.add_argument("--upgrade", action="store_true", help="take the newest versions")
     upgrade = parser.parse_args().upgrade
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    wanted = [
-        *project["project"]["dependencies"],
-        *project["project"]["optional-dependencies"]["terminal"],
-        *project["dependency-groups"]["dev"],
-        *project["build-system"]["requires"],
-        *TOOLS,
-    ]
+    wanted = [*_of_packages(), *project["dependency-groups"]["dev"], *TOOLS]
     pins = [] if upgrade else [*_pins(LOCK), *_pins(BENCH_LOCK)]
     packages = _resolve(wanted, pins)
     pins = [f"{package.name}=={package.version}" for package in packages.values()] + (
@@ -74,6 +68,15 @@ def main() -> None:
         "What the benchmarks need besides the development environment",
         {name: package for name, package in beside.items() if name not in packages},
     )
+
+
+def _of_packages() -> Iterator[str]:
+    """What the packages of this repository need of others: always, in a terminal, and to be built."""
+    for file in sorted(ROOT.glob("packages/*/pyproject.toml")):
+        package = tomllib.loads(file.read_text())
+        extras = package["project"].get("optional-dependencies", {})
+        found = [*package["project"]["dependencies"], *extras.get("terminal", ()), *package["build-system"]["requires"]]
+        yield from (text for text in found if not Requirement(text).name.startswith("konverge"))
 
 
 def _pins(lock: Path) -> Iterator[str]:

@@ -15,8 +15,8 @@ from konverge.client.watch import ADDED, MODIFIED
 from konverge.crd import crd_manifest
 from konverge.errors import KonvergeError
 from konverge.kube import ObjectKey
-from konverge.testing.audit_requests import AuditedRequest, read_audit_log
-from konverge.testing.controlplane import RealCluster
+from konverge_cluster.controlplane import RealCluster
+from konverge_cluster.testing.audit_requests import AuditedRequest, read_audit_log
 
 __all__ = ["BenchCluster", "Readiness"]
 

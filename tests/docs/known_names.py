@@ -10,21 +10,29 @@ from functools import cache
 from typing import Any
 
 import konverge
+import konverge_box
+import konverge_cluster
+import konverge_resolution
 from konverge.cli.main import konverge as program
 from konverge.cli.run import run
 from konverge.runtime.observability import metric_families
-from konverge.testing.golden import golden_plugin
+from konverge_cluster.testing.golden import golden_plugin
 
 __all__ = ["is_known", "list_known_names"]
 
-PACKAGES = [f"konverge.{found.name}" for found in pkgutil.iter_modules(konverge.__path__) if found.name != "__main__"]
+PACKAGES = [
+    f"{package.__name__}.{found.name}"
+    for package in (konverge, konverge_cluster, konverge_resolution, konverge_box)
+    for found in pkgutil.iter_modules(package.__path__)
+    if found.name != "__main__"
+]
 
 
 @cache
 def list_known_names() -> frozenset[str]:
     """What konverge's packages export, and the attributes and parameters of that."""
     names = set(dir(konverge.Operator("any")))
-    for exported in (konverge, *map(importlib.import_module, PACKAGES)):
+    for exported in (konverge, konverge_resolution, *map(importlib.import_module, PACKAGES)):
         for name in getattr(exported, "__all__", ()):
             found: Any = getattr(exported, name)
             names.add(name)

@@ -8,7 +8,7 @@ from tests.docs.pages import REPOSITORY, read_page
 
 PAGE = "docs/box-parity.md"
 REASONS = ("Differs: ", "Not, because ", "Gap: ")
-TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
+TEST = re.compile(r"`((?:packages/[\w-]+/)?tests/[\w/]+\.py)::(test_\w+)`")
 
 STEPS = [
     "Order", "Expressions", "Normalization", "Mutation", "Validation", "Observation", "External calls", "Repetition",

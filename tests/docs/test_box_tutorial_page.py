@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from konverge.box.runtime.box_validation import find_box_errors
-from konverge.box.simulation import SimulatedCluster, find_simulation_errors, load_simulation, simulate
 from konverge.cli.main import run_command
 from konverge.clock import SeededEntropy
-from konverge.testing import Cluster
+from konverge_box.runtime.box_validation import find_box_errors
+from konverge_box.simulation import SimulatedCluster, find_simulation_errors, load_simulation, simulate
+from konverge_cluster.testing import Cluster
 from tests.docs.pages import REPOSITORY, find_code_blocks
 
 PAGE = "docs/box-tutorial.md"

@@ -15,7 +15,7 @@ from konverge.component import ComponentBuilder
 from konverge.component.dry_run import ObjectChange
 from konverge.kube import Object
 from konverge.primitives import ConfigMap
-from konverge.testing import Cluster
+from konverge_cluster.testing import Cluster
 from tests.docs.pages import find_commands, read_page, save_page_code
 
 PAGE = "docs/explaining.md"

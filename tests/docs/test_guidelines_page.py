@@ -12,7 +12,7 @@ from konverge import Metadata
 from konverge.crd import find_definition
 from konverge.errors import NotFoundError, TerminalError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge.testing import Cluster
+from konverge_cluster.testing import Cluster
 from tests.docs.pages import load_page_operator, save_page_code
 
 PAGE = "docs/guidelines.md"

@@ -14,7 +14,7 @@ import konverge.mutation
 import konverge.primitives
 from konverge.crd import find_definition
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge.testing import Cluster
+from konverge_cluster.testing import Cluster
 from tests.docs.known_names import is_known, list_known_names
 from tests.docs.pages import load_page_operator, read_page
 

@@ -15,10 +15,11 @@ from konverge.cli.operator_file import load_operator, parse_operator_reference
 from konverge.crd import crd_manifest, decode, find_definition
 from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.operator import Operator, RunOptions
-from konverge.testing import Cluster
+from konverge_cluster.testing import Cluster
 from tests.docs.pages import REPOSITORY, find_code_blocks, load_page_operator
 
-SOURCE = REPOSITORY / "src" / "konverge"
+SOURCES = sorted(REPOSITORY.glob("packages/*/src"))
+SOURCE = REPOSITORY / "packages" / "konverge" / "src" / "konverge"
 PAGES = [*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/**/*.md"), *REPOSITORY.glob("examples/**/*.md")]
 ADMIN = "docs"
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
@@ -196,11 +197,12 @@ def test_the_architecture_page_leads_to_modules_that_exist() -> None:
     paths = re.findall(r"`(\w+/[\w/]*(?:\.py)?)`", page.partition("## Where to change what")[2])
 
     assert paths
-    assert [path for path in paths if not any((base / path).exists() for base in (SOURCE, REPOSITORY))] == []
+    assert [path for path in paths if not any((base / path).exists() for base in (SOURCE, *SOURCES, REPOSITORY))] == []
 
 
 def test_the_architecture_page_has_every_package() -> None:
     page = (REPOSITORY / "ARCHITECTURE.md").read_text()
     packages = [path.parent.name for path in SOURCE.glob("*/__init__.py")]
+    packages += [path.name for source in SOURCES for path in source.iterdir() if path.name != "konverge"]
 
     assert [name for name in packages if f"| `{name}` |" not in page] == []

@@ -53,7 +53,7 @@ def section(title: str) -> list[Row]:
 
 
 ROWS = rows(read_page(PAGE))
-TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
+TEST = re.compile(r"`((?:packages/[\w-]+/)?tests/[\w/]+\.py)::(test_\w+)`")
 
 
 def test_every_section_is_there_in_order() -> None:
@@ -93,10 +93,11 @@ def test_every_test_of_the_page_exists() -> None:
 
 
 def test_every_name_of_the_page_exists() -> None:
-    names, source = list_known_names(), REPOSITORY / "src" / "konverge"
+    names = list_known_names()
+    sources = [REPOSITORY / "packages/konverge/src/konverge", *REPOSITORY.glob("packages/*/src")]
     told = {code for row in ROWS for code in re.findall(r"`([^`]+)`", row.where)}
     modules = {code for code in told if "/" in code}
 
     assert len(told) > 150
-    assert [module for module in sorted(modules) if not (source / module).exists()] == []
+    assert [module for module in sorted(modules) if not any((source / module).exists() for source in sources)] == []
     assert {code for code in told - modules if not is_known(code, names)} == FOREIGN

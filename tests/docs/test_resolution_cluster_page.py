@@ -10,16 +10,16 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from konverge.cli.resolve import resolve
 from konverge.kube import Object
-from konverge.resolution import Reference
-from konverge.resolution.cluster_services import ClusterServices
-from konverge.resolution.engine import Requester
-from konverge.resolution.policy import Policy
-from konverge.resolution.requests.policy_parsing import parse_policy
-from konverge.resolution.resolver_settings import parse_settings
-from konverge.resolution.resolvers.cluster import ClusterResolver
-from konverge.testing import Cluster
+from konverge_cluster.testing import Cluster
+from konverge_resolution import Reference
+from konverge_resolution.cli.resolve import resolve
+from konverge_resolution.cluster_services import ClusterServices
+from konverge_resolution.engine import Requester
+from konverge_resolution.policy import Policy
+from konverge_resolution.requests.policy_parsing import parse_policy
+from konverge_resolution.resolver_settings import parse_settings
+from konverge_resolution.resolvers.cluster import ClusterResolver
 from tests.docs.pages import find_code_blocks, find_commands
 from tests.resolution.test_cluster_resolver import TASK_DEFINITION, engine_of
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import yaml
 
-from konverge.resolution import Parameter, Reason, Setting
-from konverge.resolution.resolver_settings import parse_settings
-from konverge.resolution.resolvers.git import GitResolver
+from konverge_resolution import Parameter, Reason, Setting
+from konverge_resolution.resolver_settings import parse_settings
+from konverge_resolution.resolvers.git import GitResolver
 from tests.docs.pages import find_code_blocks, read_page
 
 PAGE = "docs/resolution/git.md"

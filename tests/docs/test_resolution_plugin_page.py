@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -24,11 +25,11 @@ PROJECT = {
 ASKING = """
 import asyncio, json, sys
 from konverge.clock import SeededEntropy
-from konverge.resolution import Reference
-from konverge.resolution.engine import Requester
-from konverge.resolution.local_engine import LocalSetup, local_engine
-from konverge.resolution.resolvers import load_resolvers
-from tests.network.http_servers import RecordingHandler, serve_site
+from konverge_resolution import Reference
+from konverge_resolution.engine import Requester
+from konverge_resolution.local_engine import LocalSetup, local_engine
+from konverge_resolution.resolvers import load_resolvers
+from tests.resolution.network.http_servers import RecordingHandler, serve_site
 
 async def main():
     async with serve_site(RecordingHandler(b"apiVersion: v1\\nkind: ConfigMap\\n")) as url:
@@ -61,7 +62,7 @@ def run(project: Path, *arguments: str, is_installed: bool = True) -> subprocess
     path = project / "built" if is_installed else project / "nothing"
     return subprocess.run(
         [sys.executable, *arguments],
-        env={"PYTHONPATH": f"{path}:{REPOSITORY}", "PATH": "", "HOME": str(project)},
+        env={"PYTHONPATH": f"{path}:{os.environ['PYTHONPATH']}", "PATH": "", "HOME": str(project)},
         cwd=project,
         capture_output=True,
         text=True,
@@ -105,4 +106,4 @@ def test_it_passes_the_tests_that_the_page_shows(project: Path) -> None:
 def test_its_author_needs_no_client_of_kubernetes() -> None:
     imported = re.findall(r"^from (konverge[\w.]*) import", RESOLVER, re.MULTILINE)
     assert imported
-    assert all(name.startswith("konverge.resolution") for name in imported)
+    assert all(name.startswith("konverge_resolution") for name in imported)

@@ -6,11 +6,11 @@ import json
 import re
 from pathlib import Path
 
-from konverge.resolution.reference_parsing import REFERENCE_SCHEMA
+from konverge_resolution.reference_parsing import REFERENCE_SCHEMA
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGE = (REPOSITORY / "docs/resolution/requirements.md").read_text()
-TEST = re.compile(r"`((?:tests|src)/[\w/]+\.py)::(test_\w+)`")
+TEST = re.compile(r"`([\w/-]+\.py)::(test_\w+)`")
 ROWS = re.findall(r"^\| (R?\d+) \| (.+?) \| (.+?) \|$", PAGE, re.MULTILINE)
 
 

@@ -25,7 +25,7 @@ from konverge.operator.permission_derivation import derive_permissions
 from konverge.runtime.election import LeaderElection
 from konverge.runtime.observability import metric_families
 from konverge.runtime.webhooks import ServiceReference, WebhookOptions
-from konverge.testing import Cluster
+from konverge_cluster.testing import Cluster
 from tests.docs.pages import REPOSITORY, find_code_blocks, find_commands, load_page_operator, read_page, save_page_code
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
@@ -255,7 +255,7 @@ def test_the_observability_page_has_every_family_with_its_labels(family: metric_
 
 
 def test_every_test_that_a_page_names_exists() -> None:
-    tests = "\n".join(file.read_text() for file in (REPOSITORY / "tests").glob("**/test_*.py"))
+    tests = "\n".join(file.read_text() for file in REPOSITORY.glob("**/tests/**/test_*.py"))
     named = set(re.findall(r"`(test_\w+)`", read_page("docs/from-controller-runtime.md")))
 
     assert named
@@ -263,7 +263,7 @@ def test_every_test_that_a_page_names_exists() -> None:
 
 
 def test_every_file_that_the_page_for_migrants_names_exists() -> None:
-    named = set(re.findall(r"`((?:tests|bench)/[\w/]+\.py)`", read_page("docs/from-controller-runtime.md")))
+    named = set(re.findall(r"`((?:packages|tests|bench)/[\w/-]+\.py)`", read_page("docs/from-controller-runtime.md")))
 
     assert named
     assert sorted(name for name in named if not (REPOSITORY / name).exists()) == []

@@ -11,7 +11,7 @@ import pytest
 
 from konverge.crd import crd_manifest
 from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition
-from konverge.testing import Cluster
+from konverge_cluster.testing import Cluster
 from tests.docs.pages import REPOSITORY, load_page_operator
 
 SCRIPT = REPOSITORY / "examples" / "in_a_script" / "reconcile_once.py"

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition
-from konverge.testing import Cluster
+from konverge_cluster.testing import Cluster
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_time]
 

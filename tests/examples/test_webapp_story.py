@@ -1,4 +1,4 @@
-"""The story of the demo on a real kube-apiserver; tests/cli/test_demo.py has it on the embedded cluster."""
+"""The story of the demo on a real kube-apiserver; tests/cluster/cli/test_demo.py has it on the embedded cluster."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from konverge.cli.demo import find_example_folder
-from konverge.cli.demo_output import PlainOutput
-from konverge.cli.demo_runner import DemoRunner
-from konverge.cli.demo_script import WATCHED_KINDS, WEBAPP, build_webapp_steps
-from konverge.cli.operator_process import operator_process
 from konverge.kube import Object
-from konverge.testing import Cluster
+from konverge_cluster.cli.demo import find_example_folder
+from konverge_cluster.cli.demo_output import PlainOutput
+from konverge_cluster.cli.demo_runner import DemoRunner
+from konverge_cluster.cli.demo_script import WATCHED_KINDS, WEBAPP, build_webapp_steps
+from konverge_cluster.cli.operator_process import operator_process
+from konverge_cluster.testing import Cluster
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_time]
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import kopf
 import pytest
-from examples.with_kopf.webapp import USER_AGENT, WEBAPP, as_kopf_error
 
+from examples.with_kopf.webapp import USER_AGENT, WEBAPP, as_kopf_error
 from konverge.errors import DecodeError, KonvergeError, NotFoundError, TerminalError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge.testing import Cluster
-from konverge.testing.audit_requests import AuditedRequest
+from konverge_cluster.testing import Cluster
+from konverge_cluster.testing.audit_requests import AuditedRequest
 from tests.docs.pages import REPOSITORY
 
 EXAMPLE = REPOSITORY / "examples" / "with_kopf" / "webapp.py"

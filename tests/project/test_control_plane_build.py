@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from konverge.testing.controlplane import PROGRAMS
+from konverge_cluster.controlplane import PROGRAMS
 
 SCRIPT = Path(__file__).parents[2] / "tools" / "controlplane" / "build.py"
 

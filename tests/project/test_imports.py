@@ -28,12 +28,28 @@ def test_the_engine_brings_no_http_no_command_line_and_no_version_ranges(package
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("package", ["client", "cache", "runtime", "operator", "localcluster"])
+@pytest.mark.parametrize(
+    "package",
+    ["konverge.client", "konverge.cache", "konverge.runtime", "konverge.operator", "konverge_cluster.embedded"],
+)
 def test_what_runs_in_a_cluster_brings_no_command_line(package: str) -> None:
-    assert list_loaded_modules(f"import konverge.{package}").isdisjoint({"click", "rich"})
+    assert list_loaded_modules(f"import {package}").isdisjoint({"click", "rich"})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("package", ["client", "cache", "runtime", "operator"])
 def test_declaring_an_operator_needs_no_http_library(package: str) -> None:
     assert "aiohttp" not in list_loaded_modules(f"import konverge.{package}")
+
+
+@pytest.mark.slow
+def test_what_runs_in_production_loads_nothing_that_plays_a_server() -> None:
+    script = (
+        "import pkgutil, sys; from importlib import import_module; import konverge\n"
+        "names = [found.name for found in pkgutil.walk_packages(konverge.__path__, 'konverge.')]\n"
+        "[import_module(name) for name in names if not name.endswith('__main__')]\n"
+        "print(sorted({name.partition('.')[0] for name in sys.modules if name.startswith('konverge')}))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "['konverge']\n"

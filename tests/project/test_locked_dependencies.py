@@ -13,13 +13,25 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PACKAGES = [tomllib.loads(file.read_text()) for file in ROOT.glob("packages/*/pyproject.toml")]
+# Optional parts and what the tests of one package alone need are in the development group too.
+OF_PACKAGES = {
+    text
+    for package in PACKAGES
+    for texts in (
+        package["project"]["dependencies"],
+        *package["project"]["optional-dependencies"].values(),
+        *package["dependency-groups"].values(),
+        package["build-system"]["requires"],
+    )
+    for text in texts
+    if not text.startswith("konverge")
+}
 LOCKS = ("tools/constraints.txt", "tools/bench-constraints.txt")
 OF_LOCKS = {
     "tools/constraints.txt": [
-        *PROJECT["project"]["dependencies"],
-        *PROJECT["project"]["optional-dependencies"]["terminal"],
+        *OF_PACKAGES,
         *PROJECT["dependency-groups"]["dev"],
-        *PROJECT["build-system"]["requires"],
         "editables",
         "pip",
     ],
@@ -58,4 +70,4 @@ def test_make_lets_pip_take_nothing_without_a_hash() -> None:
 
     assert len(installs) == 3
     for line in installs:
-        assert "--require-hashes" in line or "--no-deps --no-build-isolation --editable ." in line
+        assert "--require-hashes" in line or "--no-deps --no-build-isolation $(PACKAGES:%=--editable %)" in line

@@ -12,7 +12,7 @@ TOOL = Path(__file__).parents[2] / "tools" / "test_totals.py"
 
 CASES = """
 import pytest
-from tests.box.database_servers import skip_or_fail
+from tests.database_servers import skip_or_fail
 
 def test_that_passes():
     pass

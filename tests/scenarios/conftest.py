@@ -9,7 +9,7 @@ import pytest
 from konverge.crd import crd_manifest
 from konverge.kube import ObjectKey
 from konverge.primitives import PersistentVolume
-from konverge.testing import Cluster
+from konverge_cluster.testing import Cluster
 from tests.scenarios.kinds import DEFINITIONS
 from tests.scenarios.scenario_harness import ClusterSample, Sample, ScenarioHarness
 

@@ -12,7 +12,7 @@ from konverge.feature import VersionGate
 from konverge.kube import Object, ObjectKey
 from konverge.mutation import Mutation
 from konverge.primitives import PersistentVolume, Primitive
-from konverge.testing import Cluster
+from konverge_cluster.testing import Cluster
 from tests.scenarios.scenario_harness import get_at
 
 __all__ = ["LEFT", "MOMENT", "NAME", "NAMESPACE", "VOLUME", "Scenario", "condition", "provides_volume", "reports"]

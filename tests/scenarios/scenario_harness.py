@@ -13,7 +13,7 @@ from konverge.crd import Metadata, custom_resource, encode, find_definition
 from konverge.errors import NotFoundError
 from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.operator import Operator, RunOptions
-from konverge.testing import Cluster
+from konverge_cluster.testing import Cluster
 
 __all__ = ["AGENT", "CLUSTER_SAMPLE", "SAMPLE", "ClusterSample", "Sample", "SampleSpec", "ScenarioHarness", "get_at"]
 

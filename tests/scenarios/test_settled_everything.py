@@ -10,7 +10,7 @@ import pytest
 from konverge.component import Component, ComponentBuilder, delete_when
 from konverge.operator import Operator
 from konverge.primitives import Primitive
-from konverge.testing.audit_requests import AuditedRequest
+from konverge_cluster.testing.audit_requests import AuditedRequest
 from tests.component.rich_primitives import build_contents, build_rich_primitive
 from tests.primitives.objects import list_classes
 from tests.scenarios.kinds import SCENARIOS

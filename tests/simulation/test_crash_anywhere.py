@@ -24,8 +24,8 @@ from konverge.clock import SeededEntropy, SimulatedClock, SimulatedLoop
 from konverge.crd import crd_manifest
 from konverge.errors import KindNotServedError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition
-from konverge.localcluster import LocalCluster
 from konverge.operator import Operator
+from konverge_cluster.embedded import LocalCluster
 from tests.simulation.crashing_transport import CrashingTransport
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "webapp"

@@ -3,7 +3,7 @@
     python tools/controlplane/build.py
 
 Needs Go and nothing else; the versions are those that the go.mod files beside this script pin. The folder and the
-version in its name are those of `konverge.testing.controlplane.binaries`, which this script runs as a file, so that it
+version in its name are those of `konverge_cluster.controlplane.binaries`, which this script runs as a file, so that it
 works before konverge is installed. A program is built again when the one that is there was made from another version.
 """
 
@@ -25,7 +25,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 BINARIES: dict[str, Any] = runpy.run_path(
-    str(HERE.parents[1] / "src" / "konverge" / "testing" / "controlplane" / "binaries.py")
+    str(HERE.parents[1] / "packages" / "konverge-cluster" / "src" / "konverge_cluster" / "controlplane" / "binaries.py")
 )
 KUBERNETES_VERSION: str = BINARIES["KUBERNETES_VERSION"]
 UNFINISHED = ".building-"

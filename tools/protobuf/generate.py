@@ -1,4 +1,4 @@
-"""Write src/konverge/localcluster/protobuf.json from the .proto files of the Kubernetes modules.
+"""Write konverge_cluster/embedded/protobuf.json from the .proto files of the Kubernetes modules.
 
     python tools/protobuf/generate.py
 
@@ -19,7 +19,7 @@ import subprocess
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-TARGET = REPOSITORY / "src/konverge/localcluster/protobuf.json"
+TARGET = REPOSITORY / "packages/konverge-cluster/src/konverge_cluster/embedded/protobuf.json"
 
 API = (
     "apps/v1",
@@ -84,7 +84,7 @@ Message = dict[str, str]
 
 SCHEMAS = {
     name: node
-    for file in (REPOSITORY / "src/konverge/apply/builtin").glob("*.json")
+    for file in (REPOSITORY / "packages/konverge/src/konverge/apply/builtin").glob("*.json")
     for name, node in json.loads(file.read_text()).get("definitions", {}).items()
 }
 

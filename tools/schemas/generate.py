@@ -1,4 +1,4 @@
-"""Write src/konverge/apply/builtin/*.json and src/konverge/types/ from a real API server's OpenAPI v3 documents.
+"""Write konverge/apply/builtin/*.json and konverge/types/ from a real API server's OpenAPI v3 documents.
 
     python tools/schemas/generate.py
 
@@ -23,8 +23,8 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from konverge.testing.controlplane import RealCluster
 from konverge.typegen import generate_builtin_modules
+from konverge_cluster.controlplane import RealCluster
 
 GROUP_VERSIONS = (
     "v1",
@@ -42,8 +42,8 @@ GROUP_VERSIONS = (
 )
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-TARGET = REPOSITORY / "src/konverge/apply/builtin"
-TYPES = REPOSITORY / "src/konverge/types"
+TARGET = REPOSITORY / "packages/konverge/src/konverge/apply/builtin"
+TYPES = REPOSITORY / "packages/konverge/src/konverge/types"
 SHARED = "shared"
 DROPPED = {"description", "x-kubernetes-group-version-kind", "x-kubernetes-unions"}
 REFERENCE = "#/components/schemas/"

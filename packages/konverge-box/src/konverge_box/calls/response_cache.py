@@ -1,0 +1,92 @@
+"""Answers that are kept for a time, and requests that several wait for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from konverge.clock import Clock
+from konverge_box.calls.call_result import CallResult
+
+__all__ = ["FAILURE_CACHE_SECONDS", "ResponseCache"]
+
+FAILURE_CACHE_SECONDS = 5.0
+"""How long a failure is kept at most: long enough that many owners do not all ask a dead server, and no longer."""
+
+_OVERHEAD = 1024
+# A parsed JSON text takes several times the room of its letters.
+_GROWTH = 6
+
+
+@dataclass(frozen=True, slots=True)
+class _CachedResponse:
+    answer: CallResult
+    until: float
+    size: int
+
+
+class ResponseCache:
+    """Answers by the fingerprint of their request; what was used last is kept longest.
+
+    Args:
+        clock: Tells when an answer is too old.
+        entries: How many answers there are at most.
+        size: How many bytes they take together at most, about.
+    """
+
+    def __init__(self, clock: Clock, *, entries: int = 1000, size: int = 64 << 20) -> None:
+        self._clock = clock
+        self._entries = entries
+        self._size = size
+        self._used = 0
+        self._kept: OrderedDict[bytes, _CachedResponse] = OrderedDict()
+        self._under_way: dict[bytes, asyncio.Event] = {}
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    async def get_or_call(self, key: bytes, seconds: float, ask: Callable[[], Awaitable[CallResult]]) -> CallResult:
+        """The answer that is kept, or else a new one. Of all who want the same at the same time one asks.
+
+        Who asks and is cancelled leaves it to the next who waits.
+
+        Args:
+            key: What the answer depends on, and nothing besides.
+            seconds: How long it may be kept.
+            ask: Gets it.
+        """
+        while True:
+            kept = self._kept.get(key)
+            if kept is not None and self._clock.monotonic() < kept.until:
+                self._kept.move_to_end(key)
+                return kept.answer
+            leader = self._under_way.get(key)
+            if leader is None:
+                break
+            await leader.wait()
+        ended = self._under_way[key] = asyncio.Event()
+        try:
+            answer = await ask()
+            self._store_result(key, seconds, answer)
+        finally:
+            del self._under_way[key]
+            ended.set()
+        return answer
+
+    def _store_result(self, key: bytes, seconds: float, answer: CallResult) -> None:
+        if answer.error:
+            seconds = min(seconds, FAILURE_CACHE_SECONDS)
+        self._remove_entry(key)
+        size = answer.size * _GROWTH + _OVERHEAD
+        if size > self._size:
+            return
+        self._kept[key] = _CachedResponse(answer, self._clock.monotonic() + seconds, size)
+        self._used += size
+        while len(self._kept) > self._entries or self._used > self._size:
+            self._remove_entry(next(iter(self._kept)))
+
+    def _remove_entry(self, key: bytes) -> None:
+        dropped = self._kept.pop(key, None)
+        self._used -= dropped.size if dropped is not None else 0

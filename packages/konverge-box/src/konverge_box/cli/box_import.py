@@ -1,0 +1,88 @@
+"""``konverge box import``: a Katalog as a box, and what of it the box does not have."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+import click
+import msgspec
+
+from konverge.cli.exit_codes import ExitCode
+from konverge.cli.main import verbose_option
+from konverge.cli.plurals import format_count
+from konverge.cli.yaml_documents import STDIN
+from konverge.errors import ConfigurationError
+from konverge_box.cli.box import read_box
+from konverge_box.file.yaml_source import MAX_BYTES
+from konverge_box.katalog import KatalogImport, import_katalog
+
+__all__ = ["box_import"]
+
+
+@click.command("import")
+@click.argument("file", metavar="katalog.yaml", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="The file of the box; stdout when not given.")
+@click.option(
+    "--report",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How what is not carried over is told, on stderr.",
+)
+@verbose_option
+@click.pass_context
+def box_import(ctx: click.Context, file: Path, output: Path | None, report: Literal["text", "json"]) -> None:
+    """Make a box of a Katalog; - is stdin.
+
+    What it cannot carry over stands on stderr, each with its place, why, and what to do instead; what it can, and is
+    not quite the same, stands in the box as a comment. Exit code 0: all of it was carried over, 1: something is listed,
+    3: it is no Katalog.
+    """
+    found = import_katalog(read_box(file), file=str(file), read=_build_reader(file))
+    if found.text:
+        _write(found.text, output)
+    if report == "json":
+        listed = msgspec.to_builtins({"listed": found.listed, "decisions": found.decisions})
+        click.echo(json.dumps(listed, indent=2), err=True)
+    else:
+        _print_findings(found)
+    if found.listed:
+        ctx.exit(ExitCode.FAILED)
+
+
+def _build_reader(file: Path) -> Callable[[str], bytes | None]:
+    """Reads files beside the Katalog or below, and no others."""
+    folder = Path() if file == STDIN else file.parent
+
+    def read(name: str) -> bytes | None:
+        relative = PurePosixPath(name)
+        if relative.is_absolute() or ".." in relative.parts or "://" in name:
+            return None
+        try:
+            with (folder / relative).open("rb") as opened:
+                return opened.read(MAX_BYTES + 1)
+        except (OSError, ValueError):
+            return None
+
+    return read
+
+
+def _write(text: str, output: Path | None) -> None:
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"{output}: {error.strerror}") from error
+
+
+def _print_findings(found: KatalogImport) -> None:
+    for each in found.listed:
+        click.echo(" ".join(str(each).split()), err=True)
+    count = len(found.listed)
+    said = f"{format_count(count, 'thing')} not carried over" if count else "everything is carried over"
+    click.echo(f"{said}; {len(found.decisions)} not quite the same, see the comments", err=True)

@@ -1,0 +1,21 @@
+"""The operator of a box file, for ``konverge run FILE.yaml``, which finds this by its entry point."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from konverge.operator import Operator
+from konverge_box.cli.box import read_box
+from konverge_box.runtime import build_box_operator
+from konverge_box.runtime.box_validation import load_valid_box
+
+__all__ = ["load_box_operator"]
+
+
+def load_box_operator(file: Path) -> Operator:
+    """Load and check a box file.
+
+    Raises:
+        konverge.errors.ConfigurationError: It cannot be read, or something is wrong with it.
+    """
+    return build_box_operator(load_valid_box(read_box(file), file=str(file)), file=file)

@@ -1,0 +1,63 @@
+"""``konverge box package``: the manifests that run a box in a cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from konverge.cli.crd import output_option
+from konverge.cli.main import verbose_option
+from konverge.cli.manifest_text import format_manifests
+from konverge.cli.package_options import package_options
+from konverge.crd import crd_manifest
+from konverge.operator.deployment_manifests import DEPLOYED_FEATURES
+from konverge.operator.permission_derivation import derive_permissions
+from konverge_box.cli.box import read_box
+from konverge_box.packaging import PackagingOptions, build_manifests
+from konverge_box.runtime import build_box_operator
+from konverge_box.runtime.box_validation import load_valid_box
+
+__all__ = ["box_package"]
+
+
+@click.command("package")
+@click.argument("file", metavar="FILE.yaml", type=click.Path(path_type=Path))
+@package_options(
+    namespace="Where the operator lives.",
+    watched="Look after this namespace alone; repeatable.",
+)
+@output_option
+@verbose_option
+def box_package(
+    file: Path,
+    image: str,
+    namespace: str,
+    make_namespace: bool,
+    replicas: int,
+    watched: tuple[str, ...],
+    output: Literal["yaml", "json"],
+) -> None:
+    """Print the manifests that run a box in a cluster; - is stdin.
+
+    Namespace, definitions, account and roles, the box in a ConfigMap, Service, PodDisruptionBudget and Deployment. The
+    roles come from the file alone; what could not be found out stands on stderr. Apply the rest with:
+    konverge box package FILE.yaml | kubectl apply --server-side -f -
+    """
+    content = read_box(file)
+    box = load_valid_box(content, file=str(file))
+    operator = build_box_operator(box)
+    permissions = derive_permissions(operator.registered.declaration, DEPLOYED_FEATURES)
+    for gap in permissions.gaps:
+        click.echo(f"konverge: not derived: {' '.join(gap.split())}", err=True)
+    chosen = PackagingOptions(
+        image=image,
+        namespace=namespace,
+        replicas=replicas,
+        watched=watched,
+        is_namespace_made=make_namespace,
+    )
+    definitions = [crd_manifest(resource) for resource in operator.defined_resources]
+    found = build_manifests(box, content.decode(), permissions, definitions, chosen)
+    click.echo(format_manifests(found, output), nl=False)

@@ -1,0 +1,29 @@
+"""The functions that expressions can call: all there are, each a pure function of its arguments.
+
+A function is called, ``toLower(spec.name)``, or piped into, ``spec.name | toLower``: what is piped is the first
+argument. What needs the time of the pass or random values gets them with the evaluation. A function checks its
+arguments' kinds before it works, its own size before it makes something large, and raises `ValueError` with a message
+to the user.
+"""
+
+from konverge_box.expressions.functions.choices import CHOICES, TYPES
+from konverge_box.expressions.functions.collections import COLLECTIONS, SAFE
+from konverge_box.expressions.functions.encodings import DATA, RANDOM
+from konverge_box.expressions.functions.function import Function, FunctionGroup
+from konverge_box.expressions.functions.network import NETWORK
+from konverge_box.expressions.functions.numbers import NUMBERS, QUANTITIES
+from konverge_box.expressions.functions.objects import OBJECTS, WORKLOADS
+from konverge_box.expressions.functions.strings import TEXTS
+from konverge_box.expressions.functions.times import CRON, TIMES
+from konverge_box.expressions.functions.versions import VERSIONS
+
+__all__ = ["GROUPS", "LIBRARY", "Function", "FunctionGroup"]
+
+GROUPS = (
+    CHOICES, SAFE, TYPES, TEXTS, NUMBERS, QUANTITIES, COLLECTIONS, DATA, VERSIONS, NETWORK, TIMES, CRON, OBJECTS,
+    WORKLOADS, RANDOM,
+)  # fmt: skip
+"""In the order of the documentation."""
+
+LIBRARY = {function.name: function for group in GROUPS for function in group.functions}
+"""By name."""

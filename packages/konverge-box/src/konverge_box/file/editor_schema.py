@@ -1,0 +1,122 @@
+"""The JSON Schema of box files, for the completion of editors; made of the model and of Kubernetes' own schemas.
+
+It knows fields and types, not what `load_box` decides besides: an editor's green line is no proof. A text may stand for
+anything, since it may be an expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from konverge.apply.builtin_schemas import find_builtin_schema
+from konverge.apply.schema import Schema
+from konverge_box.file.box_kinds import KINDS, BoxKind
+from konverge_box.file.manifest_validation import find_schema
+from konverge_box.file.model import OperatorBox
+from konverge_box.file.resource_entries import get_entry_type
+
+__all__ = ["SCHEMA_FILE", "build_editor_schema", "format_schema"]
+
+SCHEMA_FILE = "operatorbox.schema.json"
+"""The file beside this module that has it."""
+
+_ID = "https://konverge.dev/schemas/operatorbox.v1alpha1.json"
+_REF = "#/$defs/{name}"
+_KUBERNETES = "io.k8s."
+
+
+def format_schema() -> str:
+    """The content of the file: one line for each definition, so that a change shows as one."""
+    whole = build_editor_schema()
+    definitions = whole.pop("$defs")
+    lines = [f"{_format_json(name)}: {_format_json(each)}" for name, each in sorted(definitions.items())]
+    head = ",\n".join(f"{_format_json(name)}: {_format_json(value)}" for name, value in whole.items())
+    return f'{{\n{head},\n"$defs": {{\n' + ",\n".join(lines) + "\n}\n}\n"
+
+
+def build_editor_schema() -> dict[str, Any]:
+    """The schema, draft 2020-12."""
+    forms = {key: get_entry_type(key, has_pods=kind.pods is not None) for key, kind in KINDS.items()}
+    (root, *entries), found = msgspec.json.schema_components([OperatorBox, *forms.values()], ref_template=_REF)
+    definitions: dict[str, Any] = {name: _close_definition(each) for name, each in found.items()}
+    for (key, kind), entry in zip(KINDS.items(), entries, strict=True):
+        form = definitions[entry["$ref"].rpartition("/")[2]]
+        definitions[key] = _build_resource(key, kind, form, definitions)
+    for form in {"BoxResource", *(each.__name__ for each in forms.values())}:
+        del definitions[form]
+    lists = {key: {"type": "array", "items": {"$ref": _REF.format(name=key)}} for key in KINDS}
+    group = definitions["Group"]
+    del group["properties"]["resources"]
+    group["properties"] |= lists
+    definitions["DeleteGroup"]["properties"]["run"] = lists["jobs"]
+    definitions["DeleteGroup"]["properties"]["delete"]["propertyNames"] = {"enum": list(KINDS)}
+    for step in ("onCreate", "onReconcile"):
+        several = definitions["CustomResource"]["properties"][step]
+        alone = {"$ref": _REF.format(name="Group")}
+        definitions["CustomResource"]["properties"][step] = {"anyOf": [alone, {**several, "items": alone}]}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": _ID,
+        "title": "OperatorBox",
+        **root,
+        "$defs": definitions,
+    }
+
+
+def _close_definition(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """The definition of a struct, which refuses other fields."""
+    found = {name: value for name, value in definition.items() if name != "title"}
+    found["description"] = " ".join(str(found.get("description", "")).replace("``", "`").split())
+    if "properties" in found:
+        found["additionalProperties"] = False
+    return found
+
+
+def _build_resource(key: str, kind: BoxKind, form: Mapping[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    schema = find_builtin_schema(kind.gvk) if kind.gvk is not None else None
+    short = {name: _convert_schema(find_schema(schema, path), definitions) for name, path in kind.short.items()}
+    if "env" in short:
+        short["env"] = {"anyOf": [short["env"], {"type": "object", "additionalProperties": {"type": "string"}}]}
+    properties = {**form["properties"], **dict(sorted(short.items()))}
+    if schema is not None:
+        properties["manifest"] = _convert_schema(schema, definitions)
+    what = kind.gvk.kind if kind.gvk is not None else "Any other kind"
+    return {**form, "description": f"{what}. {form['description']}", "properties": properties}
+
+
+def _convert_schema(schema: Schema | None, definitions: dict[str, Any]) -> dict[str, Any]:
+    """One node of a kind's schema; named ones are defined once, by their own names."""
+    if schema is None:
+        return {}
+    if not schema.name:
+        return _convert_node(schema, definitions)
+    name = schema.name.removeprefix(_KUBERNETES)
+    if name not in definitions:
+        definitions[name] = {}  # before its parts are looked at: it may hold itself
+        definitions[name] = _convert_node(schema, definitions)
+    return {"$ref": _REF.format(name=name)}
+
+
+def _convert_node(schema: Schema, definitions: dict[str, Any]) -> dict[str, Any]:
+    if schema.properties:
+        properties = {name: _convert_schema(each, definitions) for name, each in schema.properties.items()}
+        return {"type": ["object", "string"], "properties": properties, "additionalProperties": False}
+    match schema.type:
+        case "array":
+            return {"type": ["array", "string"], "items": _convert_schema(schema.items, definitions)}
+        case "object":
+            below = schema.additional_properties
+            values = {} if below is None or not below.type else _convert_schema(below, definitions)
+            return {"type": ["object", "string"], "additionalProperties": values or True}
+        case "boolean" | "integer" | "number":
+            return {"type": [schema.type, "string"]}
+        case "string" if schema.spec.get("format") != "int-or-string" and not schema.name.endswith("Quantity"):
+            return {"type": "string"}
+    return {}
+
+
+def _format_json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

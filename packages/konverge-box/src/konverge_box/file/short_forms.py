@@ -1,0 +1,155 @@
+"""A resource's short forms written out as the object that Kubernetes has; its texts may hold expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from konverge.apply.schema import Schema
+from konverge.kube import Object
+from konverge_box.file.box_kinds import MAIN, BoxKind, ObjectPath
+from konverge_box.file.resource_entries import (
+    CustomEntry,
+    IngressEntry,
+    PodsEntry,
+    ResourceEntry,
+    ScalingEntry,
+    ServiceEntry,
+)
+
+__all__ = ["OWN_NAME", "expand_short_form", "merge_values"]
+
+OWN_NAME = "{{ metadata.name }}"
+"""The name of a resource that is given none: the custom resource's."""
+
+_NAME_LABEL = "app.kubernetes.io/name"
+
+
+def expand_short_form(kind: BoxKind, entry: ResourceEntry, short: Mapping[str, Any], schema: Schema | None) -> Object:
+    """The object that an entry stands for.
+
+    Args:
+        kind: Its kind.
+        entry: What it has that is the same for all kinds, or needs more than a place in the object.
+        short: Its short forms and their values.
+        schema: The kind's, by which lists are merged; None for an unknown one.
+    """
+    found: Object = {"apiVersion": "", "kind": "", "metadata": _build_metadata(entry)}
+    if kind.gvk is not None:
+        found |= {"apiVersion": kind.gvk.api_version, "kind": kind.gvk.kind}
+    elif isinstance(entry, CustomEntry):
+        found |= {"apiVersion": entry.api_version or "", "kind": entry.kind or ""}
+    for name, value in short.items():
+        if name == "env" and isinstance(value, dict):
+            value = [{"name": variable, "value": text} for variable, text in value.items()]
+        _set_value(found, kind.short[name], value)
+    match entry:
+        case PodsEntry():
+            _expand_pods(found, kind, entry, short)
+        case ServiceEntry() if entry.port is not None:
+            target = entry.port if entry.target_port is None else entry.target_port
+            _set_value(found, ("spec", "ports"), [{"port": entry.port, "targetPort": target}])
+        case IngressEntry() if entry.host is not None:
+            backend = {
+                "service": {"name": entry.service_name or _get_name(entry), "port": {"number": entry.service_port}}
+            }
+            rule = {"path": entry.path, "pathType": "Prefix", "backend": backend}
+            _set_value(found, ("spec", "rules"), [{"host": entry.host, "http": {"paths": [rule]}}])
+        case ScalingEntry():
+            _expand_scaling(found, entry, short)
+    found = merge_values(found, entry.manifest, schema)
+    _add_selector(found, kind)
+    return found
+
+
+def _build_metadata(entry: ResourceEntry) -> dict[str, Any]:
+    parts = {"namespace": entry.namespace, "labels": entry.labels, "annotations": entry.annotations}
+    return {"name": _get_name(entry), **{name: value for name, value in parts.items() if value}}
+
+
+def _get_name(entry: ResourceEntry) -> str:
+    manifest = entry.manifest.get("metadata")
+    inner = manifest.get("name") if isinstance(manifest, dict) else None
+    return entry.name or (inner if isinstance(inner, str) else "") or OWN_NAME
+
+
+def _expand_pods(found: Object, kind: BoxKind, entry: PodsEntry, short: Mapping[str, Any]) -> None:
+    at = kind.pods or ()
+    main = (*at, "spec", "containers", MAIN)
+    if entry.port is not None:
+        _set_value(found, (*main, "ports"), [{"containerPort": entry.port}])
+    describes_one = entry.port is not None or any(MAIN in kind.short[name] for name in short)
+    if describes_one or not _get_value(entry.manifest, (*at, "spec", "containers")):
+        _set_value(found, (*main, "name"), entry.container_name)
+    if kind.key in ("jobs", "cronJobs") and "restartPolicy" not in short:
+        _set_value(found, (*at, "spec", "restartPolicy"), "Never")
+
+
+def _expand_scaling(found: Object, entry: ScalingEntry, short: Mapping[str, Any]) -> None:
+    if "scaleTargetRef" not in short:
+        target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": _get_name(entry)}
+        _set_value(found, ("spec", "scaleTargetRef"), target)
+    if entry.targetCPUUtilizationPercentage is not None:
+        usage = {"type": "Utilization", "averageUtilization": entry.targetCPUUtilizationPercentage}
+        _set_value(found, ("spec", "metrics"), [{"type": "Resource", "resource": {"name": "cpu", "target": usage}}])
+
+
+def _add_selector(found: Object, kind: BoxKind) -> None:
+    """Give pods a label of the resource's name, and have it and what has the same name select by it."""
+    labels = {_NAME_LABEL: found["metadata"]["name"]}
+    if kind.selects is not None:
+        spec = found.setdefault("spec", {})
+        if isinstance(spec, dict) and "selector" not in spec and spec.get("type") != "ExternalName":
+            _set_value(found, kind.selects, labels)
+    if kind.pods is not None:
+        chosen = _get_value(found, kind.selects) if kind.selects is not None else labels
+        at = (*kind.pods, "metadata", "labels")
+        own = _get_value(found, at)
+        _set_value(
+            found, at, {**(chosen if isinstance(chosen, dict) else {}), **(own if isinstance(own, dict) else {})}
+        )
+
+
+def _get_value(found: Any, path: ObjectPath) -> Any:
+    for step in path:
+        found = found.get(step) if isinstance(found, dict) else None
+    return found
+
+
+def _set_value(found: Object, path: ObjectPath, value: Any) -> None:
+    """Set a value; what is no mapping on the way stays as it is, since its mistake is found by the schema."""
+    step, *rest = path
+    if not rest:
+        found[step] = value
+        return
+    below = found.setdefault(step, [{}] if rest[0] == MAIN else {})
+    if rest[0] == MAIN:
+        below, rest = below[0], rest[1:]
+    if isinstance(below, dict):
+        _set_value(below, tuple(rest), value)
+
+
+def merge_values(below: Any, above: Any, schema: Schema | None) -> Any:
+    """One value over another: mappings field by field, lists with keys item by item, everything else replaced."""
+    if isinstance(below, dict) and isinstance(above, dict):
+        both = dict(below)
+        for name, value in above.items():
+            child = schema.find_child(name) if schema is not None else None
+            both[name] = merge_values(below[name], value, child) if name in below else value
+        return both
+    keys = schema.list_map_keys if schema is not None and schema.list_type == "map" else ()
+    if keys and isinstance(below, list) and isinstance(above, list):
+        items = schema.items if schema is not None else None
+        found = list(below)
+        for each in above:
+            index = next((place for place, known in enumerate(found) if _is_same_item(known, each, keys)), None)
+            if index is None:
+                found.append(each)
+            else:
+                found[index] = merge_values(found[index], each, items)
+        return found
+    return above
+
+
+def _is_same_item(one: Any, other: Any, keys: tuple[str, ...]) -> bool:
+    return isinstance(one, dict) and isinstance(other, dict) and all(one.get(key) == other.get(key) for key in keys)

@@ -1,0 +1,55 @@
+"""What a box keeps outside of the cluster, through plug-ins: databases, buckets, whatever has an interface.
+
+A `Provider` makes, corrects and deletes single items. `ProvidersStep` is the step of the pipeline: it decides which
+items
+are wanted, records them on the owner before anything is made, calls the providers one item after the other within a
+time limit, and deletes what is recorded and not wanted any more. Nothing is orphaned by a crash, and nothing that
+belongs to somebody else is taken over.
+
+Providers come from entry points (`ProviderRegistry.installed`); two of them with konverge, ``postgres`` and ``aws``.
+"""
+
+from konverge_box.providers.dispatcher import DispatchResult, OwnerWriter
+from konverge_box.providers.item_outcomes import PROVIDER_REASONS
+from konverge_box.providers.item_records import PROVIDERS_ANNOTATION
+from konverge_box.providers.ownership_marks import build_owner_mark, build_retention_mark, is_owned, needs_mark
+from konverge_box.providers.plugin import (
+    ForeignError,
+    ItemKind,
+    ItemOwner,
+    ItemRequest,
+    ItemResult,
+    OnDelete,
+    Provider,
+    ProviderError,
+    ReconcileRequest,
+)
+from konverge_box.providers.provider_pool import ProviderLimits, ProviderPool
+from konverge_box.providers.provider_registry import ENTRY_POINTS, ProviderNotFoundError, ProviderRegistry
+from konverge_box.providers.providers_step import ProvidersStep
+
+__all__ = [
+    "ENTRY_POINTS",
+    "PROVIDERS_ANNOTATION",
+    "PROVIDER_REASONS",
+    "DispatchResult",
+    "ForeignError",
+    "ItemKind",
+    "ItemOwner",
+    "ItemRequest",
+    "ItemResult",
+    "OnDelete",
+    "OwnerWriter",
+    "Provider",
+    "ProviderError",
+    "ProviderLimits",
+    "ProviderNotFoundError",
+    "ProviderPool",
+    "ProviderRegistry",
+    "ProvidersStep",
+    "ReconcileRequest",
+    "build_owner_mark",
+    "build_retention_mark",
+    "is_owned",
+    "needs_mark",
+]

@@ -1,0 +1,62 @@
+"""The provider ``aws``: S3 buckets and SQS queues, of AWS or of what speaks like it (``endpointUrl``).
+
+What is made carries its owner's UID as a tag. Buckets are retained unless the file says otherwise: their data do not
+come back. A queue goes with its owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from botocore.exceptions import ClientError
+from msgspec import Struct
+
+from konverge_box.providers.aws.buckets import Buckets, BucketSpec
+from konverge_box.providers.aws.queues import DeadLetter, Queues, QueueSpec
+from konverge_box.providers.aws.session import AwsSession, AwsSettings, get_error_code
+from konverge_box.providers.plugin import ItemKind, ItemRequest, ItemResult, ProviderError, ReconcileRequest
+
+__all__ = ["Aws", "AwsSettings", "BucketSpec", "DeadLetter", "QueueSpec"]
+
+
+class Aws:
+    """The provider.
+
+    Args:
+        connect_seconds: How long a connection may take.
+        read_seconds: How long an answer may take.
+    """
+
+    name = "aws"
+    settings: type[Struct] = AwsSettings
+    kinds: Mapping[str, ItemKind] = {
+        "Bucket": ItemKind(BucketSpec, identity=("region",), on_delete="retain"),
+        "Queue": ItemKind(QueueSpec, identity=("region",)),
+    }
+
+    def __init__(self, connect_seconds: float = 3.0, read_seconds: float = 10.0) -> None:
+        self._session = AwsSession(connect_seconds, read_seconds)
+        self._kinds: dict[str, Buckets | Queues] = {"Bucket": Buckets(self._session), "Queue": Queues(self._session)}
+
+    async def reconcile(self, request: ReconcileRequest) -> ItemResult:
+        """Make it so."""
+        try:
+            return await self._kinds[request.kind].reconcile(request)
+        except ClientError as error:
+            raise _to_provider_error(error) from None
+
+    async def delete(self, request: ItemRequest) -> None:
+        """Delete it, or let go of it."""
+        try:
+            await self._kinds[request.kind].delete(request)
+        except ClientError as error:
+            raise _to_provider_error(error) from None
+
+    async def close(self) -> None:
+        """Start nothing more."""
+        self._session.close()
+
+
+def _to_provider_error(error: ClientError) -> ProviderError:
+    told = error.response.get("Error", {}).get("Message") or "no message"
+    return ProviderError(f"{error.operation_name} was refused: {get_error_code(error)}, {told}")

@@ -1,0 +1,299 @@
+"""Rendering a custom resource: one pass whose steps are watched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from msgspec.structs import replace
+
+from konverge.apply import HIDDEN
+from konverge.client import Client
+from konverge.clock import Clock, SeededEntropy, SimulatedClock
+from konverge.component import TimeLimit
+from konverge.component.dry_run import DryRun
+from konverge.errors import ConfigurationError, KonvergeError, format_error
+from konverge.kube import GroupVersionKind, Object, ObjectKey, format_identity, format_time
+from konverge.kube.secret_redaction import redact_secret_values
+from konverge.mutation import copy_json
+from konverge.operator.dry_run import DryRunContext
+from konverge.operator.dry_run_cluster import DryRunCluster
+from konverge_box.calls.scripted_answers import OfflineCaller, ScriptedAnswer
+from konverge_box.expressions import mask_sensitive
+from konverge_box.file import KINDS, OperatorBox
+from konverge_box.providers import ProviderPool
+from konverge_box.rendering.field_changes import find_changes
+from konverge_box.rendering.private_server import private_server, store_object
+from konverge_box.rendering.rendering_model import RenderedGroup, RenderedItem, RenderedObject, RenderedStep, Rendering
+from konverge_box.runtime import BoxController
+from konverge_box.runtime.box_reconciler import BoxReconciler
+from konverge_box.runtime.pipeline import Pipeline
+from konverge_box.runtime.resource_class import build_resource_class
+from konverge_box.runtime.step_order import DeniedError, ReconcileState
+from konverge_box.runtime.uniqueness import build_cluster_uniqueness_check
+from konverge_box.steps.resource_plan import PlannedGroup, PlannedResource
+
+__all__ = ["DEFAULT_TIME", "render_box"]
+
+DEFAULT_TIME = datetime(2026, 1, 1, tzinfo=UTC)
+"""The time of a rendering that is given none: the same each time."""
+
+_FUNCTION_LIMIT = timedelta(seconds=10)
+_FIRST = ("apiVersion", "kind", "metadata")
+_HIDDEN_METADATA = ("managedFields", "resourceVersion")
+_HIDDEN_STEPS = frozenset({"marks", "report"})
+
+
+async def render_box(
+    box: OperatorBox,
+    owner: Object,
+    *,
+    given: Iterable[Object] = (),
+    answers: Mapping[str, ScriptedAnswer] | None = None,
+    at: datetime = DEFAULT_TIME,
+    namespace: str = "default",
+    pool: ProviderPool | None = None,
+) -> Rendering:
+    """What the first pass over a custom resource would come to; nothing is called and nothing is written.
+
+    It needs an event loop of its own with simulated time (`konverge.clock.SimulatedLoop`), whose time is zero.
+
+    Args:
+        box: The box.
+        owner: The custom resource.
+        given: What would be in the cluster.
+        answers: What external calls are answered, by name; others are not made.
+        at: The time of the pass.
+        namespace: Of objects that name none.
+        pool: The providers, none of which is called; those of installed packages when not given.
+
+    Raises:
+        konverge.errors.ConfigurationError: The box has no such custom resource, or a given object is none.
+    """
+    running = BoxController(box, pool=pool)
+    name = _find_crd(box, owner)
+    pipeline = running.pipelines[name]
+    clock, entropy = SimulatedClock(at), SeededEntropy()
+    kinds = [build_resource_class(declared) for declared in box.spec.crds.values()]
+    made = _collect_kinds(box)
+    async with private_server(kinds, given, namespace, made=made, clock=clock, entropy=entropy) as server:
+        shown = Rendering(
+            box=box.metadata.name,
+            crd=name,
+            object=_format_object_name(owner),
+            time=format_time(at),
+            result="failed",
+            steps=(),
+        )
+        try:
+            live = await store_object(server, owner, namespace)
+        except KonvergeError as error:
+            return replace(shown, steps=(RenderedStep(step="object", error=format_error(error)),))
+        first = RenderedStep(step="object", object=_build_object(live))
+        shown = replace(shown, object=_format_object_name(live))
+        watched = await _record_reconcile(running, pipeline, live, server, answers or {}, clock)
+    denied = isinstance(watched.failure, DeniedError)
+    return replace(
+        shown,
+        result="ok" if watched.failure is None and not watched.has_problems else "denied" if denied else "failed",
+        steps=(first, *watched.steps),
+        conditions=tuple(watched.conditions),
+    )
+
+
+@dataclass
+class _StepRecorder:
+    """What is seen of a pass while it runs."""
+
+    pipeline: Pipeline
+    caller: OfflineCaller
+    state: ReconcileState | None = None
+    before: Object = field(default_factory=dict)
+    steps: list[RenderedStep] = field(default_factory=list)
+    conditions: list[Object] = field(default_factory=list)
+    failure: Exception | None = None
+    note_count: int = 0
+
+    @property
+    def has_problems(self) -> bool:
+        """Tell whether an object cannot be rendered."""
+        return any(each.problem for step in self.steps for group in step.groups for each in group.objects)
+
+    def record_step(self, name: str, seconds: float) -> None:
+        state = self.state
+        assert state is not None, "a pass steps when it is made"
+        error = ""
+        if state.failure is not None and self.failure is None and not isinstance(state.failure, DeniedError):
+            error = format_error(state.failure)
+        self.failure = state.failure
+        notes = tuple(state.notes[self.note_count :])
+        self.note_count = len(state.notes)
+        if name in _HIDDEN_STEPS and not (error or notes):
+            return
+        made = {} if error and name not in ("external", "onCreate", "onReconcile") else self._describe_step(name, state)
+        self.steps.append(RenderedStep(step=name, error=error, notes=notes, **made))
+        self.before = copy_json(state.object)
+
+    def _describe_step(self, name: str, state: ReconcileState) -> dict[str, Any]:
+        declared, scope = self.pipeline.declared, state.scope.names
+        match name:
+            case "normalize" | "mutation":
+                changes = find_changes(self.before, state.object)
+                return {"changes": changes, **({"object": _build_object(state.object)} if changes else {})}
+            case "validation" if state.violations is not None:
+                denied, warned = state.violations.denied, state.violations.warned
+                texts = [tuple(f"{each.field}: {each.message}" for each in found) for found in (denied, warned)]
+                return {"denied": texts[0], "warned": texts[1]}
+            case "cross" if declared.cross:
+                return {"values": mask_sensitive(scope.get("cross", {}))}
+            case "external" if declared.external:
+                answered = mask_sensitive(scope.get("external", {}))
+                told = {each: self._describe_call(each, answered) for each in answered}
+                return {"values": answered, "calls": told}
+            case "onCreate" | "onReconcile" if state.plan is not None:
+                first = len(declared.on_create)
+                groups = state.plan.groups[:first] if name == "onCreate" else state.plan.groups[first:]
+                return {"groups": tuple(map(_build_group, groups))}
+            case "forEach" if state.plan is not None:
+                counts: dict[str, int] = {}
+                for entry in (entry for group in state.plan.groups for entry in group.entries):
+                    if entry.resource.for_each is not None:
+                        counts[entry.resource.path] = counts.get(entry.resource.path, 0) + 1
+                return {"values": counts} if counts else {}
+            case "providers" if declared.providers:
+                return {"items": tuple(self._iter_items(state))}
+            case "status":
+                found = state.ctx.owner.get("status") or {}
+                status = {key: value for key, value in found.items() if key != "conditions"}
+                return {"values": mask_sensitive(status)} if status else {}
+        return {}
+
+    def _describe_call(self, name: str, answered: Mapping[str, Any]) -> str:
+        if name not in self.caller.requests:
+            return "not made: its conditions do not hold"
+        how = "answered" if answered[name].get("called") else "not called"
+        return f"{how}: {self.caller.requests[name]}"
+
+    def _iter_items(self, state: ReconcileState) -> Iterable[RenderedItem]:
+        for each in self.pipeline.providers.plan_items(state.scope):
+            yield RenderedItem(
+                path=each.where,
+                provider=each.declared.provider,
+                kind=each.kind,
+                name=each.item,
+                is_skipped=not each.is_desired,
+                spec=mask_sensitive(dict(each.spec)),
+            )
+
+
+async def _record_reconcile(
+    running: BoxController,
+    pipeline: Pipeline,
+    live: Object,
+    server: Client,
+    answers: Mapping[str, ScriptedAnswer],
+    clock: Clock,
+) -> _StepRecorder:
+    entropy = SeededEntropy()
+    with closing(TimeLimit(_FUNCTION_LIMIT)) as limit:
+        rehearsed = DryRun(server, live, clock=clock, time_limit=limit)
+        cluster = DryRunCluster(server, rehearsed.client, running.operator.registered.indexes)
+        ctx = DryRunContext(
+            client=rehearsed.client,
+            owner=rehearsed.owner,
+            clock=clock,
+            time_limit=limit,
+            observer=rehearsed,
+            dry_run_cluster=cluster,
+        )
+        async with OfflineCaller(answers, clock=clock, entropy=entropy) as caller:
+            watched = _StepRecorder(pipeline, caller, before=copy_json(live))
+            is_unique = await build_cluster_uniqueness_check(ctx.cluster, pipeline, ctx.owner)
+            one = BoxReconciler(
+                pipeline,
+                ctx,
+                caller=caller,
+                entropy=entropy,
+                is_unique=is_unique,
+                foreign_conditions=set(),
+                on_step=watched.record_step,
+            )
+            watched.state = one.state
+            try:
+                await one.reconcile()
+            except Exception as error:  # noqa: BLE001  # what a step has met is what is to be shown
+                watched.failure = one.state.failure or error
+                if one.state.failure is None:
+                    watched.steps.append(RenderedStep(step="status", error=format_error(error)))
+        found = (ctx.owner.get("status") or {}).get("conditions") or []
+        watched.conditions = [
+            {name: value for name, value in each.items() if name != "lastTransitionTime"} for each in found
+        ]
+    return watched
+
+
+def _build_group(group: PlannedGroup) -> RenderedGroup:
+    return RenderedGroup(
+        name=group.name,
+        condition=group.condition_type,
+        is_off=not group.is_on,
+        is_suspended=group.is_suspended,
+        waits_for=group.waits_for,
+        objects=tuple(map(_build_resource, group.entries)),
+    )
+
+
+def _build_resource(entry: PlannedResource) -> RenderedObject:
+    manifest = (
+        None if entry.object is None else _order_fields(redact_secret_values(mask_sensitive(entry.object), HIDDEN))
+    )
+    return RenderedObject(
+        path=entry.resource.path,
+        object=format_identity(entry.gvk, entry.key),
+        decision=entry.action.value,
+        why=entry.explanation,
+        blocked=entry.blocked,
+        problem=entry.problem,
+        manifest=manifest,
+    )
+
+
+def _build_object(obj: Object) -> Object:
+    shown: Object = mask_sensitive(obj)
+    metadata = {name: value for name, value in shown["metadata"].items() if name not in _HIDDEN_METADATA}
+    return _order_fields({**{name: value for name, value in shown.items() if name != "status"}, "metadata": metadata})
+
+
+def _order_fields(obj: Object) -> Object:
+    """As people write objects."""
+    return {name: obj[name] for name in (*_FIRST, *obj) if name in obj}
+
+
+def _collect_kinds(box: OperatorBox) -> dict[GroupVersionKind, bool]:
+    """The kinds of all that is made, and whether they have namespaces, as far as the file tells."""
+    return {
+        resource.gvk: KINDS[resource.kind].namespaced
+        for declared in box.spec.crds.values()
+        for resource in declared.resources
+    }
+
+
+def _find_crd(box: OperatorBox, owner: Object) -> str:
+    if not isinstance(owner.get("apiVersion"), str) or not isinstance(owner.get("kind"), str):
+        raise ConfigurationError("the custom resource: expected apiVersion and kind, found none")
+    metadata = owner.get("metadata")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+        raise ConfigurationError("the custom resource: expected metadata.name, found none")
+    gvk = GroupVersionKind.of(owner)
+    for name, declared in box.spec.crds.items():
+        if declared.resource.gvk == gvk:
+            return name
+    known = ", ".join(str(declared.resource.gvk) for declared in box.spec.crds.values())
+    raise ConfigurationError(f"the box {box.metadata.name} has no custom resource {gvk}; it has: {known}")
+
+
+def _format_object_name(obj: Object) -> str:
+    return format_identity(GroupVersionKind.of(obj), ObjectKey.of(obj))

@@ -1,0 +1,158 @@
+"""What a box imports, taken from the lock file and the folder of content beside it; no network is asked.
+
+``konverge box lock box.yaml`` resolves the references and writes ``box.lock.yaml`` and ``box.lock.yaml.d``. Whatever
+loads the box afterwards (lint, run, a reload, package) takes exactly what is there, and checks it by its digest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from konverge.errors import ConfigurationError
+from konverge_box.file import BoxFieldError, BoxFileError
+from konverge_box.file.imported_box import ImportedBox
+from konverge_box.file.model import API_VERSION, KIND
+from konverge_box.file.validation_errors import Path as FieldPath
+from konverge_box.file.validation_errors import format_path
+from konverge_box.file.yaml_source import YamlSource, parse_source
+from konverge_resolution.content_store import ContentStore, find_content_folder
+from konverge_resolution.content_validation import AllowedKinds
+from konverge_resolution.errors import ResolutionError
+from konverge_resolution.lock_file import MAX_LOCK_BYTES, LockFile
+from konverge_resolution.lock_lookup import LockLookup
+from konverge_resolution.lock_validation import LockedReference
+from konverge_resolution.reasons import Reason
+from konverge_resolution.reference import Digest
+from konverge_resolution.reference_parsing import ParsedReference, parse_reference
+from konverge_resolution.relative_references import ParentDefinition, build_relative_reference
+from konverge_resolution.resolved_content import ResolvedContent
+from konverge_resolution.resolver_registry import ResolverRegistry
+from konverge_resolution.resolvers import load_resolvers
+
+__all__ = ["IMPORTED_KINDS", "build_lock_path", "list_imports", "load_locked_imports"]
+
+IMPORTED_KINDS = AllowedKinds.parse([f"{KIND}.{API_VERSION.partition('/')[0]}"])
+"""Of what a box imports: boxes."""
+
+_MAX_IMPORTS = 100
+
+
+def build_lock_path(file: Path) -> Path:
+    """The lock file of a box: ``box.lock.yaml`` for ``box.yaml``."""
+    return file.with_name(f"{file.stem}.lock.yaml")
+
+
+@dataclass(frozen=True, slots=True)
+class _ImportEntry:
+    """One import: where it stands, and in what."""
+
+    source: YamlSource
+    path: FieldPath
+    value: object
+    container: ParentDefinition | None = None
+
+
+def list_imports(text: str | bytes, file: str) -> list[ParsedReference]:
+    """The references that a box has itself, in order.
+
+    Args:
+        text: The box.
+        file: What it is called in messages.
+
+    Raises:
+        BoxFileError: One is none.
+    """
+    found = []
+    for each in _find_imports(text, file):
+        try:
+            found.append(parse_reference(each.value, where=format_path(each.path)))
+        except ResolutionError as error:
+            raise _build_import_error(each, error.message) from None
+    return found
+
+
+def load_locked_imports(text: str | bytes, file: str) -> tuple[ImportedBox, ...] | None:
+    """All that a box imports, directly or not.
+
+    Args:
+        text: The box.
+        file: Its file; one that is none (stdin) has no lock file.
+
+    Returns:
+        What is imported, nothing for a box without imports; None when there is no lock file.
+
+    Raises:
+        BoxFileError: Something of it is not locked, not here or not what it should be.
+        konverge.errors.ConfigurationError: The lock file cannot be read.
+    """
+    wanted = _find_imports(text, file)
+    if not wanted:
+        return ()
+    lock_file = build_lock_path(Path(file))
+    try:
+        with lock_file.open("rb") as opened:
+            lock = LockFile.parse(opened.read(MAX_LOCK_BYTES + 1), file=str(lock_file))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigurationError(f"{lock_file}: {error.strerror}") from error
+    contents, registry = ContentStore(find_content_folder(lock_file)), ResolverRegistry.of(load_resolvers())
+    lookup = LockLookup(lock, registry)
+    found: dict[bytes, ImportedBox] = {}
+    while wanted:
+        each = wanted.pop(0)
+        try:
+            locked = _find_locked(each, lookup, registry)
+            entry = locked.entry
+            if entry.key in found:
+                continue
+            if len(found) >= _MAX_IMPORTS:
+                raise ResolutionError(Reason.TOO_LARGE, f"expected at most {_MAX_IMPORTS} imports")
+            data = contents.get(Digest.parse(entry.digest))
+            if data is None:
+                told = f"its content {entry.digest} is not in {contents.folder}; konverge box lock {file} gets it"
+                raise ResolutionError(Reason.UNREACHABLE, told)
+            locked.check_content(data)
+        except ResolutionError as error:
+            raise _build_import_error(each, error.message) from None
+        label = str(entry.source)
+        found[entry.key] = ImportedBox(label, data)
+        container = ParentDefinition(locked.pinned_reference, ResolvedContent(data, entry.source))
+        wanted += [
+            _ImportEntry(inner.source, inner.path, inner.value, container) for inner in _find_imports(data, label)
+        ]
+    return tuple(found.values())
+
+
+def _find_imports(text: str | bytes, file: str) -> list[_ImportEntry]:
+    sources = parse_source(text, file)
+    value = sources[0].value if sources else None
+    spec = value.get("spec") if isinstance(value, dict) else None
+    listed = spec.get("imports") if isinstance(spec, dict) else None
+    if not isinstance(listed, list):
+        return []
+    return [_ImportEntry(sources[0], ("spec", "imports", index), each) for index, each in enumerate(listed)]
+
+
+def _find_locked(wanted: _ImportEntry, lookup: LockLookup, registry: ResolverRegistry) -> LockedReference:
+    written = parse_reference(wanted.value, where=format_path(wanted.path))
+    choices = written.choices
+    if not choices:
+        if wanted.container is None:
+            told = "a path alone is for boxes that came from somewhere themselves; name a resolver"
+            raise ResolutionError(Reason.INVALID_PARAMETERS, told)
+        choices = (build_relative_reference(registry, wanted.container, written.path, digest=written.digest),)
+    for reference in choices:
+        entry = lookup.find(reference)
+        if entry is not None:
+            return lookup.check(entry, reference)
+    told = f"{lookup.describe_missing(choices[0])}; lock it with konverge box lock"
+    raise ResolutionError(Reason.NOT_FOUND, told)
+
+
+def _build_import_error(wanted: _ImportEntry, message: str) -> BoxFileError:
+    line, column = wanted.source.positions.get(wanted.path, (1, 1))
+    path = format_path(wanted.path)
+    message = message.removeprefix(path).lstrip(":. ")
+    return BoxFileError([BoxFieldError(file=wanted.source.file, line=line, column=column, path=path, message=message)])

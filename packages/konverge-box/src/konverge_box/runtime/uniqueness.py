@@ -1,0 +1,88 @@
+"""Whether another custom resource has a value: who came first keeps it.
+
+The index is over canonical objects, so that what `normalize` makes equal is equal here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any
+
+from konverge.errors import KonvergeError
+from konverge.kube import Object
+from konverge_box.expressions import Absent, EvaluationEnvironment, Sensitive
+from konverge_box.expressions.functions.choices import is_empty
+from konverge_box.runtime.pipeline import Pipeline
+from konverge_box.steps import ObjectReader, build_scope
+from konverge_box.steps.object_paths import get_value, split_path
+
+__all__ = [
+    "build_cluster_uniqueness_check",
+    "build_index_function",
+    "format_index_key",
+    "format_index_name",
+    "is_oldest",
+]
+
+_MAX_KEY_LENGTH = 200
+
+
+def format_index_name(path: str) -> str:
+    """The index of the values of a field."""
+    return f"konverge.dev/unique/{path}"
+
+
+def format_index_key(value: Any) -> str:
+    """A value as an index has it."""
+    text = json.dumps(value, sort_keys=True, default=str)
+    return text if len(text) <= _MAX_KEY_LENGTH else hashlib.sha256(text.encode()).hexdigest()
+
+
+def build_index_function(pipeline: Callable[[], Pipeline], path: str) -> Callable[[Object], list[str]]:
+    """The function of an index: under which value a custom resource is found.
+
+    One whose canonical form cannot be made, or depends on the time, is found under the value that it has as it is.
+    """
+    keys = split_path(path)
+
+    def list_values(obj: Object) -> list[str]:
+        with suppress(KonvergeError):  # its own pass says so
+            obj = pipeline().build_canonical(build_scope(obj, EvaluationEnvironment()), obj)
+        value = get_value(obj, keys)
+        return [] if isinstance(value, Absent | Sensitive) or is_empty(value) else [format_index_key(value)]
+
+    return list_values
+
+
+def is_oldest(owner: Object, others: Iterable[Object]) -> bool:
+    """Tell whether none of the others is older: of the same second, the UID decides."""
+    return all(
+        _get_age(owner) <= _get_age(other) for other in others if other["metadata"]["uid"] != owner["metadata"]["uid"]
+    )
+
+
+async def build_cluster_uniqueness_check(
+    cluster: ObjectReader, pipeline: Pipeline, owner: Object
+) -> Callable[[str, Any], bool]:
+    """As `BoxRun.is_unique`, where no process has an index.
+
+    Args:
+        cluster: Read once.
+        pipeline: The steps of the custom resource.
+        owner: Who asks.
+    """
+    paths = pipeline.validation.unique_fields
+    others = await cluster.list(pipeline.gvk) if paths else []
+
+    def check(path: str, value: Any) -> bool:
+        values_of = build_index_function(lambda: pipeline, path)
+        return is_oldest(owner, [each for each in others if format_index_key(value) in values_of(each)])
+
+    return check
+
+
+def _get_age(obj: Object) -> tuple[str, str]:
+    return str(obj["metadata"].get("creationTimestamp") or ""), str(obj["metadata"]["uid"])

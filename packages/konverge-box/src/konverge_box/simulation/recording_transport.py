@@ -1,0 +1,116 @@
+"""What the operator writes, seen where its requests pass by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import msgspec
+
+from konverge.client import Response, StreamingResponse, Transport
+from konverge.client.json_decoding import DECODE_ERRORS
+from konverge_box.simulation.step_report import RecordedOperation
+
+__all__ = ["RecordingTransport"]
+
+_WRITES = ("POST", "PUT", "PATCH", "DELETE")
+# What an operator writes about itself, and questions that are asked by POST.
+_ASIDE = frozenset({"events", "leases", "selfsubjectaccessreviews", "selfsubjectrulesreviews", "tokenreviews"})
+
+
+class RecordingTransport:
+    """Passes requests on, and notes those that have changed something.
+
+    Args:
+        transport: Carries the requests.
+        namespace: That of the simulation, which is not shown.
+
+    Attributes:
+        operations: What was done, in order.
+    """
+
+    def __init__(self, transport: Transport, namespace: str) -> None:
+        self.operations: list[RecordedOperation] = []
+        self._transport = transport
+        self._kinds: dict[str, str] = {}
+        self._namespace = namespace
+        self._versions: dict[str, str] = {}
+
+    def register_kind(self, plural: str, kind: str) -> None:
+        """What is called so in paths is of that kind: answers to deletions do not tell."""
+        self._kinds[plural] = kind
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] = {},
+        headers: Mapping[str, str] = {},
+        body: bytes | None = None,
+        timeout_seconds: float,
+    ) -> Response:
+        """Send one request (`konverge.client.Transport.request`)."""
+        answer = await self._transport.request(
+            method, path, query=query, headers=headers, body=body, timeout_seconds=timeout_seconds
+        )
+        if method in _WRITES and answer.status < 300 and "dryRun" not in query:
+            self._record_operation(method, path, answer)
+        return answer
+
+    def stream(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] = {},
+        headers: Mapping[str, str] = {},
+        connect_timeout_seconds: float,
+    ) -> AbstractAsyncContextManager[StreamingResponse]:
+        """Open a stream (`konverge.client.Transport.stream`)."""
+        return self._transport.stream(
+            method, path, query=query, headers=headers, connect_timeout_seconds=connect_timeout_seconds
+        )
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._transport.close()
+
+    def _record_operation(self, method: str, path: str, answer: Response) -> None:
+        namespace, resource, name, subresource = _parse_path(path)
+        if resource in _ASIDE:
+            return
+        try:
+            obj: Any = msgspec.json.decode(answer.body)
+        except DECODE_ERRORS:
+            obj = {}
+        metadata = obj.get("metadata") if isinstance(obj, dict) else None
+        metadata = metadata if isinstance(metadata, dict) else {}
+        is_object = isinstance(metadata.get("uid"), str) and obj.get("kind") != "Status"
+        verb = "deleted" if method == "DELETE" else "created" if answer.status == 201 else "updated"
+        if is_object:
+            version = str(metadata.get("resourceVersion"))
+            if self._versions.get(metadata["uid"]) == version and verb == "updated":
+                return
+            self._versions[metadata["uid"]] = version
+        self.operations.append(
+            RecordedOperation(
+                verb=verb,
+                kind=str(obj["kind"]) if is_object else self._kinds.get(resource, resource),
+                namespace="" if namespace == self._namespace else namespace,
+                name=str(metadata.get("name") or name),
+                is_status=subresource == "status",
+            )
+        )
+
+
+def _parse_path(path: str) -> tuple[str, str, str, str]:
+    """Namespace, resource, name and subresource of a path of the API."""
+    parts = path.strip("/").split("/")
+    rest = parts[2:] if parts[0] == "api" else parts[3:]
+    namespace = ""
+    if len(rest) > 2 and rest[0] == "namespaces":
+        namespace, rest = rest[1], rest[2:]
+    resource, name, subresource = (*rest, "", "", "")[:3]
+    return namespace, resource, name, subresource

@@ -1,0 +1,237 @@
+"""One entry of a group, compiled: which objects it stands for in a pass, and how each is rendered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from konverge.apply.builtin_schemas import find_builtin_schema
+from konverge.kube import Object, ObjectKey
+from konverge.kube.secret_redaction import SECRET_FIELDS
+from konverge_box.expressions import (
+    OMIT,
+    CompiledCondition,
+    Sensitive,
+    Structure,
+    Template,
+    compile_expression,
+    compile_structure,
+    has_sensitive,
+    to_sensitive,
+)
+from konverge_box.expressions.schedules import parse_period
+from konverge_box.expressions.values import describe_value_type
+from konverge_box.file import BoxResource
+from konverge_box.steps.apply_policy import ApplyPolicy, ApplyTiming
+from konverge_box.steps.entry_conditions import compile_entry_conditions
+from konverge_box.steps.errors import StepError
+from konverge_box.steps.for_each import MAX_ITEMS, Repetition
+from konverge_box.steps.labels import ENTRY, MANAGED_BY, OWNER_UID, compute_short_hash, to_label_value
+from konverge_box.steps.scope import Scope
+from konverge_box.steps.string_coercion import coerce_to_strings, find_string_fields, remove_nulls
+from konverge_box.steps.tls_secret import CompiledCertificate
+from konverge_box.steps.wait_conditions import WaitConditions
+
+__all__ = ["CompiledResource"]
+
+# What stays the same as long as the custom resource is the same one.
+_FIXED = frozenset({("metadata", "name"), ("metadata", "namespace"), ("metadata", "uid")})
+
+
+class CompiledResource:
+    """An entry of a group.
+
+    Args:
+        declared: What the file says.
+        step: The path of its step in the file, for example ``spec.crds.website.onReconcile``.
+        group: The name of its group; empty for one without.
+        box_name: The box, for the label `MANAGED_BY`.
+
+    Attributes:
+        declared: What the file says.
+        path: Where it stands in the file.
+        gvk: Its kind.
+        apply_policy: How it treats its objects.
+        entry: The label by which its objects are known. It does not depend on where in the file the entry stands.
+        repetition: What it is repeated for.
+        conditions: When its objects are wanted.
+        wait_for: What holds them back.
+        has_fixed_key: It always stands for the same object of a custom resource.
+        renewal_period: After which time its values are made anew; None for never.
+        certificate: What it holds instead of data of its own; None for nothing.
+    """
+
+    def __init__(self, declared: BoxResource, step: str, group: str, box_name: str) -> None:
+        path = declared.path
+        self.declared = declared
+        self.path = path
+        self.gvk = declared.gvk
+        self.apply_policy = _build_apply_policy(declared, is_on_create=step.endswith(".onCreate"))
+        self.repetition = Repetition(declared.for_each, path)
+        self.conditions = compile_entry_conditions(declared, path)
+        self.wait_for = WaitConditions(declared.wait_for, f"{path}.waitFor")
+        self.renewal_period = _parse_renewal_period(declared)
+        metadata = declared.object["metadata"]
+        name, namespace = str(metadata["name"]), str(metadata.get("namespace") or "")
+        self._name = compile_expression(name, where=f"{path}.name")
+        self._namespace = compile_expression(namespace, where=f"{path}.namespace") if namespace else None
+        self._namespaces = _compile_namespaces(declared, path)
+        self._source = (
+            compile_structure([declared.copy_from.name, declared.copy_from.namespace], where=f"{path}.from")
+            if declared.copy_from is not None
+            else None
+        )
+        self.certificate = None if declared.tls is None else CompiledCertificate(declared.tls, f"{path}.tls")
+        body = _remove_key(declared.object)
+        self._object = compile_structure(body, where=path)
+        schema = find_builtin_schema(self.gvk)
+        self._places = find_string_fields(body, schema)
+        self._may_be_null = schema is None  # only there may a null be a value
+        self.entry = compute_short_hash(step, group, declared.kind, str(self.gvk), name, namespace)
+        self._labels = {MANAGED_BY: to_label_value(box_name), ENTRY: self.entry}
+        read = self._name.list_read_paths() | (
+            self._namespace.list_read_paths() if self._namespace is not None else frozenset()
+        )
+        # The namespaces of a list may become others with the file, and the entry stays the same one.
+        self.has_fixed_key = not self.repetition.is_loop and self._namespaces is None and read <= _FIXED
+
+    @property
+    def timed_conditions(self) -> tuple[CompiledCondition, ...]:
+        """The conditions that may turn by the passing of time, as well as others."""
+        return (*self.conditions.when, *self.conditions.any_of, *self.wait_for.conditions)
+
+    def may_leave_namespace(self, *, is_namespaced: bool) -> bool:
+        """Tell whether an object of it may be outside of the custom resource's namespace.
+
+        Args:
+            is_namespaced: Whether its kind has namespaces.
+        """
+        return self._namespace is not None or self._namespaces is not None or not is_namespaced
+
+    def list_keys(self, turn: Scope, own_namespace: str, *, namespaced: bool) -> list[ObjectKey]:
+        """Which objects it stands for in one turn: one, or one for each of ``toNamespaces``.
+
+        Args:
+            turn: The scope.
+            own_namespace: The custom resource's; empty for one without.
+            namespaced: Whether its kind has namespaces.
+
+        Raises:
+            StepError: A name is none.
+            konverge_box.expressions.ExpressionError: A name has no value.
+        """
+        name = self._render_text(turn, self._name, "name")
+        if not namespaced:
+            if self._namespace is not None or self._namespaces is not None:
+                raise StepError(f"{self.path}.namespace", f"{self.gvk.kind} lives in no namespace; leave it out")
+            return [ObjectKey("", name)]
+        if self._namespaces is not None:
+            return [ObjectKey(each, name) for each in self._list_target_namespaces(turn, self._namespaces)]
+        namespace = own_namespace if self._namespace is None else self._render_text(turn, self._namespace, "namespace")
+        if not namespace:
+            raise StepError(f"{self.path}.namespace", f"expected the namespace of this {self.gvk.kind}, found none")
+        return [ObjectKey(namespace, name)]
+
+    def find_source(self, turn: Scope, own_namespace: str) -> ObjectKey | None:
+        """The object whose data it copies, None for none.
+
+        Raises:
+            StepError: The name is none.
+            konverge_box.expressions.ExpressionError: It has no value.
+        """
+        if self._source is None:
+            return None
+        name, namespace = turn.render(self._source)
+        where = f"{self.path}.from"
+        return ObjectKey(_to_name(namespace or own_namespace, where), _to_name(name, where))
+
+    def render_object(self, turn: Scope, key: ObjectKey, owner_uid: str) -> Object:
+        """The object, with the labels of its owner. What comes from a Secret, or goes into one, is sensitive in it.
+
+        Raises:
+            StepError: It cannot be an object.
+            konverge_box.expressions.ExpressionError: An expression in it has no value.
+        """
+        obj: Object = turn.render(self._object)
+        coerce_to_strings(obj, self._places)
+        if not self._may_be_null:
+            obj = remove_nulls(obj)
+        metadata = obj.get("metadata", {})
+        if has_sensitive(metadata):
+            # Whoever may list objects sees it.
+            raise StepError(f"{self.path}.metadata", "it comes from a Secret; labels and annotations hide nothing")
+        labels = metadata.get("labels") if isinstance(metadata, dict) else None
+        if not isinstance(metadata, dict) or not isinstance(labels, dict | None):
+            raise StepError(f"{self.path}.labels", f"expected a mapping, found {describe_value_type(labels)}")
+        metadata["name"] = key.name
+        if key.namespace:
+            metadata["namespace"] = key.namespace
+        metadata["labels"] = {**(labels or {}), **self._labels, OWNER_UID: owner_uid}
+        obj |= {"apiVersion": self.gvk.api_version, "kind": self.gvk.kind, "metadata": metadata}
+        if self.gvk.is_secret:
+            obj |= {field: to_sensitive(obj[field]) for field in SECRET_FIELDS if obj.get(field)}
+        return obj
+
+    def _list_target_namespaces(self, turn: Scope, namespaces: Structure | Template) -> list[str]:
+        where = f"{self.path}.toNamespaces"
+        found = turn.render(namespaces)
+        if not isinstance(found, list) or has_sensitive(found):
+            what = "what comes from a Secret" if has_sensitive(found) else describe_value_type(found)
+            raise StepError(where, f"expected a list of namespaces, found {what}")
+        if len(found) > MAX_ITEMS:
+            raise StepError(where, f"expected at most {MAX_ITEMS} namespaces, found {len(found)}")
+        return list(dict.fromkeys(_to_name(each, where) for each in found))
+
+    def _render_text(self, turn: Scope, template: Template, field: str) -> str:
+        return _to_name(turn.render(template), f"{self.path}.{field}")
+
+
+def _parse_renewal_period(declared: BoxResource) -> timedelta | None:
+    """After which time the values of a Secret are made anew; None for never."""
+    if declared.rotate_after is not None:
+        return parse_period(declared.rotate_after)
+    return None if declared.tls is None else parse_period(declared.tls.valid_for) * 2 / 3
+
+
+def _build_apply_policy(declared: BoxResource, *, is_on_create: bool) -> ApplyPolicy:
+    is_kept = not is_on_create or declared.reconcile
+    if declared.kind == "jobs":
+        return ApplyPolicy(ApplyTiming.RUN, deletes=False)
+    if declared.tls is not None or declared.rotate_after is not None:
+        return ApplyPolicy(ApplyTiming.RENEWED, deletes=is_kept)
+    if declared.once:
+        return ApplyPolicy(ApplyTiming.ONCE, deletes=is_kept)
+    return ApplyPolicy(ApplyTiming.ALWAYS if is_kept else ApplyTiming.MADE, deletes=is_kept)
+
+
+def _compile_namespaces(declared: BoxResource, path: str) -> Structure | Template | None:
+    given = declared.to_namespaces
+    if not given:
+        return None
+    where = f"{path}.toNamespaces"
+    if isinstance(given, str):
+        return compile_expression(given, where=where)
+    return compile_structure(list(given), where=where)
+
+
+def _remove_key(obj: Mapping[str, Any]) -> Object:
+    found = {name: value for name, value in obj.items() if name not in ("apiVersion", "kind", "metadata")}
+    hidden = ("name", "namespace")
+    found["metadata"] = {name: value for name, value in obj["metadata"].items() if name not in hidden}
+    return found
+
+
+def _to_name(value: Any, where: str) -> str:
+    """A name that was rendered: text, or a whole number, which reads as one.
+
+    Raises:
+        StepError: It is neither, or nobody may see it.
+    """
+    if isinstance(value, Sensitive):
+        raise StepError(where, "it comes from a Secret, and names are seen by everybody")
+    if type(value) is int:
+        return str(value)
+    if type(value) is not str or not value:
+        raise StepError(where, f"expected a name, found {'omit' if value is OMIT else describe_value_type(value)}")
+    return value

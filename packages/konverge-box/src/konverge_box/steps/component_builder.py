@@ -1,0 +1,190 @@
+"""A planned group as a component: each object a primitive of its kind, each decision an option of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from konverge.component import (
+    Component,
+    ComponentBuilder,
+    adopt,
+    delete,
+    depends_on,
+    ignore_if_absent,
+    read_only,
+    unowned,
+)
+from konverge.errors import KonvergeError
+from konverge.feature import BooleanGate
+from konverge.kube import Object
+from konverge.primitives import (
+    ClusterRole,
+    ClusterRoleBinding,
+    ConfigMap,
+    CronJob,
+    Custom,
+    CustomResourceDefinition,
+    DaemonSet,
+    Deployment,
+    Gateway,
+    GuardResult,
+    HorizontalPodAutoscaler,
+    HTTPRoute,
+    Ingress,
+    Job,
+    Namespace,
+    NetworkPolicy,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    PodDisruptionBudget,
+    Primitive,
+    ReplicaSet,
+    Role,
+    RoleBinding,
+    Secret,
+    Service,
+    ServiceAccount,
+    StatefulSet,
+    Static,
+    StaticKind,
+    blocked,
+)
+from konverge_box.expressions import has_sensitive, reveal_sensitive
+from konverge_box.file import CUSTOM
+from konverge_box.steps.apply_policy import ObjectAction
+from konverge_box.steps.resource_plan import PlannedGroup, PlannedResource
+
+__all__ = ["PRIMITIVES", "build_component"]
+
+PRIMITIVES: Mapping[str, type[Primitive[Any]]] = {
+    "namespaces": Namespace,
+    "customResourceDefinitions": CustomResourceDefinition,
+    "resourceQuotas": Static,
+    "limitRanges": Static,
+    "secrets": Secret,
+    "configMaps": ConfigMap,
+    "networkPolicies": NetworkPolicy,
+    "serviceAccounts": ServiceAccount,
+    "clusterRoles": ClusterRole,
+    "clusterRoleBindings": ClusterRoleBinding,
+    "roles": Role,
+    "roleBindings": RoleBinding,
+    "persistentVolumes": PersistentVolume,
+    "persistentVolumeClaims": PersistentVolumeClaim,
+    CUSTOM: Custom,
+    "replicaSets": ReplicaSet,
+    "deployments": Deployment,
+    "daemonSets": DaemonSet,
+    "statefulSets": StatefulSet,
+    "services": Service,
+    "jobs": Job,
+    "cronJobs": CronJob,
+    "ingresses": Ingress,
+    "gateways": Gateway,
+    "httpRoutes": HTTPRoute,
+    "horizontalPodAutoscalers": HorizontalPodAutoscaler,
+    "podDisruptionBudgets": PodDisruptionBudget,
+    "pods": Pod,
+}
+"""What each kind of the file is to the engine."""
+
+
+def build_component(planned: PlannedGroup, *, adopts: bool = True) -> Component:
+    """The component of a group in this pass.
+
+    Sensitive values are revealed here, in the objects that the primitives keep for the engine, and nowhere else. What
+    is wrong with an object is told by the component's condition.
+
+    Args:
+        planned: The group.
+        adopts: Whether objects that exist already are taken over, where the resource does not say.
+    """
+    builder = ComponentBuilder(planned.name, condition_type=planned.condition_type)
+    for entry in planned.entries:
+        _register_entry(builder, entry, adopts=adopts)
+    # What others need is made first, and goes last.
+    for entry in reversed(planned.entries):
+        if entry.action is ObjectAction.DELETE:
+            builder.with_resource(_build_name_only(entry), delete())
+    for condition_type in planned.waits_for:
+        builder.with_prerequisite(depends_on(condition_type))
+    if not planned.is_on:
+        builder.with_feature_gate(BooleanGate(False))
+    return builder.with_grace_period(planned.grace_period).suspend(planned.is_suspended).build()
+
+
+def _register_entry(builder: ComponentBuilder, entry: PlannedResource, *, adopts: bool) -> None:
+    allowed = adopts if entry.resource.adopt is None else entry.resource.adopt
+    ownership = None if entry.is_owned else unowned()
+    match entry.action:
+        case ObjectAction.APPLY:
+            builder.with_resource(_build_desired(entry), ownership, adopt(allowed))
+        case ObjectAction.LEAVE if entry.foreign_owner and not allowed:
+            # What is made once would be used as if it were ours: a Secret with values of somebody else's.
+            told = (
+                f"{entry.gvk.kind} {entry.key} exists already, {entry.foreign_owner}, and "
+                "adoption is refused. Delete it, "
+            )
+            told += "give one of the two another name, or allow its adoption"
+            builder.with_resource(_build_blocked(replace(entry, blocked=told), ""), ownership, adopt(False))
+        case ObjectAction.LEAVE:
+            builder.with_resource(_build_read_only(entry), read_only(), ignore_if_absent())
+
+
+def _build_desired(entry: PlannedResource) -> Primitive[Any]:
+    if entry.object is None:
+        return _build_blocked(entry, entry.problem)
+    more: dict[str, Any] = {}
+    if entry.resource.kind == "pods" or entry.is_renewed:  # little of a Pod, or nothing of a Secret, can be changed
+        more["recreate"] = True
+    holds_secret = has_sensitive(entry.object)
+    # A primitive has a copy of its own, so that only what is hidden in it needs one of ours.
+    made = _build_primitive(entry, reveal_sensitive(entry.object) if holds_secret else entry.object, **more)
+    made.holds_secret = holds_secret
+    if made.errors:  # what one custom resource has brought about: a failure of its group, not of the box
+        return _build_blocked(entry, f"{entry.resource.path}: {'; '.join(made.errors)}")
+    return made
+
+
+def _build_blocked(entry: PlannedResource, problem: str) -> Static:
+    """In place of an object that cannot be applied yet, or cannot be at all; nothing after it is made either."""
+
+    def check(obj: Object) -> GuardResult:
+        if problem:
+            raise KonvergeError(problem)
+        return blocked(entry.blocked)
+
+    return _build_name_only(entry, guard=check)
+
+
+def _build_read_only(entry: PlannedResource) -> Primitive[Any]:
+    """One that is only looked at: what judges it looks at the live object."""
+    if issubclass(PRIMITIVES[entry.resource.kind], StaticKind):
+        return _build_name_only(entry)
+    return _build_primitive(entry, _build_minimal_object(entry))
+
+
+def _build_primitive(entry: PlannedResource, obj: Object, **more: Any) -> Primitive[Any]:
+    kind = PRIMITIVES[entry.resource.kind]
+    if kind is Custom:
+        return Custom(
+            obj,
+            cluster_scoped=not entry.is_namespaced,
+            required_conditions=entry.resource.required_conditions,
+            **more,
+        )
+    make: Callable[..., Primitive[Any]] = kind
+    return make(obj, **more)
+
+
+def _build_name_only(entry: PlannedResource, **more: Any) -> Static:
+    """A name and nothing else, for what is not applied."""
+    return Static(_build_minimal_object(entry), cluster_scoped=not entry.is_namespaced, **more)
+
+
+def _build_minimal_object(entry: PlannedResource) -> Object:
+    metadata = {"name": entry.key.name, **({"namespace": entry.key.namespace} if entry.key.namespace else {})}
+    return {"apiVersion": entry.gvk.api_version, "kind": entry.gvk.kind, "metadata": metadata}

@@ -1,0 +1,25 @@
+"""The conditions of anything in the file that may have some."""
+
+from __future__ import annotations
+
+from konverge_box.expressions import ConditionSet, compile_conditions
+from konverge_box.file import ConditionalEntry, ValidationRule
+
+__all__ = ["compile_entry_conditions"]
+
+
+def compile_entry_conditions(declared: ConditionalEntry | ValidationRule, where: str) -> ConditionSet:
+    """Its ``when`` and ``or``, compiled.
+
+    Args:
+        declared: A part of a loaded file.
+        where: Its path in the file.
+
+    Raises:
+        konverge_box.expressions.ExpressionSyntaxError: What loading would have refused.
+    """
+    written = {
+        "when": [condition.to_mapping() for condition in declared.when],
+        "or": [condition.to_mapping() for condition in declared.alternatives],
+    }
+    return compile_conditions(written, where=where)

@@ -1,0 +1,232 @@
+"""Step 4: other objects of the cluster, read before anything is made.
+
+What is not there is an answer, not an error: an object that is absent, a kind that the cluster does not serve, an entry
+whose conditions do not hold. All have ``found: false`` and nothing in them.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from konverge.errors import ConfigurationError, KindNotServedError, KindUnreachableError, NotFoundError
+from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.kube.secret_redaction import LAST_APPLIED
+from konverge_box.expressions import (
+    OMIT,
+    Sensitive,
+    compile_expression,
+    compile_structure,
+    find_earliest_change,
+    to_sensitive,
+)
+from konverge_box.expressions.values import describe_value_type, format_scalar
+from konverge_box.file import CrossEntry
+from konverge_box.steps.entry_conditions import compile_entry_conditions
+from konverge_box.steps.errors import StepError
+from konverge_box.steps.object_reader import MappingReader, ObjectReader
+from konverge_box.steps.scope import Scope
+
+__all__ = ["MAX_OBSERVED_OBJECTS", "Observations", "build_observation"]
+
+MAX_OBSERVED_OBJECTS = 1000
+"""So many objects may an entry with ``strategy: all`` have."""
+
+_SECRET = GroupVersionKind("", "v1", "Secret")
+_CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
+_NOT_IN_A_PATH = ("/", "%")
+
+
+class Observations:
+    """``cross``, compiled.
+
+    Args:
+        declared: The entries.
+        where: Their path in the file, for example ``spec.crds.website.cross``.
+        kinds: The kinds of the file's custom resources, by the names that the file gives them.
+
+    Raises:
+        konverge.errors.ConfigurationError: What loading would have refused: entries that read each other in a circle.
+    """
+
+    def __init__(self, declared: tuple[CrossEntry, ...], where: str, kinds: Mapping[str, GroupVersionKind]) -> None:
+        entries = {
+            entry.name: _Observation(entry, f"{where}[{number}]", kinds[entry.crd] if entry.crd else None)
+            for number, entry in enumerate(declared)
+        }
+        needs = {name: sorted(entry.read_entries & entries.keys()) for name, entry in entries.items()}
+        try:
+            order = tuple(TopologicalSorter(needs).static_order())
+        except CycleError as error:
+            circle = " -> ".join(reversed(error.args[1]))
+            raise ConfigurationError(f"{where}: these entries of cross read each other: {circle}") from None
+        self._entries = {name: entries[name] for name in order}
+        self.kinds = frozenset(entry.gvk for entry in entries.values())
+        """All kinds that may be read; one that is not served yet may be watched until it is."""
+
+    async def observe(self, scope: Scope, reader: MappingReader, quiet: MappingReader) -> dict[str, Any]:
+        """Read what is declared, each entry after those that it reads.
+
+        One after the other: what is watched is answered from memory, without waiting.
+
+        Args:
+            scope: What the expressions of all entries see; it need not know ``cross``.
+            reader: Its reads wake the custom resource when what they found changes.
+            quiet: Its reads wake nobody: for entries with ``wake: false``.
+
+        Returns:
+            What expressions call ``cross``: the result of each entry by its name (`observed`).
+
+        Raises:
+            StepError: A name or label is no text, there is no label or no namespace to look for, or there are too many
+                items.
+            konverge_box.expressions.ExpressionError: An expression has no value.
+            konverge.errors.KonvergeError: The server could not be read; of an object that is absent it is not raised.
+        """
+        results: dict[str, Any] = {}
+        for name, entry in self._entries.items():
+            results[name] = await entry.observe(
+                scope.with_names(cross=results), reader if entry.triggers_reconcile else quiet
+            )
+        return results
+
+    def find_next_change(self, now: datetime) -> datetime | None:
+        """When an entry may be read, or no longer, although nothing else changes."""
+        return find_earliest_change((entry.conditions for entry in self._entries.values()), now)
+
+
+def build_observation(gvk: GroupVersionKind, found: Sequence[Object]) -> dict[str, Any]:
+    """What expressions see of the objects of an entry: of the first, and as ``items`` the same of each.
+
+    That is ``found``, ``name``, ``namespace``, ``labels``, ``annotations``, ``spec`` and ``status``. A Secret or a
+    ConfigMap has ``data`` besides: of a Secret decoded, sensitive, and without what is no text.
+
+    Args:
+        gvk: The kind, which may be absent like its objects.
+        found: What was found, in order; empty for nothing.
+    """
+    return {
+        **_to_expression_value(gvk, found[0] if found else None),
+        "items": [_to_expression_value(gvk, each) for each in found],
+    }
+
+
+class _Observation:
+    def __init__(self, declared: CrossEntry, where: str, gvk: GroupVersionKind | None) -> None:
+        self.where = where
+        self.gvk = gvk or GroupVersionKind.parse(declared.api_version or "", declared.kind or "")
+        self.triggers_reconcile = declared.wake
+        self.conditions = compile_entry_conditions(declared, where)
+        self._takes_all = declared.strategy == "all"
+        selector = declared.selector
+        at = f"{where}.selector"
+        self._name = compile_expression(selector.name, where=f"{at}.name")
+        self._namespace = compile_expression(selector.namespace, where=f"{at}.namespace")
+        self._by_labels = bool(selector.match_labels)
+        self._labels = compile_structure(selector.match_labels, where=f"{at}.matchLabels")
+        parts = (self.conditions, self._name, self._namespace, self._labels)
+        names = frozenset[tuple[str, ...]]().union(*(part.list_read_paths() for part in parts))
+        self.read_entries = frozenset(name[1] for name in names if name[0] == "cross" and len(name) > 1)
+
+    async def observe(self, scope: Scope, reader: MappingReader) -> dict[str, Any]:
+        if not scope.holds(self.conditions):
+            return build_observation(self.gvk, [])
+        try:
+            is_namespaced = (await reader.mapping(self.gvk)).namespaced
+        except KindUnreachableError:
+            raise  # there may be such an object, and a condition on ``found`` may delete others
+        except KindNotServedError:
+            # To be read all the same: what is created once the kind is served wakes who has read it.
+            is_namespaced = True
+        try:
+            found = await self._find_objects(
+                scope, reader, self._render_namespace(scope) if is_namespaced else "", is_namespaced
+            )
+        except KindUnreachableError:
+            raise
+        except (NotFoundError, KindNotServedError):
+            return build_observation(self.gvk, [])
+        if self._takes_all and len(found) > MAX_OBSERVED_OBJECTS:
+            problem = f"expected at most {MAX_OBSERVED_OBJECTS} objects, found {len(found)}; ask for more labels"
+            raise StepError(self.where, problem)
+        return build_observation(self.gvk, found if self._takes_all else found[:1])
+
+    def _render_namespace(self, scope: Scope) -> str:
+        declared = _to_label_text(scope.render(self._namespace), self._namespace.where)
+        return declared or str(scope.names["metadata"].get("namespace") or "")
+
+    async def _find_objects(
+        self, scope: Scope, reader: ObjectReader, namespace: str, is_namespaced: bool
+    ) -> list[Object]:
+        """The objects in order.
+
+        Raises:
+            NotFoundError: There is none of that name.
+            KindNotServedError: There is no such kind.
+        """
+        if self._by_labels:
+            found = await reader.list(self.gvk, namespace=namespace, labels=self._render_labels(scope))
+            return sorted(found, key=ObjectKey.of)
+        name = _to_label_text(scope.render(self._name), self._name.where)
+        if not _is_possible_name(name) or not (namespace == "" or _is_possible_name(namespace)):
+            return []
+        if is_namespaced and not namespace:
+            raise StepError(f"{self.where}.selector", "expected a namespace: the custom resource is in none")
+        return [await reader.get(self.gvk, ObjectKey(namespace, name))]
+
+    def _render_labels(self, scope: Scope) -> dict[str, str]:
+        at = f"{self.where}.selector.matchLabels"
+        labels = {key: _to_label_text(value, f"{at}.{key}") for key, value in scope.render(self._labels).items()}
+        if not labels:
+            raise StepError(at, "expected a label, found none: that would be every object")
+        return labels
+
+
+def _to_label_text(value: Any, where: str) -> str:
+    """A name or a label's value; of ``omit`` or null empty, which nothing has for a name."""
+    if value is OMIT or value is None:
+        return ""
+    if isinstance(value, Sensitive):
+        raise StepError(where, "expected text to look for, found a value that comes from a Secret (not shown)")
+    try:
+        return format_scalar(value)
+    except ValueError:
+        raise StepError(where, f"expected text, found {describe_value_type(value)}") from None
+
+
+def _is_possible_name(name: str) -> bool:
+    return name not in ("", ".", "..") and not any(sign in name for sign in _NOT_IN_A_PATH)
+
+
+def _to_expression_value(gvk: GroupVersionKind, obj: Object | None) -> dict[str, Any]:
+    live: Mapping[str, Any] = {} if obj is None else obj
+    metadata = live.get("metadata") or {}
+    annotations = metadata.get("annotations") or {}
+    seen = {
+        "found": obj is not None,
+        "name": metadata.get("name", ""),
+        "namespace": metadata.get("namespace", ""),
+        "labels": metadata.get("labels") or {},
+        "annotations": annotations,
+        "spec": live.get("spec") or {},
+        "status": live.get("status") or {},
+    }
+    if gvk == _CONFIG_MAP:
+        seen["data"] = live.get("data") or {}
+    elif gvk == _SECRET:
+        seen["data"] = to_sensitive(_decode_data(live.get("data") or {}))
+        if LAST_APPLIED in annotations:  # which has all of the Secret in it
+            seen["annotations"] = {**annotations, LAST_APPLIED: Sensitive(annotations[LAST_APPLIED])}
+    return seen
+
+
+def _decode_data(data: Mapping[str, str]) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    for key, value in data.items():
+        with suppress(ValueError):  # binascii.Error and UnicodeDecodeError both are one
+            texts[key] = base64.b64decode(value, validate=True).decode()
+    return texts

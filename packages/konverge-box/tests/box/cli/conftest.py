@@ -1,0 +1,7 @@
+"""The fixtures of all tests of commands."""
+
+from __future__ import annotations
+
+from tests.cli.conftest import anyio_backend, environment, forks, home, konverge, started_konverge, stuck
+
+__all__ = ["anyio_backend", "environment", "forks", "home", "konverge", "started_konverge", "stuck"]

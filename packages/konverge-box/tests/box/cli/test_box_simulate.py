@@ -1,0 +1,99 @@
+"""``konverge box render`` and ``simulate`` from the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.conftest import Konverge
+
+EXAMPLES = Path(__file__).parents[5] / "examples" / "boxes"
+
+
+@pytest.mark.slow
+def test_a_rendering_is_yaml_or_json(started_konverge: Konverge) -> None:
+    box, owner = EXAMPLES / "validation" / "box.yaml", EXAMPLES / "validation" / "service.yaml"
+
+    as_yaml = started_konverge("box", "render", box, "--object", owner)
+    as_json = started_konverge("box", "render", box, "--object", owner, "-o", "json")
+
+    assert as_yaml.returncode == 0
+    assert yaml.safe_load(as_yaml.stdout) == json.loads(as_json.stdout)
+    assert json.loads(as_json.stdout)["result"] == "ok"
+
+
+def test_one_step_can_be_shown(konverge: Konverge) -> None:
+    box, owner = EXAMPLES / "validation" / "box.yaml", EXAMPLES / "validation" / "service.yaml"
+
+    shown = yaml.safe_load(konverge("box", "render", box, "--object", owner, "--step", "mutation").stdout)
+
+    assert [change["path"] for change in shown["changes"]] == ["spec.tier", "spec.replicas"]
+
+
+def test_a_denied_object_ends_with_code_1(konverge: Konverge, tmp_path: Path) -> None:
+    owner = yaml.safe_load((EXAMPLES / "validation" / "service.yaml").read_text())
+    owner["spec"]["image"] = "rogue:latest"
+    (tmp_path / "owner.yaml").write_text(yaml.safe_dump(owner))
+
+    result = konverge("box", "render", EXAMPLES / "validation" / "box.yaml", "--object", tmp_path / "owner.yaml")
+
+    assert result.returncode == 1
+    assert yaml.safe_load(result.stdout)["result"] == "denied"
+
+
+def test_answers_and_given_objects_come_from_files(konverge: Konverge, tmp_path: Path) -> None:
+    folder = EXAMPLES / "config-from-http"
+    (tmp_path / "answers.yaml").write_text("settings: {json: {color: red, version: '7'}}\n")
+
+    with_answers = ("--answers", tmp_path / "answers.yaml")
+    result = konverge("box", "render", folder / "box.yaml", "--object", folder / "config.yaml", *with_answers)
+
+    assert result.returncode == 0
+    assert "color: red" in result.stdout
+    without = konverge("box", "render", folder / "box.yaml", "--object", folder / "config.yaml")
+    assert without.returncode == 1
+    assert "external.settings" in without.stderr
+
+    (tmp_path / "answers.yaml").write_text("settings: {jsn: {}}\n")
+    refused = konverge("box", "render", folder / "box.yaml", "--object", folder / "config.yaml", *with_answers)
+    assert refused.returncode == 3
+    assert "jsn" in refused.stderr
+
+
+def test_a_simulation_that_fails_says_what_it_found_and_ends_with_code_1(konverge: Konverge, tmp_path: Path) -> None:
+    for file in (EXAMPLES / "for-each").glob("*.yaml"):
+        (tmp_path / file.name).write_text(
+            file.read_text().replace("has: {spec: {replicas: 2}}", "has: {spec: {replicas: 9}}")
+        )
+
+    result = konverge("box", "simulate", tmp_path)
+
+    assert result.returncode == 1
+    assert "FAILED Deployment/shop-worker: spec.replicas: expected 9, found 2" in result.stdout
+    assert "+ Deployment/shop-front" in result.stdout
+
+
+@pytest.mark.slow
+def test_a_box_without_simulation_runs_until_a_pass_writes_nothing(started_konverge: Konverge) -> None:
+    folder = EXAMPLES / "drift"
+
+    result = started_konverge("box", "simulate", folder / "box.yaml", "--object", folder / "site.yaml")
+
+    assert result.returncode == 0
+    assert "+ Deployment/shop" in result.stdout
+    assert result.stdout.splitlines()[-1] == "  steady"
+
+
+def test_samples_of_the_schema_do_where_no_object_is_given(konverge: Konverge) -> None:
+    result = konverge("box", "simulate", EXAMPLES / "hello-website" / "box.yaml")
+
+    assert result.returncode == 0
+    assert "+ Deployment/website-1" in result.stdout
+
+
+def test_a_folder_without_a_simulation_is_refused(konverge: Konverge, tmp_path: Path) -> None:
+    result = konverge("box", "simulate", tmp_path)
+
+    assert result.returncode == 3
+    assert "expected a simulate.yaml" in result.stderr

@@ -1,0 +1,229 @@
+"""What each step may read: what earlier steps have made, and only what is declared."""
+
+from __future__ import annotations
+
+import pytest
+
+from konverge_box.file import find_file_errors
+from konverge_box.file.expression_scopes import STEPS
+from tests.box.file.sample_boxes import build_box_text, find_errors
+
+# How a step reads a name, and the results that a step can make.
+READERS = {
+    "normalize": "normalize: {{spec: {{a: '{{{{ {name} }}}}'}}}}",
+    "mutation": "mutation: [{{field: spec.a, default: '{{{{ {name} }}}}'}}]",
+    "validation": "validation: [{{field: '{{{{ {name} }}}}', message: no}}]",
+    "cross": "cross: [{{crd: db, as: a, selector: {{name: '{{{{ {name} }}}}'}}}}, "
+    "{{crd: db, as: db2, selector: {{name: a}}}}]",
+    "external": "external: [{{name: call, url: '{{{{ {name} }}}}'}}, {{name: call2, url: a}}]",
+    "onCreate": "onCreate: {{configMaps: [{{data: {{a: '{{{{ {name} }}}}'}}}}]}}",
+    "onReconcile": "onReconcile: {{configMaps: [{{when: [{{field: {name}, exists: true}}]}}]}}",
+    "providers": "providers: {{aws: [{{kind: Bucket, name: '{{{{ {name} }}}}'}}]}}",
+    "status": "status: {{fields: [{{path: a, value: '{{{{ {name} }}}}'}}]}}",
+    "onDelete": "onDelete: {{groups: [{{delete: {{pods: [{{name: '{{{{ {name} }}}}'}}]}}}}]}}",
+}
+RESULTS = {
+    "cross.db2": "cross: [{crd: db, as: db2, selector: {name: a}}]",
+    "external.call2.body": "external: [{name: call2, url: a}]",
+    "providers.aws": "providers: {aws: []}",
+    "children.configMap.data": "onReconcile: {configMaps: [{name: b}]}",
+}
+
+
+def may_read(step: str, result: str) -> bool:
+    return result.partition(".")[0] in STEPS[step]
+
+
+def read_in(step: str, name: str) -> str:
+    """A box in which the step reads the name, and in which all that can be made is made."""
+    made = [text for text in RESULTS.values() if text.partition(":")[0] != step]
+    return "\n".join([READERS[step].format(name=name), *made])
+
+
+@pytest.mark.parametrize("result", RESULTS)
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_reads_the_results_of_earlier_steps_and_of_no_later_one(step: str, result: str) -> None:
+    found = [
+        each for each in find_errors(read_in(step, result), second="finalizers: []") if " is not known here" in each
+    ]
+
+    assert bool(found) is not may_read(step, result), found
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_every_step_reads_the_custom_resource_itself(step: str) -> None:
+    assert find_errors(read_in(step, ".spec.a"), second="finalizers: []") == []
+
+
+def test_the_steps_stand_in_the_order_in_which_they_run() -> None:
+    first, *rest = READERS
+    assert [first, *rest] == list(STEPS)
+
+
+CASES = {
+    "a step's later result": (
+        "cross: [{crd: db, selector: {name: '{{ external.a.body }}'}}]\nexternal: [{name: a, url: b}]",
+        "8:36: cross[0].selector.name: external.a.body is not known here: external makes it, and cross runs before",
+    ),
+    "a deletion": (
+        "onDelete: {when: [{field: cross.db.found}]}\ncross: [{crd: db, selector: {name: a}}]",
+        "cross.db.found is not known here: a deletion does not run the steps that make it",
+    ),
+    "cross that nobody declares": (
+        "cross: [{crd: db, selector: {name: a}}]\nonReconcile: {configMaps: [{name: '{{ cross.dbs.name }}'}]}",
+        "9:35: onReconcile.configMaps[0].name: cross.dbs is not declared; did you mean db?",
+    ),
+    "external that nobody declares": (
+        "onReconcile: {configMaps: [{name: '{{ external.a.body }}'}]}",
+        "external.a is not declared; external declares nothing",
+    ),
+    "a field of an observation": (
+        "cross: [{crd: db, selector: {name: a}}]\nonReconcile: {configMaps: [{name: '{{ cross.db.statuss }}'}]}",
+        "cross.db.statuss is no field; did you mean status?",
+    ),
+    "data of what has none": (
+        "cross: [{crd: db, selector: {name: a}}]\nonReconcile: {configMaps: [{name: '{{ cross.db.data.a }}'}]}",
+        "cross.db.data is no field",
+    ),
+    "all observations while they are made": (
+        "cross: [{crd: db, as: a, selector: {name: x}}, {crd: db, selector: {name: '{{ cross[spec.a].name }}'}}]",
+        "cross[1].selector.name: cross is still being made here: say which, cross.<name>",
+    ),
+    "a name": (
+        "onReconcile: {configMaps: [{name: '{{ sepc.a }}'}]}",
+        "no such name: sepc; did you mean spec?",
+    ),
+    "an item outside of a loop": (
+        "onReconcile: {configMaps: [{name: '{{ item }}'}]}",
+        "item is known only in a resource with forEach",
+    ),
+    "an item of another resource": (
+        "onReconcile: {configMaps: [{name: '{{ zone }}', forEach: {field: spec.a, as: zone}}, {name: '{{ zone }}'}]}",
+        "onReconcile.configMaps[1].name: no such name: zone",
+    ),
+    "items of one name": (
+        "onReconcile: {configMaps: [{name: a, forEach: {field: spec.a}}]}",
+        "onReconcile.configMaps[0].name: every item makes an object of the same name; put item, index or value",
+    ),
+    "items of no name": (
+        "onReconcile: {configMaps: [{forEach: {field: spec.a}}]}",
+        "onReconcile.configMaps[0]: every item makes an object of the same name",
+    ),
+    "a loop over what is not there": (
+        "onReconcile: {configMaps: [{name: '{{ item }}', forEach: {field: external.a.items}}]}",
+        "configMaps[0].forEach.field: external.a is not declared",
+    ),
+    "a child of no kind": (
+        "status: {fields: [{path: a, value: '{{ children.deploymnt.status }}'}]}",
+        "children.deploymnt is no kind; did you mean deployment?",
+    ),
+    "a child that is not made": (
+        "status: {fields: [{path: a, value: '{{ children.deployment.status }}'}]}",
+        "children.deployment: no deployments are declared in onCreate or onReconcile",
+    ),
+    "a condition's field": (
+        "onReconcile: {configMaps: [{when: [{field: sepc.a}]}]}",
+        "configMaps[0].when[0].field: no such name: sepc; did you mean spec?",
+    ),
+    "a call that reads itself": (
+        "external: [{name: a, url: '{{ external.a.body }}'}]",
+        "8:7: external: these entries of external read each other: a -> a",
+    ),
+    "calls in a circle": (
+        "external: [{name: a, url: '{{ external.b.body }}'}, {name: b, url: c, when: [{field: external.a.called}]}]",
+        "external: these entries of external read each other: a -> b -> a",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_name_that_a_step_cannot_know_is_refused(name: str) -> None:
+    steps, expected = CASES[name]
+
+    (found,) = find_errors(steps, second="finalizers: []")
+
+    assert expected in found
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "onReconcile: {configMaps: [{name: '{{ zone }}-{{ index }}', forEach: {field: spec.a, as: zone}}]}",
+        "onReconcile: {configMaps: [{name: '{{ item }}', data: {a: '{{ value }}'}, when: [{field: item.on}], "
+        "forEach: {field: spec.a}}]}",
+        "onReconcile: {configMaps: [{name: same, namespace: '{{ item }}', forEach: {field: spec.a}}]}",
+        "external: [{name: b, url: '{{ external.a.body }}'}, {name: a, url: c}]",
+        "cross: [{crd: db, as: b, selector: {name: '{{ cross.a.spec.next }}'}}, {crd: db, as: a, selector: {name: a}}]",
+        "onReconcile: {configMaps: [{name: a, data: {a: '{% for each in spec.a %}{{ each }}{% endfor %}'}}]}",
+    ],
+)
+def test_items_are_known_in_all_of_their_resource_and_results_whatever_their_order(steps: str) -> None:
+    assert find_errors(steps, second="finalizers: []") == []
+
+
+SPEC = "{properties: {size: {type: integer}, any: {type: object}}}"
+SCHEMA = f"resource: {{apiVersion: a.dev/v1, kind: A, schema: {{spec: {SPEC}}}}}"
+
+
+@pytest.mark.parametrize(
+    ("read", "expected"),
+    [
+        ("spec.size", ""),
+        ("spec.any.thing", ""),
+        ("metadata.annotations", ""),
+        ("spec.made", ""),
+        ("spec.sise", "spec.sise is not in the schema; did you mean size?"),
+        ("spec.size.unit", "spec.size.unit is not in the schema: its type is integer, which has no fields"),
+    ],
+)
+def test_an_expression_reads_only_what_the_schema_has_or_normalize_makes(read: str, expected: str) -> None:
+    steps = f"normalize: {{spec: {{made: 1}}}}\nonReconcile: {{configMaps: [{{data: {{a: '{{{{ {read} }}}}'}}}}]}}"
+    text = build_box_text(steps).replace("resource: {apiVersion: test.konverge.dev/v1, kind: Web}", SCHEMA)
+
+    found = " ".join(str(each) for each in find_file_errors(text))
+
+    assert expected in found
+    assert bool(expected) is bool(found)
+
+
+WAITING = "dependsOn: {db: healthy}"
+OBSERVING = "cross: [{crd: db, selector: {name: a}}]"
+
+
+def test_custom_resources_that_wait_for_each_other_are_refused() -> None:
+    (found,) = find_errors(WAITING, second="dependsOn: {web: started}")
+
+    assert "dependsOn: these custom resources wait for each other: web -> db -> web" in found
+
+
+def test_custom_resources_that_observe_each_other_are_refused() -> None:
+    (found,) = find_errors(OBSERVING, second="cross: [{crd: web, selector: {name: a}}]")
+
+    assert "cross: these custom resources observe each other" in found
+    assert found.endswith("web -> db -> web")
+
+
+def test_an_observation_that_wakes_nobody_makes_no_circle() -> None:
+    assert find_errors(OBSERVING, second="cross: [{crd: web, wake: false, selector: {name: a}}]") == []
+
+
+@pytest.mark.parametrize("kind", ["Secret", "ConfigMap"])
+def test_secrets_and_config_maps_are_observed_with_their_data(kind: str) -> None:
+    observing = f"cross: [{{apiVersion: v1, kind: {kind}, as: found, selector: {{name: a}}}}]"
+
+    assert (
+        find_errors(f"{observing}\nonReconcile: {{configMaps: [{{data: {{a: '{{{{ cross.found.data.b }}}}'}}}}]}}")
+        == []
+    )
+
+
+@pytest.mark.parametrize(("field", "expected"), [("'spec.{{ spec.size }}'", 0), ("spec.made", 1)])
+def test_where_an_expression_names_the_field_that_is_set_any_may_be_read(field: str, expected: int) -> None:
+    steps = f"mutation: [{{field: {field}, default: 1}}]\nvalidation: [{{field: spec.other}}]"
+    text = build_box_text(steps).replace("resource: {apiVersion: test.konverge.dev/v1, kind: Web}", SCHEMA)
+
+    assert len(find_file_errors(text)) == expected
+
+
+def test_a_mutation_may_be_of_a_label_with_dots_and_a_slash() -> None:
+    assert find_errors("mutation: [{field: metadata.labels.app.kubernetes.io/name, default: web}]") == []

@@ -1,0 +1,197 @@
+"""What a custom resource would come to, without a cluster."""
+
+import base64
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from konverge.errors import ConfigurationError
+from konverge_box.calls.scripted_answers import ScriptedAnswer
+from konverge_box.file import load_box
+from konverge_box.rendering import RenderedStep, Rendering, render_box
+from tests.box.running.box_harness import GROUP, build_box, build_box_text, build_config_map, build_custom_resource
+
+pytestmark = pytest.mark.anyio
+
+SECRET_TEXT = "open sesame"
+RANDOM = "{{ randomAlphanumeric(20) }}"
+
+
+def shelf(**spec: Any) -> dict[str, Any]:
+    return {"apiVersion": f"{GROUP}/v1", "kind": "Shelf", "metadata": {"name": "top"}, "spec": spec}
+
+
+async def render_steps(steps: dict[str, Any], spec: dict[str, Any] | None = None, **more: Any) -> Rendering:
+    return await render_box(build_box(shelf=build_custom_resource("Shelf", **steps)), shelf(**(spec or {})), **more)
+
+
+def step(rendering: Rendering, name: str) -> RenderedStep:
+    return next(each for each in rendering.steps if each.step == name)
+
+
+def secret(name: str, **data: str) -> dict[str, Any]:
+    encoded = {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": encoded}
+
+
+async def test_each_step_shows_what_it_has_changed() -> None:
+    found = await render_steps(
+        {
+            "normalize": {"spec": {"owner": "{{ spec.owner | toLower }}"}},
+            "mutation": [{"field": "spec.size", "default": 3}],
+            "onReconcile": {"configMaps": [build_config_map(a="{{ spec.owner }}-{{ spec.size }}")]},
+            "status": {"fields": [{"path": "owner", "value": "{{ spec.owner }}"}]},
+        },
+        {"owner": "ADA"},
+    )
+
+    (change,) = step(found, "normalize").changes
+    assert (change.path, change.before, change.after) == ("spec.owner", "ADA", "ada")
+    assert [each.path for each in step(found, "mutation").changes] == ["spec.size"]
+    ((made,),) = [group.objects for group in step(found, "onReconcile").groups]
+    assert (made.object, made.decision) == ("v1/ConfigMap/default/top", "apply")
+    assert made.manifest is not None
+    assert made.manifest["data"] == {"a": "ada-3"}
+    assert step(found, "status").values == {"owner": "ada"}
+    assert found.result == "ok"
+
+
+async def test_all_violations_are_shown_and_nothing_is_made() -> None:
+    rules = [{"field": "spec.a", "message": "no a"}, {"field": "spec.b", "message": "no b", "action": "warn"}]
+    found = await render_steps({"validation": rules, "onReconcile": {"configMaps": [build_config_map()]}})
+
+    assert step(found, "validation").denied == ("spec.a: no a",)
+    assert step(found, "validation").warned == ("spec.b: no b",)
+    assert "onReconcile" not in [each.step for each in found.steps]
+    assert found.result == "denied"
+
+
+async def test_an_error_says_its_step_and_path_and_leaves_what_came_before() -> None:
+    found = await render_steps(
+        {
+            "mutation": [{"field": "spec.size", "default": 3}],
+            "cross": [
+                {"apiVersion": "v1", "kind": "ConfigMap", "as": "seen", "selector": {"name": "{{ spec.no.such }}"}}
+            ],
+            "onReconcile": {"configMaps": [build_config_map()]},
+        }
+    )
+
+    assert found.result == "failed"
+    assert step(found, "cross").error.startswith("spec.crds.shelf.cross[0].selector.name")
+    assert step(found, "mutation").changes
+    assert "onReconcile" not in [each.step for each in found.steps]
+
+
+async def test_what_the_schema_refuses_is_the_error_of_the_object() -> None:
+    schema = {"spec": {"required": ["size"], "properties": {"size": {"type": "integer"}}}}
+    box = build_box(shelf={"resource": {"apiVersion": f"{GROUP}/v1", "kind": "Shelf", "schema": schema}})
+
+    found = await render_box(box, shelf(size="big"))
+
+    (only,) = found.steps
+    assert only.step == "object"
+    assert "spec.size" in only.error
+
+
+async def test_given_objects_are_observed_and_secrets_are_masked() -> None:
+    found = await render_steps(
+        {
+            "cross": [
+                {"apiVersion": "v1", "kind": "Secret", "as": "login", "selector": {"name": "login"}},
+                {"apiVersion": "db.example.com/v1", "kind": "Database", "as": "db", "selector": {"name": "main"}},
+            ],
+            "onCreate": {"secrets": [{"name": "key", "once": True, "stringData": {"key": RANDOM}}]},
+            "onReconcile": {
+                "secrets": [
+                    {"name": "dsn", "stringData": {"dsn": "{{ cross.login.data.password }}@{{ cross.db.status.host }}"}}
+                ],
+                "custom": [{"apiVersion": "db.example.com/v1", "kind": "Grant", "manifest": {"spec": {"to": "x"}}}],
+            },
+        },
+        given=[
+            secret("login", password=SECRET_TEXT),
+            {
+                "apiVersion": "db.example.com/v1",
+                "kind": "Database",
+                "metadata": {"name": "main", "namespace": "default"},
+                "status": {"host": "db.internal"},
+            },
+        ],
+    )
+
+    text = msgspec.json.encode(found).decode()
+    assert found.result == "ok", text
+    values = step(found, "cross").values or {}
+    assert values["login"]["data"] == {"password": "***"}
+    assert values["db"]["status"] == {"host": "db.internal"}
+    assert SECRET_TEXT not in text
+    assert base64.b64encode(SECRET_TEXT.encode()).decode() not in text
+    assert "Grant/default/top" in text
+
+
+async def test_calls_without_an_answer_are_not_made() -> None:
+    calls = [
+        {"name": "config", "url": "https://example.com/{{ spec.a }}"},
+        {"name": "second", "url": "https://example.org/", "auth": {"secretRef": {"name": "t", "key": "t"}}},
+        {"name": "off", "url": "https://example.org/", "when": [{"field": "spec.off", "exists": True}]},
+    ]
+    data = build_config_map(a="{{ external.config.json.color | default('none') }}", b="{{ external.second.called }}")
+    found = await render_steps(
+        {"external": calls, "onReconcile": {"configMaps": [data]}},
+        {"a": "b"},
+        answers={"config": ScriptedAnswer(json={"color": "red"})},
+    )
+
+    assert step(found, "external").calls == {
+        "config": "answered: GET https://example.com",
+        "second": "not called: GET https://example.org",
+        "off": "not made: its conditions do not hold",
+    }
+    ((made,),) = [group.objects for group in step(found, "onReconcile").groups]
+    assert made.manifest is not None
+    assert made.manifest["data"] == {"a": "red", "b": "false"}
+
+
+async def test_an_answer_counts_as_that_of_a_server() -> None:
+    found = await render_steps(
+        {"external": [{"name": "config", "url": "https://example.com/"}]},
+        answers={"config": ScriptedAnswer(status=503)},
+    )
+
+    assert found.result == "failed"
+    assert "status 503, expected below 400" in step(found, "external").error
+
+
+async def test_equal_input_gives_equal_output() -> None:
+    steps = {
+        "onCreate": {"secrets": [{"name": "key", "once": True, "stringData": {"key": RANDOM}}]},
+        "onReconcile": {"configMaps": [build_config_map(at="{{ metadata.uid }}")]},
+    }
+
+    assert await render_steps(steps) == await render_steps(steps)
+
+
+async def test_items_of_providers_are_shown_and_not_made() -> None:
+    pytest.importorskip("psycopg")
+    providers = {"postgres": [{"kind": "Database", "name": "{{ metadata.name }}-db"}]}
+    box = yaml.safe_load(build_box_text(shelf=build_custom_resource("Shelf", providers=providers)))
+    box["spec"]["providers"] = {
+        "postgres": {"settings": {"host": "db.example.com", "user": "admin", "password": SECRET_TEXT}}
+    }
+
+    found = await render_box(load_box(yaml.safe_dump(box)), shelf())
+
+    (item,) = step(found, "providers").items
+    assert (item.provider, item.kind, item.name) == ("postgres", "Database", "top-db")
+    assert SECRET_TEXT not in str(found)
+
+
+async def test_another_kind_than_those_of_the_box_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="has no custom resource apps/v1/Deployment"):
+        await render_box(
+            build_box(shelf=build_custom_resource("Shelf")),
+            {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}},
+        )

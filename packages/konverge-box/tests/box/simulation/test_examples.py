@@ -1,0 +1,75 @@
+"""The examples, each with its simulation, on both clusters."""
+
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from konverge.clock import SeededEntropy, SystemEntropy
+from konverge_box.simulation import SimulatedCluster, StepReport, load_simulation, simulate
+from konverge_cluster.testing import Cluster
+from tests.database_servers import PostgresServer
+
+pytestmark = pytest.mark.anyio
+
+EXAMPLES = Path(__file__).parents[5] / "examples" / "boxes"
+FOLDERS = sorted(file.parent.name for file in EXAMPLES.glob("*/simulate.yaml"))
+WITH_SERVERS = {"provider"}
+
+
+def build_simulated_cluster(cluster: Cluster) -> SimulatedCluster:
+    return SimulatedCluster(
+        client=cluster.client,
+        transport=cluster.new_transport(),
+        clock=cluster.clock,
+        entropy=SeededEntropy(3),
+        namespace=cluster.namespace,
+        is_embedded=cluster.name == "embedded",
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", [name for name in FOLDERS if name not in WITH_SERVERS])
+async def test_the_example_does_what_its_simulation_expects(folder: str, cluster: Cluster) -> None:
+    loaded = load_simulation(EXAMPLES / folder / "simulate.yaml", namespace=cluster.namespace)
+    told: list[StepReport] = []
+
+    await simulate(loaded, build_simulated_cluster(cluster), tell=told.append)
+
+    assert len(told) == len(loaded.simulation.spec.steps)
+    assert {report.name: report.failures for report in told if report.failures} == {}
+    # A simulation that leaves out everything would show nothing.
+    assert any(not report.skipped for report in told)
+
+
+@pytest.mark.slow
+@pytest.mark.real_time
+async def test_the_provider_example_makes_a_database_and_drops_it(
+    cluster: Cluster, postgres_server: PostgresServer, tmp_path: Path
+) -> None:
+    tenant = f"t{SystemEntropy().name_suffix(8)}"  # the server is for all cases
+    settings = f"host: {postgres_server.host}, port: {postgres_server.port}, user: {postgres_server.user}"
+    for file in (EXAMPLES / "provider").glob("*.yaml"):
+        text = file.read_text().replace("host: 127.0.0.1, port: 5432, user: postgres", settings)
+        text = text.replace("password: postgres", f"password: {postgres_server.password}").replace("acme", tenant)
+        (tmp_path / file.name).write_text(text)
+    loaded = load_simulation(tmp_path / "simulate.yaml", namespace=cluster.namespace)
+    told: list[StepReport] = []
+    databases: list[list[str]] = []
+
+    def look(report: StepReport) -> None:
+        told.append(report)
+        with psycopg.connect(postgres_server.conninfo()) as connection:
+            rows = connection.execute("SELECT datname FROM pg_database WHERE datname = %s", [tenant]).fetchall()
+            databases.append([name for (name,) in rows])
+
+    await simulate(loaded, build_simulated_cluster(cluster), tell=look)
+
+    assert [report.failures for report in told] == [(), ()]
+    assert databases == [[tenant], []]
+
+
+def test_all_twelve_are_there() -> None:
+    assert len(FOLDERS) == 12
+    for name in FOLDERS:
+        assert (EXAMPLES / name / "README.md").is_file()

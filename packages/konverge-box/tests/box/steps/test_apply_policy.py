@@ -1,0 +1,93 @@
+"""What is done with an object: a table, and what holds of every decision."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from konverge_box.steps.apply_policy import ApplyPolicy, ApplyTiming, ObjectAction, ObservedObject, decide_action
+
+KEPT = ApplyPolicy(ApplyTiming.ALWAYS, deletes=True)
+CREATED = ApplyPolicy(ApplyTiming.MADE, deletes=False)
+JOB = ApplyPolicy(ApplyTiming.RUN, deletes=False)
+ONCE = ApplyPolicy(ApplyTiming.ONCE, deletes=False)
+ROTATED = ApplyPolicy(ApplyTiming.RENEWED, deletes=False)
+ROTATED_AND_KEPT = ApplyPolicy(ApplyTiming.RENEWED, deletes=True)
+
+ABSENT = ObservedObject()
+GONE = ObservedObject(is_marked=True)
+OURS = ObservedObject(exists=True, is_ours=True)
+MARKED = ObservedObject(exists=True, is_ours=True, is_marked=True)
+FOREIGN = ObservedObject(exists=True)
+DUE = ObservedObject(exists=True, is_ours=True, is_due=True)
+FOREIGN_AND_OLD = ObservedObject(exists=True, is_due=True)
+
+
+@pytest.mark.parametrize(
+    ("keeping", "seen", "expected"),
+    [
+        (KEPT, ABSENT, ObjectAction.APPLY),
+        (KEPT, OURS, ObjectAction.APPLY),
+        (CREATED, ABSENT, ObjectAction.APPLY),
+        (CREATED, OURS, ObjectAction.LEAVE),
+        (CREATED, FOREIGN, ObjectAction.LEAVE),
+        (CREATED, GONE, ObjectAction.SKIP),
+        (CREATED, MARKED, ObjectAction.LEAVE),
+        (JOB, ABSENT, ObjectAction.APPLY),
+        (JOB, OURS, ObjectAction.LEAVE),
+        (JOB, GONE, ObjectAction.SKIP),
+        (ONCE, ABSENT, ObjectAction.APPLY),
+        (ONCE, OURS, ObjectAction.LEAVE),
+        (ONCE, DUE, ObjectAction.LEAVE),
+        (ONCE, FOREIGN, ObjectAction.LEAVE),
+        (ROTATED, ABSENT, ObjectAction.APPLY),
+        (ROTATED, OURS, ObjectAction.LEAVE),
+        (ROTATED, DUE, ObjectAction.APPLY),
+        (ROTATED, FOREIGN_AND_OLD, ObjectAction.LEAVE),
+    ],
+)
+def test_what_is_wanted_is_made_kept_or_left_as_its_entry_says(
+    keeping: ApplyPolicy, seen: ObservedObject, expected: ObjectAction
+) -> None:
+    assert decide_action(keeping, seen, passes=True, is_wanted=False).action is expected
+
+
+@pytest.mark.parametrize(
+    ("keeping", "seen", "expected"),
+    [
+        (KEPT, ABSENT, ObjectAction.SKIP),
+        (KEPT, OURS, ObjectAction.DELETE),
+        (KEPT, FOREIGN, ObjectAction.SKIP),
+        (CREATED, OURS, ObjectAction.SKIP),
+        (JOB, OURS, ObjectAction.SKIP),
+        (ONCE, OURS, ObjectAction.SKIP),
+        (ROTATED, OURS, ObjectAction.SKIP),
+        (ROTATED_AND_KEPT, OURS, ObjectAction.DELETE),
+    ],
+)
+def test_what_is_not_wanted_goes_if_its_entry_keeps_it_and_it_is_ours(
+    keeping: ApplyPolicy, seen: ObservedObject, expected: ObjectAction
+) -> None:
+    assert decide_action(keeping, seen, passes=False, is_wanted=False).action is expected
+
+
+@given(
+    keeping=st.builds(ApplyPolicy, st.sampled_from(ApplyTiming), st.booleans()),
+    seen=st.builds(ObservedObject, st.booleans(), st.booleans(), st.booleans(), st.booleans()),
+    passes=st.booleans(),
+    is_wanted=st.booleans(),
+)
+def test_nothing_is_deleted_that_is_wanted_or_not_ours_or_a_job(
+    keeping: ApplyPolicy, seen: ObservedObject, passes: bool, is_wanted: bool
+) -> None:
+    decision, why = decide_action(keeping, seen, passes=passes, is_wanted=is_wanted)
+
+    assert why
+    if decision is ObjectAction.DELETE:
+        assert seen.exists
+        assert seen.is_ours
+        assert not passes
+        assert not is_wanted
+        assert keeping.deletes
+        assert keeping.timing is not ApplyTiming.RUN

@@ -1,0 +1,128 @@
+"""A planned group as a component of the engine."""
+
+from __future__ import annotations
+
+import pytest
+
+from konverge.component import Component
+from konverge.component.resource_options import OnAbsence, ResourceMode
+from konverge.errors import KonvergeError
+from konverge.kube import Object
+from konverge.primitives import Static
+from konverge_box.expressions import to_sensitive
+from konverge_box.file import CUSTOM, KINDS
+from konverge_box.steps.component_builder import PRIMITIVES, build_component
+from tests.box.steps.sample_plans import build_applied_object, build_plan, to_stored_object
+
+
+def component(steps: str, spec: Object | None = None, *objects: Object) -> Component:
+    (group,) = build_plan(steps, spec, *objects).groups
+    return build_component(group)
+
+
+def test_every_kind_of_the_file_is_a_primitive_of_that_kind() -> None:
+    assert list(PRIMITIVES) == list(KINDS)
+    for key, primitive in PRIMITIVES.items():
+        if key != CUSTOM and primitive is not Static:
+            assert primitive.gvk == KINDS[key].gvk
+            assert primitive.is_cluster_scoped is not KINDS[key].namespaced
+
+
+def test_every_kind_with_the_least_that_it_needs_makes_a_component() -> None:
+    more = {
+        CUSTOM: "apiVersion: test.konverge.dev/v1, kind: Boat",
+        "jobs": "image: a",
+        "cronJobs": "image: a, schedule: '@daily'",
+        "clusterRoleBindings": "roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: a}",
+        "roleBindings": "roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: a}",
+        "statefulSets": "image: a, serviceName: a",
+        "ingresses": "host: a.b",
+        "gateways": "gatewayClassName: a, listeners: [{name: a, port: 80, protocol: HTTP}]",
+        "limitRanges": "limits: [{type: Pod}]",
+        "horizontalPodAutoscalers": "maxReplicas: 3",
+        "networkPolicies": "podSelector: {}",
+        "customResourceDefinitions": (
+            "manifest: {spec: {group: a.b, scope: Namespaced, names: {plural: boats, kind: Boat}, versions: []}}"
+        ),
+    }
+    lists = [
+        f"{key}: [{{{more.get(key, 'image: a' if kind.pods is not None else '')}}}]" for key, kind in KINDS.items()
+    ]
+
+    made = component(f"onReconcile: {{{', '.join(lists)}}}")
+
+    assert [entry.resource.gvk.kind for entry in made.entries] == [
+        "Boat" if kind.gvk is None else kind.gvk.kind for kind in KINDS.values()
+    ]
+    for entry in made.entries:
+        assert entry.treatment.mode is ResourceMode.MANAGED
+        assert entry.treatment.is_unowned is (not entry.resource.key.namespace)
+        assert entry.resource.render()["metadata"]["name"] == "site"
+
+
+def test_pods_are_made_anew_when_they_cannot_be_changed_and_nothing_else_is() -> None:
+    made = component("onReconcile: {deployments: [{image: a}], pods: [{image: a}]}")
+
+    assert {entry.resource.gvk.kind: entry.resource.recreates for entry in made.entries} == {
+        "Deployment": False,
+        "Pod": True,
+    }
+
+
+def test_secrets_are_revealed_where_the_engine_gets_the_object_and_only_there() -> None:
+    steps = (
+        "onReconcile: {configMaps: [{data: {key: '{{ spec.key }}'}}], secrets: [{stringData: {key: '{{ spec.key }}'}}]}"
+    )
+    made = component(steps, {"key": to_sensitive("hunter2")})
+
+    assert "hunter2" not in repr(made)
+    assert [obj.get("data", obj.get("stringData")) for obj in made.preview()] == [{"key": "hunter2"}] * 2
+
+
+def test_a_mistake_in_an_object_holds_it_back_and_is_told_without_its_values() -> None:
+    steps = "onReconcile: {secrets: [{data: {key: '{{ spec.key }}'}}]}"
+    (entry,) = component(steps, {"key": to_sensitive("hunter2")}).entries
+
+    with pytest.raises(KonvergeError) as caught:
+        entry.resource.check_guard()
+
+    assert "spec.crds.web.onReconcile.secrets[0]: data['key']: expected base64 text" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "kind", ["deployments: [{image: a}]", "roleBindings: [{roleRef: {apiGroup: a, kind: b, name: c}}]"]
+)
+def test_what_is_left_as_it_is_is_only_looked_at_and_may_be_absent(kind: str) -> None:
+    steps = f"onCreate: {{{kind}}}"
+    (entry,) = component(steps, None, build_applied_object(build_plan(steps))).entries
+
+    assert (entry.treatment.mode, entry.treatment.on_absence) == (ResourceMode.READ_ONLY, OnAbsence.IGNORE)
+
+
+def test_what_others_need_is_deleted_last() -> None:
+    steps = """
+        onReconcile:
+          when: [{field: spec.on, equals: true}]
+          configMaps: [{name: a}]
+          deployments: [{name: b, image: a}]
+        """
+    there = [build_applied_object(build_plan(steps, {"on": True}), name) for name in "ab"]
+    made = component(steps, {"on": False}, *there)
+
+    assert [entry.resource.gvk.kind for entry in made.entries] == ["Deployment", "ConfigMap"]
+    assert {entry.treatment.mode for entry in made.entries} == {ResourceMode.DELETE}
+    assert made.gate is not None
+    assert not made.gate.enabled()
+
+
+def test_required_conditions_of_a_custom_kind_are_waited_for() -> None:
+    from konverge.primitives import Operation
+
+    steps = "onReconcile: {custom: [{apiVersion: t/v1, kind: Boat, requiredConditions: [Afloat]}]}"
+    (entry,) = component(steps).entries
+    live = to_stored_object(entry.resource.render())
+
+    judged = entry.resource.converging_status(live, Operation.NONE)
+    assert judged is not None
+    assert not judged.status.is_ready

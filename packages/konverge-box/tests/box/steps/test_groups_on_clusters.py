@@ -1,0 +1,332 @@
+"""What the groups of a box do on a cluster, pass by pass."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from konverge.kube import GroupVersionKind, ObjectKey, has_owner
+from konverge_box.steps.labels import CREATED, OWNER_UID
+from konverge_cluster.testing import Cluster
+from tests.box.steps.site_harness import CONFIG_MAP, JOB, SECRET, SiteHarness
+from tests.component.app import APP
+
+pytestmark = pytest.mark.anyio
+
+_DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
+_SERVICE = GroupVersionKind("", "v1", "Service")
+
+
+@pytest.fixture
+async def site(cluster: Cluster) -> SiteHarness:
+    return SiteHarness(cluster)
+
+
+async def test_what_is_kept_is_corrected_and_at_rest_nothing_is_sent(site: SiteHarness) -> None:
+    """Contradiction 5: compare first; an object that is as declared gets no request."""
+    await site.open("onReconcile: {configMaps: [{name: kept, data: {a: '{{ spec.a }}'}}]}", a=1)
+    await site.reconcile()
+    made = await site.get(CONFIG_MAP, "kept")
+    assert made["data"] == {"a": "1"}
+    assert has_owner(made, (await site.owner())["metadata"]["uid"])
+    assert (await site.condition()).status == "True"
+
+    await site.cluster.client.patch(
+        CONFIG_MAP, ObjectKey(site.key.namespace, "kept"), {"data": {"a": "drift"}}, patch_type="merge"
+    )
+    await site.reconcile()
+    assert (await site.get(CONFIG_MAP, "kept"))["data"] == {"a": "1"}
+
+    settled = site.writes()
+    await site.reconcile()
+    await site.reconcile()
+    assert site.writes() == settled
+
+
+async def test_what_on_create_made_is_left_alone_and_not_made_again(site: SiteHarness) -> None:
+    """Contradiction 3: what somebody deletes stays away."""
+    await site.open("onCreate: {configMaps: [{name: once, data: {a: b}}, {name: kept, reconcile: true}]}")
+    await site.reconcile()
+    assert CREATED in (await site.owner())["metadata"]["annotations"]
+
+    await site.cluster.client.patch(
+        CONFIG_MAP, ObjectKey(site.key.namespace, "once"), {"data": {"a": "mine"}}, patch_type="merge"
+    )
+    await site.reconcile()
+    assert (await site.get(CONFIG_MAP, "once"))["data"] == {"a": "mine"}
+
+    await site.remove(CONFIG_MAP, "once")
+    await site.remove(CONFIG_MAP, "kept")
+    await site.reconcile()
+    assert await site.find(CONFIG_MAP, "once") is None
+    assert await site.find(CONFIG_MAP, "kept") is not None
+
+
+async def test_a_switch_between_variants_changes_the_object_and_its_end_deletes_it(site: SiteHarness) -> None:
+    """Contradiction 4: a condition that turns false deletes, but never what another entry wants."""
+    await site.open(
+        """
+        onReconcile:
+          - name: small
+            when: [{field: spec.size, equals: small}]
+            configMaps: [{name: settings, data: {size: s}}]
+          - name: large
+            configMaps: [{name: settings, data: {size: l}, when: [{field: spec.size, equals: large}]}]
+        """,
+        size="small",
+    )
+    await site.reconcile()
+    small = await site.get(CONFIG_MAP, "settings")
+
+    await site.change_spec(size="large")
+    await site.reconcile()
+    large = await site.get(CONFIG_MAP, "settings")
+    assert (small["data"], large["data"]) == ({"size": "s"}, {"size": "l"})
+    assert small["metadata"]["uid"] == large["metadata"]["uid"]
+    assert (await site.condition("SmallReady")).reason == "Disabled"
+
+    await site.change_spec(size="none")
+    await site.reconcile()
+    assert await site.find(CONFIG_MAP, "settings") is None
+
+
+async def test_the_objects_of_removed_elements_go_and_those_of_others_stay(site: SiteHarness) -> None:
+    """Contradiction 7: items are in scope everywhere, and their objects go with them."""
+    await site.open(
+        """
+        onReconcile:
+          configMaps:
+            - name: "host-{{ host }}"
+              forEach: {field: spec.hosts, as: host}
+              when: [{field: host, notEquals: skipped}]
+              data: {host: "{{ host }}", number: "{{ index }}"}
+        """,
+        hosts=["a", "skipped", "b"],
+    )
+    foreign = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "host-c", "namespace": site.key.namespace}}
+    await site.cluster.client.create(foreign)
+    await site.reconcile()
+    assert (await site.get(CONFIG_MAP, "host-b"))["data"] == {"host": "b", "number": "2"}
+    assert await site.find(CONFIG_MAP, "host-skipped") is None
+
+    await site.change_spec(hosts=["b"])
+    await site.reconcile()
+    assert await site.find(CONFIG_MAP, "host-a") is None
+    assert (await site.get(CONFIG_MAP, "host-b"))["data"] == {"host": "b", "number": "0"}
+    assert await site.find(CONFIG_MAP, "host-c") is not None
+
+
+async def test_values_that_are_made_once_are_kept_and_made_anew_only_when_somebody_deletes_them(
+    site: SiteHarness,
+) -> None:
+    await site.open("onCreate: {secrets: [{name: key, once: true, stringData: {key: '{{ randomHex(16) }}'}}]}")
+    await site.reconcile()
+    first = await site.get(SECRET, "key")
+
+    site.reload("onCreate: {secrets: [{name: key, once: true, stringData: {key: a, more: b}}]}")
+    await site.reconcile()
+    assert (await site.get(SECRET, "key"))["data"] == first["data"]
+
+    site.reload("onCreate: {secrets: [{name: key, once: true, stringData: {key: '{{ randomHex(16) }}'}}]}")
+    await site.remove(SECRET, "key")
+    await site.reconcile()
+    second = await site.get(SECRET, "key")
+    assert second["data"].keys() == first["data"].keys()
+    assert second["data"] != first["data"]
+
+
+ONCE = """
+onCreate:
+  - name: keys
+    secrets: [{name: key, once: true, stringData: {key: '{{ randomHex(16) }}'}}]
+"""
+
+
+async def test_a_site_born_again_waits_for_the_secret_of_its_former_life_and_makes_its_own(site: SiteHarness) -> None:
+    await site.open(ONCE)
+    await site.reconcile()
+    first = await site.get(SECRET, "key")
+    key = ObjectKey.of(first)
+    held = {"metadata": {"finalizers": ["konverge.test/hold"]}}
+    await site.cluster.client.patch(SECRET, key, held, patch_type="merge")
+    await site.cluster.client.delete(APP, site.key)
+    await site.open(ONCE)
+
+    await site.reconcile()
+    told = await site.condition("KeysReady")
+    assert told.reason == "Blocked"
+    assert told.message == f"waiting until Secret {key} of an earlier TestApp site is gone"
+    assert (await site.get(SECRET, "key"))["data"] == first["data"]
+
+    async def is_going() -> bool:
+        return "deletionTimestamp" in (await site.get(SECRET, "key"))["metadata"]
+
+    await site.cluster.eventually(is_going, timeout_seconds=60, describe="what nobody owns any more is deleted")
+    await site.cluster.client.patch(SECRET, key, {"metadata": {"finalizers": None}}, patch_type="merge")
+    await site.reconcile_until("Healthy", "KeysReady")
+    second = await site.get(SECRET, "key")
+    assert second["data"] != first["data"]
+    assert has_owner(second, (await site.owner())["metadata"]["uid"])
+
+
+async def test_a_secret_that_a_former_life_left_behind_stays_with_its_values_and_goes_with_nobody(
+    site: SiteHarness,
+) -> None:
+    await site.open(ONCE)
+    await site.reconcile()
+    first = await site.get(SECRET, "key")
+    await site.cluster.client.delete(APP, site.key, propagation="Orphan")
+
+    async def is_left() -> bool:
+        return await site.find(APP, site.key.name) is None and not has_owner(
+            await site.get(SECRET, "key"), first["metadata"]["ownerReferences"][0]["uid"]
+        )
+
+    await site.cluster.eventually(is_left, timeout_seconds=60, describe="the Secret is nobody's")
+    await site.open(ONCE)
+    await site.reconcile_until("Healthy", "KeysReady")
+    second = await site.get(SECRET, "key")
+    assert second["data"] == first["data"]
+    assert not has_owner(second, (await site.owner())["metadata"]["uid"])
+
+    site.reload("onCreate: {configMaps: [{name: other}]}")
+    await site.reconcile()
+    assert await site.find(SECRET, "key") is not None
+
+
+async def test_values_are_made_anew_when_they_have_their_age(site: SiteHarness) -> None:
+    await site.open(
+        """
+        onCreate:
+          secrets:
+            - {name: key, rotateAfter: 1h, stringData: {key: '{{ randomHex(16) }}'}}
+            - {name: cert, tls: {commonName: site, dnsNames: ["{{ spec.host }}"], validFor: 3d}}
+        """,
+        host="site.example",
+    )
+    begin = site.now()
+    plan = await site.reconcile()
+    first, certificate = await site.get(SECRET, "key"), await site.get(SECRET, "cert")
+    assert certificate["type"] == "kubernetes.io/tls"
+    assert sorted(certificate["data"]) == ["ca.crt", "tls.crt", "tls.key"]
+    assert plan.requeue_at is not None
+    assert abs(plan.requeue_at - begin - timedelta(hours=1)) < timedelta(minutes=1)
+
+    site.ahead = timedelta(minutes=50)
+    await site.reconcile()
+    assert (await site.get(SECRET, "key"))["data"] == first["data"]
+
+    site.ahead = timedelta(minutes=61)
+    await site.reconcile()
+    assert (await site.get(SECRET, "key"))["data"] != first["data"]
+    assert (await site.get(SECRET, "cert"))["data"] == certificate["data"]
+
+    site.ahead = timedelta(days=2, minutes=1)
+    await site.reconcile()
+    assert (await site.get(SECRET, "cert"))["data"] != certificate["data"]
+
+
+async def test_a_job_does_not_run_again_after_it_was_removed_nor_is_it_changed(site: SiteHarness) -> None:
+    steps = "onReconcile: {jobs: [{name: setup, image: 'konverge.test/app:%s'}]}"
+    await site.open(steps % 1)
+    await site.reconcile()
+    job = await site.get(JOB, "setup")
+
+    site.reload(steps % 2)
+    await site.reconcile()
+    assert (await site.get(JOB, "setup"))["spec"] == job["spec"]
+
+    await site.remove(JOB, "setup")
+    await site.reconcile()
+    assert await site.find(JOB, "setup") is None
+    assert (await site.condition()).status == "True"
+
+
+async def test_a_copy_waits_for_its_source_follows_it_and_is_known_again_without_an_owner(site: SiteHarness) -> None:
+    other = f"{site.key.namespace}-copy"
+    await site.cluster.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": other}})
+    await site.open(
+        f"""
+        onReconcile:
+          secrets: [{{name: copy, fromSecret: {{name: keys}}, toNamespaces: [{other}]}}]
+          configMaps: [{{name: later}}]
+        """
+    )
+    await site.reconcile()
+    condition = await site.condition()
+    assert (condition.reason, condition.message) == ("Blocked", f"waiting for Secret {site.key.namespace}/keys")
+    assert await site.find(CONFIG_MAP, "later") is None
+
+    keys = {"name": "keys", "namespace": site.key.namespace}
+    source = {"apiVersion": "v1", "kind": "Secret", "metadata": keys, "stringData": {"a": "b"}}
+    await site.cluster.client.create(source)
+    await site.reconcile()
+    copy = await site.find(SECRET, "copy", other)
+    owner = await site.owner()
+    assert copy is not None
+    assert copy["data"] == {"a": "Yg=="}
+    assert "ownerReferences" not in copy["metadata"]
+    assert copy["metadata"]["labels"][OWNER_UID] == owner["metadata"]["uid"]
+    assert await site.find(CONFIG_MAP, "later") is not None
+
+    left = await site.groups.find_leftovers(owner, site.reader)
+    assert [(obj["metadata"]["namespace"], obj["metadata"]["name"]) for obj in left] == [(other, "copy")]
+
+
+async def test_a_group_waits_for_an_earlier_one_and_a_resource_for_its_conditions(site: SiteHarness) -> None:
+    await site.open(
+        """
+        onReconcile:
+          - name: storage
+            configMaps: [{name: first, waitFor: [{field: spec.ready, equals: true}]}]
+          - name: web
+            waitsFor: [storage]
+            configMaps: [{name: second}]
+        """
+    )
+    await site.reconcile()
+    storage, web = await site.condition("StorageReady"), await site.condition("WebReady")
+    assert (storage.reason, storage.message) == ("Blocked", "waiting for spec.ready equals true")
+    assert web.reason == "PrerequisiteNotMet"
+    assert await site.find(CONFIG_MAP, "second") is None
+
+    await site.change_spec(ready=True)
+    await site.reconcile()
+    assert await site.find(CONFIG_MAP, "second") is not None
+
+
+async def test_a_suspended_group_keeps_its_configuration_and_no_pods(site: SiteHarness) -> None:
+    await site.open(
+        """
+        onReconcile:
+          suspend: [{field: spec.paused, equals: true}]
+          deployments: [{name: web, image: "konverge.test/app:1", replicas: 2}]
+          services: [{name: web, port: 80}]
+        """,
+        paused=False,
+    )
+    await site.reconcile_until("Healthy")
+
+    await site.change_spec(paused=True)
+    await site.reconcile_until("Suspended")
+    deployments = await site.client.list(_DEPLOYMENT, namespace=site.key.namespace)
+    assert [each["spec"]["replicas"] for each in deployments.items] == [0]
+    assert await site.find(_SERVICE, "web") is not None
+
+
+async def test_what_cannot_be_rendered_fails_its_group_alone_with_the_path(site: SiteHarness) -> None:
+    await site.open(
+        """
+        onReconcile:
+          - {name: broken, configMaps: [{name: a}, {name: b, data: {x: "{{ spec.no.host }}"}}]}
+          - {name: whole, configMaps: [{name: c}]}
+        """
+    )
+    await site.reconcile()
+
+    broken = await site.condition("BrokenReady")
+    assert broken.reason == "Error"
+    assert "spec.crds.web.onReconcile[0].configMaps[1].data.x" in broken.message
+    assert (await site.condition("WholeReady")).status == "True"
+    assert await site.find(CONFIG_MAP, "a") is not None

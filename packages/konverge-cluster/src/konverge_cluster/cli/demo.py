@@ -1,0 +1,143 @@
+"""``konverge demo``: the story of ``examples/webapp``, told by a real operator on the embedded cluster.
+
+The cluster serves HTTP from this process; the operator is ``konverge run`` in a process of its own, as a user would
+start it. Whatever is started here is ended here, by its id, in whatever way the demo ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import tempfile
+from collections.abc import Iterable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import click
+import yaml
+
+from konverge.cli.main import verbose_option
+from konverge.cli.signals import abort_on_event, stop_event_on_signal
+from konverge.client.connect import connect
+from konverge.clock import SystemClock, SystemEntropy
+from konverge.errors import ConfigurationError, KonvergeError
+from konverge.kube import Object
+from konverge_cluster.cli.demo_output import DemoOutput, choose_output
+from konverge_cluster.cli.demo_runner import DemoError, DemoRequest, DemoRunner
+from konverge_cluster.cli.demo_script import WATCHED_KINDS, WEBAPP, build_creation_step, build_webapp_steps
+from konverge_cluster.cli.kubeconfig_file import build_kubeconfig, write_kubeconfig
+from konverge_cluster.cli.operator_process import operator_process
+
+__all__ = ["demo", "find_example_folder"]
+
+_USER_AGENT = "konverge-demo"
+_OPERATOR_USER_AGENT = "konverge/"  # so begins that of `konverge run`
+_DEMO_TIMEOUT_SECONDS = 90.0
+
+# No image is pulled on the embedded cluster; without this the story would be over before anybody has read it.
+_START_SECONDS = {"nginx:*": 1.0, "redis:*": 1.0}
+
+
+@click.command()
+@click.option("--stay", is_flag=True, help="Afterwards leave the cluster and the operator running until Ctrl-C.")
+@click.option("--plain", is_flag=True, help="Lines instead of the live view.")
+@click.option(
+    "--example",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A copy of examples/webapp that you have changed; the story stays the same.",
+)
+@verbose_option
+def demo(stay: bool, plain: bool, example: Path | None) -> None:
+    """Watch an operator bring up, heal, suspend and clean up an application.
+
+    It needs no cluster and touches none: it starts an embedded one, and ends it. The exit code is 0 only if every step
+    of the story really happened.
+    """
+    asyncio.run(_run_demo(example or find_example_folder(), choose_output(plain=plain), stay=stay))
+
+
+def find_example_folder() -> Path:
+    """The folder of ``examples/webapp``: that of the checkout which this package is in, else the package's copy.
+
+    Raises:
+        konverge.errors.ConfigurationError: Neither is there.
+    """
+    package = Path(__file__).parent
+    for folder in (*(root / "examples" / "webapp" for root in package.parents[4:5]), package / "webapp"):
+        if (folder / "operator.py").is_file():
+            return folder
+    raise ConfigurationError("the example of the demo is not installed: clone the repository and run make demo")
+
+
+async def _run_demo(example: Path, screen: DemoOutput, *, stay: bool) -> None:
+    """Start everything, tell the story, end everything."""
+    from konverge_cluster.embedded import LocalCluster
+
+    webapp = yaml.load((example / "webapp.yaml").read_bytes(), Loader=yaml.CSafeLoader)
+    file, clock = example / "operator.py", SystemClock()
+    async with AsyncExitStack() as stack:
+        told = stack.enter_context(stop_event_on_signal())
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="konverge-demo-")))
+        cluster = await stack.enter_async_context(LocalCluster(clock=clock, entropy=SystemEntropy()))
+        for image, seconds in _START_SECONDS.items():
+            cluster.images.ready_after(image, seconds)
+        url = await cluster.serve()
+        config = folder / "kubeconfig"
+        write_kubeconfig(build_kubeconfig(url, "demo"), config)
+        client = await stack.enter_async_context(connect(config, user_agent=_USER_AGENT, clock=clock))
+        operator = await stack.enter_async_context(
+            operator_process(file, config, webapp["metadata"]["namespace"], folder / "operator.log")
+        )
+        screen.print_line(f"cluster   embedded, {url}")
+        screen.print_line(f"operator  konverge run {file} (process {operator.pid})")
+
+        def list_operator_requests() -> Iterable[DemoRequest]:
+            return (found for found in cluster.requests if found.user_agent.startswith(_OPERATOR_USER_AGENT))
+
+        stage = DemoRunner(client, screen, clock, webapp, list_operator_requests)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                life = tasks.create_task(operator.wait_for_exit())
+                interruption = tasks.create_task(abort_on_event(told))
+                await _play_steps(stage, webapp, screen, stay=stay)
+                interruption.cancel()
+                if stay:
+                    _print_next_steps(webapp, config, screen)
+                    await told.wait()
+                life.cancel()
+        except* KonvergeError:
+            for line in operator.read_log_tail():
+                click.echo(f"operator: {line}", err=True)
+            raise
+    if not stay:
+        screen.print_line("To keep it running and look with kubectl: konverge demo --stay")
+
+
+async def _play_steps(stage: DemoRunner, webapp: Object, screen: DemoOutput, *, stay: bool) -> None:
+    """Play the story; with `stay`, bring the application up once more at its end."""
+    clock, steps = SystemClock(), build_webapp_steps(webapp)
+    await stage.wait_until_served(WEBAPP)
+    async with asyncio.TaskGroup() as tasks:
+        followers = [tasks.create_task(stage.watch_kind(gvk)) for gvk in (WEBAPP, *WATCHED_KINDS)]
+        started = clock.monotonic()
+        with screen.display():
+            try:
+                async with asyncio.timeout(_DEMO_TIMEOUT_SECONDS):
+                    for number, step in enumerate(steps, start=1):
+                        await stage.run_step(number, step)
+            except TimeoutError:
+                raise DemoError(f"the story took more than {_DEMO_TIMEOUT_SECONDS:g} s") from None
+            ended = clock.monotonic()
+            if stay:
+                await stage.run_step(len(steps) + 1, build_creation_step(webapp, "The WebApp is created once more"))
+        for follower in followers:
+            follower.cancel()
+    screen.print_line(f"\nEvery step happened, in {ended - started:.0f} s.")
+
+
+def _print_next_steps(webapp: Object, config: Path, screen: DemoOutput) -> None:
+    name, namespace = webapp["metadata"]["name"], webapp["metadata"]["namespace"]
+    screen.print_line("The cluster and the operator stay up until Ctrl-C. In another terminal:\n")
+    screen.print_line(f"    export KUBECONFIG={shlex.quote(str(config))}")
+    screen.print_line(f"    kubectl get webapps,deployments,statefulsets,services,pods -n {namespace}")
+    screen.print_line(f"    kubectl describe webapp {name} -n {namespace}")

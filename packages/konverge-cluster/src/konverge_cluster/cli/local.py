@@ -1,0 +1,277 @@
+"""``konverge local``: a cluster on this machine, embedded or real, that goes on when the command has ended.
+
+``up`` starts a second process of itself with ``--foreground``, which is the cluster's server, and waits until that one
+says in its `Record` that it is ready. ``down`` ends it by its process id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shlex
+import signal
+import ssl
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+
+import click
+
+from konverge.cli.exit_codes import ExitCode
+from konverge.cli.main import verbose_option
+from konverge.cli.signals import abort_on_event, stop_event_on_signal
+from konverge.clock import Clock, SystemClock, SystemEntropy
+from konverge.errors import ConfigurationError, KonvergeError
+from konverge.runtime.certificate_watcher import CERTIFICATE_FILE, KEY_FILE
+from konverge_cluster.cli.cluster_instances import ClusterInstance, InstanceRecord
+from konverge_cluster.cli.kubeconfig_file import build_kubeconfig, write_kubeconfig
+
+__all__ = ["local"]
+
+_START_SECONDS = 120.0  # of the real one; the embedded one takes one or two
+_STOP_SECONDS = 15.0
+_POLL_SECONDS = 0.05
+_LOG_TAIL_BYTES = 4_000
+_OF_OTHERS = 0o077
+
+
+@click.group()
+def local() -> None:
+    """Start and stop a cluster on this machine.
+
+    The embedded cluster is an API server and the controllers around it in one Python process. The real one is a
+    kube-apiserver with etcd and its controllers (see "make control-plane"). Either listens on loopback alone.
+    """
+
+
+def _parse_instance(_ctx: click.Context, _parameter: click.Parameter, name: str) -> ClusterInstance:
+    if not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", name):
+        raise click.BadParameter(f"{name!r}: expected lower case letters, digits and '-'")
+    return ClusterInstance(name)
+
+
+_name_option = click.option(
+    "--name", "instance", default="default", show_default=True, callback=_parse_instance, help="Which cluster."
+)
+
+
+@local.command()
+@click.option("--real", is_flag=True, help="A real kube-apiserver instead of the embedded cluster.")
+@click.option("--port", default=0, type=click.IntRange(0, 65535), help="Where to listen; a free port when not given.")
+@click.option(
+    "--kubeconfig",
+    "kubeconfig_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where to write the kubeconfig; a file of its own when not given.",
+)
+@click.option(
+    "--insecure", is_flag=True, help="The embedded cluster without TLS and token: all on this machine may use it."
+)
+@click.option("--foreground", is_flag=True, help="Run until Ctrl-C instead of in the background.")
+@_name_option
+@verbose_option
+def up(
+    real: bool, port: int, kubeconfig_file: Path | None, insecure: bool, foreground: bool, instance: ClusterInstance
+) -> None:
+    """Start a cluster and wait until it answers.
+
+    It serves HTTPS with a certificate of its own, and asks for a token; both are in the kubeconfig.
+    """
+    if real and port:
+        raise click.UsageError("--port is for the embedded cluster; the real one takes a free port")
+    if real and insecure:
+        raise click.UsageError("--insecure is for the embedded cluster; the real one always has TLS and certificates")
+    kind = "real" if real else "embedded"
+    file = kubeconfig_file.absolute() if kubeconfig_file else instance.kubeconfig
+    if foreground:
+        asyncio.run(_run_server(instance, kind, port, file, insecure=insecure))
+        return
+    record = instance.read_record() or _start_server(instance, kind, port, file, insecure=insecure)
+    if record.kind != kind:
+        raise ConfigurationError(
+            f'the cluster "{instance.name}" is running already, and it is {record.kind}: '
+            f"stop it with {instance.format_command('down')}, or choose another --name"
+        )
+    if record.url.startswith("http:") != insecure:
+        found = "without TLS and token" if not insecure else "with TLS and a token"
+        raise ConfigurationError(
+            f'the cluster "{instance.name}" is running already, and it is one {found}: '
+            f"stop it with {instance.format_command('down')}, or choose another --name"
+        )
+    click.echo(f'cluster "{instance.name}" ({record.kind}) is up at {record.url}', err=True)
+    if not insecure and Path(record.kubeconfig).stat().st_mode & _OF_OTHERS:
+        told = "others on this machine may read it, and with it use the cluster: chmod 600 mends that"
+        click.echo(f"konverge: {record.kubeconfig}: {told}", err=True)
+    click.echo(_format_export(record))
+
+
+@local.command()
+@_name_option
+@verbose_option
+def down(instance: ClusterInstance) -> None:
+    """Stop a cluster; everything in it is lost."""
+    if asyncio.run(_stop_server(instance)):
+        click.echo(f'cluster "{instance.name}" is down', err=True)
+    else:
+        click.echo(f'cluster "{instance.name}" was not running', err=True)
+
+
+@local.command()
+@_name_option
+@verbose_option
+def env(instance: ClusterInstance) -> None:
+    """Print the line that points kubectl at it.
+
+    For a shell: eval "$(konverge local env)"
+    """
+    record = instance.read_record()
+    if record is None:
+        raise ConfigurationError(
+            f'no cluster "{instance.name}" is running: start it with {instance.format_command("up")}'
+        )
+    click.echo(_format_export(record))
+
+
+def _format_export(record: InstanceRecord) -> str:
+    return f"export KUBECONFIG={shlex.quote(record.kubeconfig)}"
+
+
+async def _run_server(instance: ClusterInstance, kind: str, port: int, file: Path, *, insecure: bool) -> None:
+    """Be the server until told to stop; told so while it starts, it gives up.
+
+    Raises:
+        click.Abort: It was told so before it was ready.
+    """
+    with instance.server_lock(), stop_event_on_signal() as told:
+        cluster = _serve_embedded(instance, port, file, insecure=insecure) if kind == "embedded" else _serve_real(file)
+        async with asyncio.TaskGroup() as starting, AsyncExitStack() as stack:
+            interruption = starting.create_task(abort_on_event(told))
+            url = await stack.enter_async_context(cluster)
+            interruption.cancel()
+            record = InstanceRecord(pid=os.getpid(), kind=kind, url=url, kubeconfig=str(file))
+            instance.write_record(record)
+            click.echo(f'cluster "{instance.name}" ({kind}) is up at {url}', err=True)
+            click.echo(_format_export(record))
+            sys.stdout.flush()
+            await told.wait()
+
+
+@asynccontextmanager
+async def _serve_embedded(instance: ClusterInstance, port: int, file: Path, *, insecure: bool) -> AsyncIterator[str]:
+    from konverge_cluster.embedded import LocalCluster, User
+
+    clock, entropy = SystemClock(), SystemEntropy()
+    if insecure:
+        async with LocalCluster(clock=clock, entropy=entropy) as cluster:
+            url = await cluster.serve(port)
+            write_kubeconfig(build_kubeconfig(url, instance.name), file)
+            yield url
+        return
+    authority, context = _create_certificate(instance.folder, clock)
+    token = f"{entropy.uid()}{entropy.uid()}".replace("-", "")
+    admin = User("konverge-admin", ("system:masters",))
+    async with LocalCluster(clock=clock, entropy=entropy, tokens={token: admin}, requires_token=True) as cluster:
+        url = await cluster.serve(port, context)
+        write_kubeconfig(build_kubeconfig(url, instance.name, authority=authority, token=token), file)
+        yield url
+
+
+def _create_certificate(folder: Path, clock: Clock) -> tuple[bytes, ssl.SSLContext]:
+    """A certificate of the server's own, for as long as it runs, and who has signed it."""
+    try:
+        from konverge.runtime.webhooks.self_signed_certificate import CertificateAuthority, write_pair
+    except ImportError:
+        raise ConfigurationError(
+            "expected the library cryptography, for the certificate of the cluster, found none: "
+            "pip install 'konverge[local]', or start it with --insecure, open to all on this machine"
+        ) from None
+    authority = CertificateAuthority("konverge local authority", clock.now())
+    pair = authority.issue(["127.0.0.1", "localhost"], clock.now(), timedelta(days=3650), name="konverge local")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    with tempfile.TemporaryDirectory(dir=folder) as files:  # OpenSSL reads keys from files alone
+        write_pair(Path(files), pair, authority.pair.certificate)
+        context.load_cert_chain(Path(files) / CERTIFICATE_FILE, Path(files) / KEY_FILE)
+    return authority.pair.certificate, context
+
+
+@asynccontextmanager
+async def _serve_real(file: Path) -> AsyncIterator[str]:
+    from konverge_cluster.controlplane import BinariesNotFoundError, RealCluster
+
+    try:
+        async with RealCluster() as cluster:
+            write_kubeconfig(cluster.kubeconfig.read_bytes(), file)
+            yield cluster.url
+    except BinariesNotFoundError as error:
+        raise ConfigurationError(str(error)) from error
+
+
+def _start_server(instance: ClusterInstance, kind: str, port: int, file: Path, *, insecure: bool) -> InstanceRecord:
+    instance.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    command = [sys.executable, "-m", "konverge", "local", "up", "--foreground", "--name", instance.name]
+    command += ["--kubeconfig", str(file)] + (["--real"] if kind == "real" else ["--port", str(port)])
+    command += ["--insecure"] if insecure else []
+    with instance.log.open("wb") as log:
+        # A session of its own: a Ctrl-C in this terminal, or its end, is not meant for the cluster.
+        server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+    try:
+        return asyncio.run(_wait_until_ready(instance, server))
+    except BaseException:
+        server.terminate()
+        try:
+            with suppress(subprocess.TimeoutExpired):
+                server.wait(_STOP_SECONDS)
+        finally:
+            server.kill()
+        raise
+
+
+async def _wait_until_ready(instance: ClusterInstance, server: subprocess.Popen[bytes]) -> InstanceRecord:
+    clock = SystemClock()
+    try:
+        async with asyncio.timeout(_START_SECONDS):
+            while (record := instance.read_record()) is None:
+                if server.poll() is not None:
+                    raise _build_start_error(instance, server.returncode)
+                await clock.sleep(_POLL_SECONDS)
+    except TimeoutError:
+        raise KonvergeError(f"the cluster is not up after {_START_SECONDS:g} s (log: {instance.log})") from None
+    return record
+
+
+def _build_start_error(instance: ClusterInstance, exit_code: int) -> KonvergeError:
+    """The server's own last line, as the error of this command."""
+    written = instance.log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace")
+    lines = [line.removeprefix("konverge: ") for line in written.splitlines() if line.strip()]
+    said = lines[-1] if lines else f"the server ended with exit code {exit_code}"
+    return (
+        ConfigurationError(said)
+        if exit_code == ExitCode.CONFIGURATION
+        else KonvergeError(f"{said} (log: {instance.log})")
+    )
+
+
+async def _stop_server(instance: ClusterInstance) -> bool:
+    """Tell whether there was a server to stop."""
+    record = instance.read_record()
+    if record is None:
+        if instance.is_locked:
+            raise KonvergeError(f'the cluster "{instance.name}" is still starting: try again in a moment')
+        return False
+    clock = SystemClock()
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):  # it was on its way out
+            os.kill(record.pid, number)
+        try:
+            async with asyncio.timeout(_STOP_SECONDS):
+                while instance.is_locked:
+                    await clock.sleep(_POLL_SECONDS)
+            return True
+        except TimeoutError:
+            continue
+    raise KonvergeError(f"process {record.pid} does not end")

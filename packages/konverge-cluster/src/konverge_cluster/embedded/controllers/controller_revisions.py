@@ -1,0 +1,83 @@
+"""The history of a workload's template, kept in ControllerRevisions: one for each template that there was."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from konverge.errors import AlreadyExistsError
+from konverge.kube import Object, build_owner_reference
+from konverge_cluster.embedded.controllers.builtin_kinds import CONTROLLER_REVISION
+from konverge_cluster.embedded.controllers.cluster_view import ClusterView
+from konverge_cluster.embedded.controllers.content_hash import hash_content
+from konverge_cluster.embedded.controllers.controller_client import ControllerClient
+from konverge_cluster.embedded.controllers.controller_references import claim_objects
+
+__all__ = ["RevisionHistory", "get_template"]
+
+
+def get_template(revision: Object) -> Object:
+    """The pod template that a revision holds."""
+    template: Object = revision["data"]["spec"]["template"]
+    return {name: value for name, value in template.items() if name != "$patch"}
+
+
+class RevisionHistory:
+    """The histories of one kind of workload.
+
+    Args:
+        view: What there is.
+        writer: Writes the revisions.
+        hash_label: The label of a revision that tells its hash.
+    """
+
+    def __init__(self, view: ClusterView, writer: ControllerClient, hash_label: str) -> None:
+        self._view = view
+        self._writer = writer
+        self._hash_label = hash_label
+
+    def list_revisions(self, owner: Object) -> list[Object]:
+        """The revisions of a workload, oldest first."""
+        found = claim_objects(self._view, self._writer, owner, CONTROLLER_REVISION, owner["spec"]["selector"])
+        return sorted(found, key=lambda each: (each["revision"], each["metadata"]["name"]))
+
+    def ensure_current(self, owner: Object, history: list[Object]) -> Object:
+        """The revision of the present template: made if there is none, moved to the end if it is an old one."""
+        data = {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}}
+        following = history[-1]["revision"] + 1 if history else 1
+        equal = next((each for each in reversed(history) if each["data"] == data), None)
+        if equal is None:
+            return self._create(owner, data, following)
+        if equal is history[-1]:
+            return equal
+        return self._writer.update({**equal, "revision": following})
+
+    def delete_unused(self, owner: Object, history: list[Object], used: Collection[str]) -> None:
+        """Delete the oldest revisions beyond ``revisionHistoryLimit``, of those that are not among the used names."""
+        unused = [each for each in history if each["metadata"]["name"] not in used]
+        for each in unused[: max(0, len(unused) - owner["spec"].get("revisionHistoryLimit", 10))]:
+            self._writer.delete(each)
+
+    def _create(self, owner: Object, data: Object, number: int) -> Object:
+        metadata = owner["metadata"]
+        labels = (owner["spec"]["template"].get("metadata") or {}).get("labels") or {}
+        collisions = (owner.get("status") or {}).get("collisionCount", 0)
+        while True:
+            data_hash = hash_content(data, collisions)
+            wanted: Object = {
+                "apiVersion": CONTROLLER_REVISION.api_version,
+                "kind": CONTROLLER_REVISION.kind,
+                "metadata": {
+                    "name": f"{metadata['name'][:223]}-{data_hash}",
+                    "namespace": metadata["namespace"],
+                    "labels": {**labels, self._hash_label: data_hash},
+                    "ownerReferences": [build_owner_reference(owner)],
+                },
+                "data": data,
+                "revision": number,
+            }
+            if metadata.get("annotations"):
+                wanted["metadata"]["annotations"] = metadata["annotations"]
+            try:
+                return self._writer.create(wanted)
+            except AlreadyExistsError:
+                collisions += 1

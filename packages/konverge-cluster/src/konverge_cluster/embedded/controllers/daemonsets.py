@@ -1,0 +1,167 @@
+"""The DaemonSet controller, played: one pod on the node, of the present template."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from datetime import datetime
+
+from konverge.clock import Clock
+from konverge.kube import Object, ObjectKey, is_deleting
+from konverge_cluster.embedded.controllers.builtin_kinds import DAEMON_SET, NODE, NODE_NAME, POD
+from konverge_cluster.embedded.controllers.cluster_view import ClusterChange, ClusterView
+from konverge_cluster.embedded.controllers.controller_client import ControllerClient
+from konverge_cluster.embedded.controllers.controller_references import claim_objects, list_affected_controllers
+from konverge_cluster.embedded.controllers.controller_revisions import RevisionHistory
+from konverge_cluster.embedded.controllers.pod_state import (
+    build_pod_from_template,
+    compute_seconds_to_available,
+    is_available,
+    is_finished,
+    is_ready,
+)
+
+__all__ = ["DaemonSetController", "build_daemon_set_status"]
+
+_HASH_LABEL = "controller-revision-hash"
+_GENERATION = "deprecated.daemonset.template.generation"
+# Daemons stay on a node that has troubles.
+_TOLERATIONS = [
+    {"key": f"node.kubernetes.io/{taint}", "operator": "Exists", "effect": effect}
+    for taint, effect in (
+        ("not-ready", "NoExecute"),
+        ("unreachable", "NoExecute"),
+        ("disk-pressure", "NoSchedule"),
+        ("memory-pressure", "NoSchedule"),
+        ("pid-pressure", "NoSchedule"),
+        ("unschedulable", "NoSchedule"),
+    )
+]
+
+
+class DaemonSetController:
+    """The player. Its keys are those of DaemonSets."""
+
+    name = "daemon-set-controller"
+    watches = frozenset({DAEMON_SET.group_kind, POD.group_kind, NODE.group_kind})
+
+    def __init__(self, view: ClusterView, writer: ControllerClient, clock: Clock) -> None:
+        self._view = view
+        self._writer = writer
+        self._clock = clock
+        self._revisions = RevisionHistory(view, writer, _HASH_LABEL)
+
+    def keys_for(self, notice: ClusterChange) -> Iterable[ObjectKey]:
+        """A DaemonSet itself; the one that controls a pod; all when a node changes."""
+        if notice.kind == DAEMON_SET.group_kind:
+            return () if notice.type == "DELETED" else (notice.key,)
+        if notice.kind == NODE.group_kind:
+            return [ObjectKey.of(found) for found in self._view.list_kind(DAEMON_SET)]
+        return list_affected_controllers(self._view, notice, DAEMON_SET)
+
+    def reconcile(self, key: Hashable) -> float | None:
+        """Create, delete or replace the pod, and write the status when it changed."""
+        assert isinstance(key, ObjectKey)
+        found = self._view.get(DAEMON_SET, key)
+        if found is None or is_deleting(found):
+            return None
+        now = self._clock.now()
+        pods = claim_objects(self._view, self._writer, found, POD, found["spec"]["selector"])
+        history = self._revisions.list_revisions(found)
+        present = self._revisions.ensure_current(found, history)
+        present_hash = present["metadata"]["labels"][_HASH_LABEL]
+        wanted = self._runs_here(found)
+        self._sync_pods(found, pods, present_hash, now, wanted=wanted)
+        status = build_daemon_set_status(found, pods, present_hash, now, wanted=wanted)
+        if status != (found.get("status") or {}):
+            self._writer.update_status(found, status)
+        hashes = {present_hash, *(_get_template_hash(pod) for pod in pods)}
+        used = {each["metadata"]["name"] for each in history if each["metadata"]["labels"].get(_HASH_LABEL) in hashes}
+        self._revisions.delete_unused(found, history, used)
+        waits = [compute_seconds_to_available(pod, found["spec"].get("minReadySeconds", 0), now) for pod in pods]
+        return min((seconds for seconds in waits if seconds), default=None)
+
+    def _runs_here(self, found: Object) -> bool:
+        node = self._view.get(NODE, ObjectKey("", NODE_NAME))
+        if node is None:
+            return False
+        selector = found["spec"]["template"]["spec"].get("nodeSelector") or {}
+        return bool(selector.items() <= (node["metadata"].get("labels") or {}).items())
+
+    def _sync_pods(
+        self, found: Object, pods: Sequence[Object], present_hash: str, now: datetime, *, wanted: bool
+    ) -> None:
+        for pod in pods:
+            if (is_finished(pod) or not wanted) and not is_deleting(pod):
+                self._writer.delete(pod)
+        if not wanted:
+            return
+        alive = [pod for pod in pods if not is_finished(pod)]
+        if not alive:
+            self._create(found, present_hash)
+            return
+        strategy = found["spec"].get("updateStrategy") or {}
+        staying = [pod for pod in alive if not is_deleting(pod)]
+        outdated = [pod for pod in staying if _get_template_hash(pod) != present_hash]
+        if strategy.get("type") == "OnDelete" or not outdated:
+            for surplus in staying[1:]:
+                self._writer.delete(surplus)
+            return
+        surge = (strategy.get("rollingUpdate") or {}).get("maxSurge", 0)
+        fresh = [pod for pod in staying if _get_template_hash(pod) == present_hash]
+        min_ready = found["spec"].get("minReadySeconds", 0)
+        if surge in (0, "0%"):
+            # One pod may be missing, and one that is not available is missing already.
+            self._writer.delete(outdated[0])
+        elif not fresh:
+            self._create(found, present_hash)
+        elif is_available(fresh[0], min_ready, now) or not is_available(outdated[0], min_ready, now):
+            self._writer.delete(outdated[0])
+
+    def _create(self, found: Object, present_hash: str) -> None:
+        pod = build_pod_from_template(found["spec"]["template"], found)
+        labels = {**(pod["metadata"].get("labels") or {}), _HASH_LABEL: present_hash}
+        generation = (found["metadata"].get("annotations") or {}).get(_GENERATION)
+        if generation is not None:
+            labels["pod-template-generation"] = generation
+        pod["metadata"]["labels"] = labels
+        here = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [NODE_NAME]}]}
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [here]}}
+        tolerations = [*(pod["spec"].get("tolerations") or ()), *_TOLERATIONS]
+        affinity = {**(pod["spec"].get("affinity") or {}), "nodeAffinity": required}
+        self._writer.create({**pod, "spec": {**pod["spec"], "affinity": affinity, "tolerations": tolerations}})
+
+
+def build_daemon_set_status(
+    found: Object, pods: Sequence[Object], present_hash: str, now: datetime, *, wanted: bool
+) -> Object:
+    """The status of a DaemonSet with these pods.
+
+    Args:
+        found: As it is stored.
+        pods: Its pods.
+        present_hash: The hash of its present template.
+        now: The time of the pass.
+        wanted: Whether a pod is to run on the node.
+    """
+    alive = [pod for pod in pods if not is_finished(pod)] if wanted else []
+    min_ready = found["spec"].get("minReadySeconds", 0)
+    ready = any(is_ready(pod) for pod in alive)
+    available = any(is_available(pod, min_ready, now) for pod in alive)
+    updated = any(_get_template_hash(pod) == present_hash for pod in alive)
+    status: Object = {
+        "currentNumberScheduled": int(bool(alive)),
+        "numberMisscheduled": int(bool(pods) and not wanted),
+        "desiredNumberScheduled": int(wanted),
+        "numberReady": int(ready),
+        "observedGeneration": found["metadata"]["generation"],
+    }
+    counts = {
+        "updatedNumberScheduled": updated,
+        "numberAvailable": available,
+        "numberUnavailable": wanted and not available,
+    }
+    return status | {name: 1 for name, is_one in counts.items() if is_one}
+
+
+def _get_template_hash(pod: Object) -> str:
+    return str((pod["metadata"].get("labels") or {}).get(_HASH_LABEL, ""))

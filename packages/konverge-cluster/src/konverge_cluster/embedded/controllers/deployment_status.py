@@ -1,0 +1,157 @@
+"""The status of a Deployment: counts, ``Available``, ``Progressing``. Pure.
+
+Reasons and messages are those of the real controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from konverge.kube import Object, parse_time
+from konverge_cluster.embedded.controllers.rollout import RolloutLimits, read_replicas
+from konverge_cluster.embedded.controllers.workload_conditions import (
+    build_deployment_condition,
+    find_condition,
+    list_conditions,
+    with_condition,
+    without_condition,
+)
+
+__all__ = [
+    "build_deployment_status",
+    "build_rollout_status",
+    "compute_seconds_to_deadline",
+    "has_deadline",
+    "is_complete",
+]
+
+# ``progressDeadlineSeconds`` of this value (the largest int32) means that there is no deadline.
+_NO_DEADLINE = 2**31 - 1
+
+
+def build_deployment_status(deployment: Object, sets: Sequence[Object], new: Object | None, now: datetime) -> Object:
+    """The status that counts the ReplicaSets' pods and judges availability; ``Progressing`` stays as it is.
+
+    Args:
+        deployment: As it is stored.
+        sets: All its ReplicaSets.
+        new: Which of them has the present template, if one has.
+        now: The time of the pass.
+    """
+    limits = RolloutLimits.from_spec(deployment["spec"])
+    available = _sum_status_field(sets, "availableReplicas")
+    counts = {
+        "observedGeneration": deployment["metadata"]["generation"],
+        "replicas": _sum_status_field(sets, "replicas"),
+        "updatedReplicas": _sum_status_field([new], "replicas") if new is not None else 0,
+        "readyReplicas": _sum_status_field(sets, "readyReplicas"),
+        "availableReplicas": available,
+        "unavailableReplicas": max(0, sum(read_replicas(each) for each in sets) - available),
+    }
+    status: Object = {name: count for name, count in counts.items() if count}
+    status["terminatingReplicas"] = _sum_status_field(sets, "terminatingReplicas")
+    if available >= limits.min_available:
+        verdict = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
+    else:
+        verdict = ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
+    status["conditions"] = with_condition(
+        list_conditions(deployment), build_deployment_condition("Available", *verdict, now)
+    )
+    collisions = (deployment.get("status") or {}).get("collisionCount")
+    if collisions:
+        status["collisionCount"] = collisions
+    return status
+
+
+def build_rollout_status(deployment: Object, sets: Sequence[Object], new: Object | None, now: datetime) -> Object:
+    """The same, with ``Progressing`` judged: complete, getting on, or past its deadline."""
+    status = build_deployment_status(deployment, sets, new, now)
+    conditions: list[Object] = status["conditions"]
+    progressing = find_condition(list_conditions(deployment), "Progressing")
+    settled = (
+        status.get("replicas", 0) == status.get("updatedReplicas", 0)
+        and progressing is not None
+        and progressing["reason"] == "NewReplicaSetAvailable"
+    )
+    named = f'ReplicaSet "{new["metadata"]["name"]}"' if new else f'Deployment "{deployment["metadata"]["name"]}"'
+    if not has_deadline(deployment):
+        conditions = without_condition(conditions, "Progressing")
+    elif settled:
+        pass
+    elif is_complete(deployment, status):
+        message = f"{named} has successfully progressed."
+        condition = build_deployment_condition("Progressing", "True", "NewReplicaSetAvailable", message, now)
+        conditions = with_condition(conditions, condition)
+    elif _has_progressed(deployment.get("status") or {}, status):
+        message = f"{named} is progressing."
+        condition = build_deployment_condition("Progressing", "True", "ReplicaSetUpdated", message, now)
+        # Each sign of progress starts the deadline anew, so the same reason is written again.
+        conditions = with_condition(conditions, condition, renew=True)
+    elif _is_past_deadline(deployment, progressing, now):
+        message = f"{named} has timed out progressing."
+        condition = build_deployment_condition("Progressing", "False", "ProgressDeadlineExceeded", message, now)
+        conditions = with_condition(conditions, condition)
+    failures = [
+        found for each in [new, *sets] if each and (found := find_condition(list_conditions(each), "ReplicaFailure"))
+    ]
+    if failures:
+        found = failures[0]
+        failure = build_deployment_condition("ReplicaFailure", found["status"], found["reason"], found["message"], now)
+        conditions = with_condition(conditions, failure)
+    else:
+        conditions = without_condition(conditions, "ReplicaFailure")
+    status["conditions"] = conditions
+    return status
+
+
+def is_complete(deployment: Object, status: Object) -> bool:
+    """Tell whether all wanted pods are of the present template and available, and no others are left."""
+    desired = deployment["spec"].get("replicas", 1)
+    counts = ("updatedReplicas", "replicas", "availableReplicas")
+    return (
+        all(status.get(name, 0) == desired for name in counts)
+        and status.get("observedGeneration", 0) >= deployment["metadata"]["generation"]
+    )
+
+
+def _has_progressed(before: Object, after: Object) -> bool:
+    def old_pods(status: Object) -> int:
+        return int(status.get("replicas", 0) - status.get("updatedReplicas", 0))
+
+    grown = ("updatedReplicas", "readyReplicas", "availableReplicas")
+    return old_pods(after) < old_pods(before) or any(after.get(name, 0) > before.get(name, 0) for name in grown)
+
+
+def has_deadline(deployment: Object) -> bool:
+    """Tell whether the Deployment wants its progress judged."""
+    seconds: int = deployment["spec"].get("progressDeadlineSeconds", _NO_DEADLINE)
+    return seconds != _NO_DEADLINE
+
+
+def _is_past_deadline(deployment: Object, progressing: Object | None, now: datetime) -> bool:
+    if progressing is None or progressing["reason"] == "NewReplicaSetAvailable":
+        return False
+    if progressing["reason"] == "ProgressDeadlineExceeded":
+        return True
+    deadline = timedelta(seconds=deployment["spec"]["progressDeadlineSeconds"])
+    return parse_time(progressing["lastUpdateTime"]) + deadline < now
+
+
+def compute_seconds_to_deadline(deployment: Object, status: Object, now: datetime) -> float | None:
+    """When the progress must be judged again; None when no deadline is running."""
+    progressing = find_condition(status["conditions"], "Progressing")
+    if progressing is None or not has_deadline(deployment) or deployment["spec"].get("paused"):
+        return None
+    if progressing["reason"] in ("NewReplicaSetAvailable", "ProgressDeadlineExceeded"):
+        return None
+    if is_complete(deployment, status):
+        return None
+    deadline = timedelta(seconds=deployment["spec"]["progressDeadlineSeconds"])
+    left = (parse_time(progressing["lastUpdateTime"]) + deadline - now).total_seconds()
+    # One second more, since the deadline is strict and the times have whole seconds.
+    return max(0.0, left) + 1.0
+
+
+def _sum_status_field(sets: Sequence[Object], count: str) -> int:
+    return sum((each.get("status") or {}).get(count, 0) for each in sets)

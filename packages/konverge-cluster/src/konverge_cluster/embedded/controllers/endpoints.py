@@ -1,0 +1,288 @@
+"""The endpoint controllers, played: the addresses of a Service's pods, as EndpointSlices and as Endpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+from konverge.kube import Object, ObjectKey, build_owner_reference, is_deleting
+from konverge_cluster.embedded.controllers.builtin_kinds import ENDPOINT_SLICE, ENDPOINTS, POD, SERVICE
+from konverge_cluster.embedded.controllers.cluster_view import ClusterChange, ClusterView
+from konverge_cluster.embedded.controllers.controller_client import ControllerClient
+from konverge_cluster.embedded.controllers.controller_references import find_controller_key
+from konverge_cluster.embedded.controllers.pod_state import is_finished, is_ready
+
+__all__ = ["EndpointController", "LoadBalancerController", "build_endpoint_slices", "build_endpoint_subsets"]
+
+_SLICE_LIMIT = 100
+_HEADLESS_LABEL = "service.kubernetes.io/headless"
+_SERVICE_LABEL = "kubernetes.io/service-name"
+
+
+class EndpointController:
+    """The player. Its keys are those of Services."""
+
+    name = "endpoints-controller"
+    watches = frozenset({SERVICE.group_kind, POD.group_kind, ENDPOINT_SLICE.group_kind, ENDPOINTS.group_kind})
+
+    def __init__(self, view: ClusterView, writer: ControllerClient) -> None:
+        self._view = view
+        self._writer = writer
+        # The services by one of the labels that they select, so that a pod finds its own among thousands.
+        self._selecting: dict[tuple[str, str, str], dict[str, None]] = {}
+
+    def keys_for(self, notice: ClusterChange) -> Iterable[ObjectKey]:
+        """A Service itself; those that select a pod, or did; the one whose endpoints somebody else changed."""
+        if notice.kind == SERVICE.group_kind:
+            return self._keys_for_service(notice)
+        if notice.kind == POD.group_kind:
+            return self._keys_for_pod(notice)
+        if notice.kind == ENDPOINTS.group_kind:
+            return (notice.key,)
+        key = find_controller_key(notice.new, SERVICE)
+        return () if key is None else (key,)
+
+    def reconcile(self, key: Hashable) -> float | None:
+        """Write the slices and the Endpoints of a Service that has a selector; the rest is somebody else's."""
+        assert isinstance(key, ObjectKey)
+        service = self._view.get(SERVICE, key)
+        if service is None:
+            found = self._view.get(ENDPOINTS, key)
+            labels = found["metadata"].get("labels") or {} if found is not None else {}
+            if found is not None and labels.get("endpoints.kubernetes.io/managed-by") == "endpoint-controller":
+                self._writer.delete(found)
+            return None
+        selector = service["spec"].get("selector")
+        if not selector or is_deleting(service) or service["spec"].get("type") == "ExternalName":
+            return None
+        pods = [
+            pod
+            for pod in self._view.list_kind(POD, key.namespace)
+            if selector.items() <= (pod["metadata"].get("labels") or {}).items()
+        ]
+        self._write_slices(service, build_endpoint_slices(service, pods))
+        self._write_endpoints(service, build_endpoint_subsets(service, pods))
+        return None
+
+    def _keys_for_service(self, notice: ClusterChange) -> Iterable[ObjectKey]:
+        for obj in (notice.old, notice.new):
+            if obj is not None and (label := _find_first_label(obj)) is not None:
+                self._selecting.get(label, {}).pop(notice.key.name, None)
+        if notice.type != "DELETED" and (label := _find_first_label(notice.new)) is not None:
+            self._selecting.setdefault(label, {})[notice.key.name] = None
+        return (notice.key,)
+
+    def _keys_for_pod(self, notice: ClusterChange) -> Iterable[ObjectKey]:
+        keys: dict[ObjectKey, None] = {}
+        for pod in (notice.old, notice.new):
+            for label, value in (pod["metadata"].get("labels") or {}).items() if pod is not None else ():
+                for name in self._selecting.get((notice.key.namespace, label, value), ()):
+                    keys[ObjectKey(notice.key.namespace, name)] = None
+        return keys
+
+    def _write_slices(self, service: Object, wanted: Sequence[Object]) -> None:
+        held = self._view.list_controlled(ENDPOINT_SLICE, service["metadata"]["uid"])
+        for index, each in enumerate(wanted):
+            if index >= len(held):
+                self._writer.create(each)
+                continue
+            found = held[index]
+            labels = {**(found["metadata"].get("labels") or {}), **each["metadata"]["labels"]}
+            changed = {**found, "endpoints": each["endpoints"], "ports": each["ports"]}
+            changed["metadata"] = {**found["metadata"], "labels": labels}
+            if changed != found:
+                self._writer.update(changed)
+        for found in held[len(wanted) :]:
+            self._writer.delete(found)
+
+    def _write_endpoints(self, service: Object, subsets: Sequence[Object]) -> None:
+        metadata = service["metadata"]
+        labels = {"endpoints.kubernetes.io/managed-by": "endpoint-controller", **(metadata.get("labels") or {})}
+        if service["spec"].get("clusterIP") == "None":
+            labels[_HEADLESS_LABEL] = ""
+        found = self._view.get(ENDPOINTS, ObjectKey.of(service))
+        if found is None:
+            wanted: Object = {
+                "apiVersion": ENDPOINTS.api_version,
+                "kind": ENDPOINTS.kind,
+                "metadata": {"name": metadata["name"], "namespace": metadata["namespace"], "labels": labels},
+            }
+            self._writer.create(wanted | ({"subsets": list(subsets)} if subsets else {}))
+            return
+        changed = {**found, "metadata": {**found["metadata"], "labels": labels}, "subsets": list(subsets)}
+        if not subsets:
+            del changed["subsets"]
+        if changed != found:
+            self._writer.update(changed)
+
+
+class LoadBalancerController:
+    """The player of a cloud's load balancers: gives each Service of that type an address. Its keys are Services."""
+
+    name = "service-lb-controller"
+    watches = frozenset({SERVICE.group_kind})
+
+    def __init__(self, view: ClusterView, writer: ControllerClient) -> None:
+        self._view = view
+        self._writer = writer
+        self._next_address = 0
+
+    def keys_for(self, notice: ClusterChange) -> Iterable[ObjectKey]:
+        """The Service itself."""
+        return () if notice.type == "DELETED" else (notice.key,)
+
+    def reconcile(self, key: Hashable) -> float | None:
+        """Give the Service an address from 192.0.2.0/24 or 198.51.100.0/24, which lead nowhere; take it back."""
+        assert isinstance(key, ObjectKey)
+        service = self._view.get(SERVICE, key)
+        if service is None or is_deleting(service):
+            return None
+        held = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress")
+        wanted = service["spec"].get("type") == "LoadBalancer"
+        if wanted and not held:
+            number = self._next_address
+            self._next_address = (number + 1) % 508
+            network = ("192.0.2", "198.51.100")[number // 254]
+            ingress = [{"ip": f"{network}.{number % 254 + 1}", "ipMode": "VIP"}]
+            self._writer.update_status(service, {**service["status"], "loadBalancer": {"ingress": ingress}})
+        elif held and not wanted:
+            self._writer.update_status(service, {**service["status"], "loadBalancer": {}})
+        return None
+
+
+def build_endpoint_slices(service: Object, pods: Iterable[Object]) -> list[Object]:
+    """The EndpointSlices of a Service that selects these pods; at least one, and a port set never shares one."""
+    metadata = service["metadata"]
+    labels = {
+        **(metadata.get("labels") or {}),
+        "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
+        _SERVICE_LABEL: metadata["name"],
+    }
+    if service["spec"].get("clusterIP") == "None":
+        labels[_HEADLESS_LABEL] = ""
+    groups: dict[tuple[tuple[str, int, str], ...], list[Object]] = {}
+    for pod in pods:
+        if _has_address(pod):
+            groups.setdefault(_resolve_ports(service, pod), []).append(_build_endpoint(service, pod))
+    slices: list[tuple[Any, Any]] = [
+        (endpoints[start : start + _SLICE_LIMIT], [_build_slice_port(*port) for port in ports] or None)
+        for ports, endpoints in groups.items()
+        for start in range(0, len(endpoints), _SLICE_LIMIT)
+    ]
+    families = service["spec"].get("ipFamilies") or ["IPv4"]
+    return [
+        {
+            "apiVersion": ENDPOINT_SLICE.api_version,
+            "kind": ENDPOINT_SLICE.kind,
+            "metadata": {
+                "generateName": f"{metadata['name']}-",
+                "namespace": metadata["namespace"],
+                "labels": labels,
+                "ownerReferences": [build_owner_reference(service)],
+            },
+            "addressType": families[0],
+            "endpoints": endpoints,
+            "ports": ports,
+        }
+        for endpoints, ports in slices or [(None, None)]
+    ]
+
+
+def build_endpoint_subsets(service: Object, pods: Iterable[Object]) -> list[Object]:
+    """The subsets of a Service's Endpoints: addresses by port set, the ready ones apart from the others."""
+    publishes_unready = bool(service["spec"].get("publishNotReadyAddresses"))
+    groups: dict[tuple[tuple[str, int, str], ...], tuple[list[Object], list[Object]]] = {}
+    for pod in pods:
+        if not _has_address(pod) or (is_deleting(pod) and not publishes_unready):
+            continue
+        ready, unready = groups.setdefault(_resolve_ports(service, pod), ([], []))
+        (ready if is_ready(pod) or publishes_unready else unready).append(_build_address(service, pod))
+    subsets = []
+    for ports, (ready, unready) in sorted(groups.items()):
+        subset: Object = {}
+        if ready:
+            subset["addresses"] = sorted(ready, key=_address_sort_key)
+        if unready:
+            subset["notReadyAddresses"] = sorted(unready, key=_address_sort_key)
+        if ports:
+            subset["ports"] = [_build_subset_port(*port) for port in ports]
+        subsets.append(subset)
+    return subsets
+
+
+def _find_first_label(service: Object) -> tuple[str, str, str] | None:
+    selector: Mapping[str, str] = service["spec"].get("selector") or {}
+    return (service["metadata"]["namespace"], *min(selector.items())) if selector else None
+
+
+def _has_address(pod: Object) -> bool:
+    return bool((pod.get("status") or {}).get("podIP")) and not is_finished(pod)
+
+
+def _resolve_ports(service: Object, pod: Object) -> tuple[tuple[str, int, str], ...]:
+    """The Service's ports as they are on the pod; a named one that no container has is left out."""
+    found = []
+    for port in service["spec"].get("ports") or ():
+        target = port.get("targetPort", port["port"])
+        number = target if isinstance(target, int) else _find_named_port(pod, target, port.get("protocol", "TCP"))
+        if number is not None:
+            found.append((port.get("name", ""), number or port["port"], port.get("protocol", "TCP")))
+    return tuple(sorted(found))
+
+
+def _find_named_port(pod: Object, name: str, protocol: str) -> int | None:
+    for container in pod["spec"]["containers"]:
+        for port in container.get("ports") or ():
+            if port.get("name") == name and port.get("protocol", "TCP") == protocol:
+                return int(port["containerPort"])
+    return None
+
+
+def _build_slice_port(name: str, number: int, protocol: str) -> Object:
+    return {"name": name, "protocol": protocol, "port": number}
+
+
+def _build_subset_port(name: str, number: int, protocol: str) -> Object:
+    return ({"name": name} if name else {}) | {"port": number, "protocol": protocol}
+
+
+def _build_endpoint(service: Object, pod: Object) -> Object:
+    serving, terminating = is_ready(pod), is_deleting(pod)
+    published = bool(service["spec"].get("publishNotReadyAddresses"))
+    endpoint: Object = {
+        "addresses": [pod["status"]["podIP"]],
+        "conditions": {
+            "ready": published or (serving and not terminating),
+            "serving": serving,
+            "terminating": terminating,
+        },
+    }
+    endpoint |= _build_hostname(service, pod)
+    return endpoint | {"targetRef": _build_target_ref(pod), "nodeName": pod["spec"].get("nodeName")}
+
+
+def _build_address(service: Object, pod: Object) -> Object:
+    address: Object = {"ip": pod["status"]["podIP"]} | _build_hostname(service, pod)
+    return address | {"nodeName": pod["spec"].get("nodeName"), "targetRef": _build_target_ref(pod)}
+
+
+def _build_hostname(service: Object, pod: Object) -> Object:
+    """The pod's host name, when the Service is the one that gives it a name in the DNS."""
+    hostname = pod["spec"].get("hostname")
+    governs = pod["spec"].get("subdomain") == service["metadata"]["name"]
+    return {"hostname": hostname} if hostname and governs else {}
+
+
+def _build_target_ref(pod: Object) -> Object:
+    metadata = pod["metadata"]
+    return {
+        "kind": POD.kind,
+        "namespace": metadata["namespace"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+    }
+
+
+def _address_sort_key(address: Object) -> tuple[int, ...]:
+    ip = str(address["ip"])
+    return tuple(int(part) for part in ip.split(".")) if "." in ip else ()

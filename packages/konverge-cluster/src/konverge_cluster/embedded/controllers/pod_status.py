@@ -1,0 +1,249 @@
+"""What a kubelet says of a pod whose containers do what their images' rules say. Pure.
+
+The shape is a kubelet's of v1.36: the same conditions, reasons and container states, in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from konverge.kube import Object, format_time
+from konverge_cluster.embedded.controllers.image_rules import ContainerBehavior
+
+__all__ = ["PodPlacement", "build_completed_status", "build_pod_status", "compute_seconds_to_ready"]
+
+
+class PodPlacement(NamedTuple):
+    """Where the pod runs.
+
+    Attributes:
+        host_ip: The node's address.
+        pod_ip: The pod's own, or the node's when it uses the host's network.
+    """
+
+    host_ip: str
+    pod_ip: str
+
+
+def build_pod_status(
+    pod: Object, fate: Callable[[str], ContainerBehavior], elapsed_seconds: float, now: datetime, place: PodPlacement
+) -> Object:
+    """The status of a pod on its node.
+
+    Args:
+        pod: As it is stored; times of what did not change are taken over from its status.
+        fate: What becomes of a container of an image.
+        elapsed_seconds: For how long the pod has been on its node.
+        now: The time of the pass.
+        place: Where it runs.
+    """
+    spec, before = pod["spec"], pod.get("status") or {}
+    moment = format_time(now)
+    initial = _build_container_statuses(
+        spec.get("initContainers"), before.get("initContainerStatuses"), fate, elapsed_seconds, moment
+    )
+    initialized = all(each["ready"] for each in initial)
+    if initialized:
+        initial = [
+            _build_finished_status(each, moment) if not _is_sidecar(container) else each
+            for each, container in zip(initial, spec.get("initContainers") or (), strict=True)
+        ]
+        containers = _build_container_statuses(
+            spec["containers"], before.get("containerStatuses"), fate, elapsed_seconds, moment
+        )
+    else:
+        containers = [_build_waiting_status(each, "PodInitializing") for each in spec["containers"]]
+    unready = [each["name"] for each in containers if not each["ready"]]
+    incomplete = [each["name"] for each in initial if not each["ready"]]
+    waiting = any("waiting" in each["state"] and not each.get("lastState") for each in containers)
+    conditions = _build_conditions(unready, incomplete)
+    return _build_status(pod, "Pending" if waiting else "Running", conditions, initial, containers, now, place)
+
+
+def build_completed_status(pod: Object, succeeded: bool, now: datetime, place: PodPlacement) -> Object:
+    """The status of a pod whose containers have all run to their end."""
+    before = pod.get("status") or {}
+    moment = format_time(now)
+    exit_code = 0 if succeeded else 1
+    containers = [
+        {**_build_finished_status(each, moment, exit_code=exit_code), "ready": False}
+        for each in before.get("containerStatuses") or ()
+    ]
+    reason = "PodCompleted" if succeeded else "PodFailed"
+    conditions = {
+        "PodReadyToStartContainers": {"status": "False"},
+        "Initialized": {"status": "True", **({"reason": reason} if succeeded else {})},
+        "Ready": {"status": "False", "reason": reason},
+        "ContainersReady": {"status": "False", "reason": reason},
+    }
+    initial = before.get("initContainerStatuses") or []
+    return _build_status(pod, "Succeeded" if succeeded else "Failed", conditions, initial, containers, now, place)
+
+
+def compute_seconds_to_ready(
+    pod: Object, fate: Callable[[str], ContainerBehavior], elapsed_seconds: float
+) -> float | None:
+    """When the status changes by itself next; None when it does not."""
+    spec = pod["spec"]
+    waits = [
+        found.after_seconds - elapsed_seconds
+        for each in [*(spec.get("initContainers") or ()), *spec["containers"]]
+        if (found := fate(each.get("image", ""))).name == "ready"
+    ]
+    return min((seconds for seconds in waits if seconds > 0), default=None)
+
+
+def _build_container_statuses(
+    containers: Sequence[Object] | None,
+    before: Sequence[Object] | None,
+    fate: Callable[[str], ContainerBehavior],
+    elapsed_seconds: float,
+    moment: str,
+) -> list[Object]:
+    earlier = {each["name"]: each for each in before or ()}
+    return [
+        _build_container_status(each, earlier.get(each["name"]), fate(each.get("image", "")), elapsed_seconds, moment)
+        for each in containers or ()
+    ]
+
+
+def _build_container_status(
+    container: Object, before: Object | None, fate: ContainerBehavior, elapsed_seconds: float, moment: str
+) -> Object:
+    if fate.name == "failing":
+        return _build_crashing_status(container, before, moment)
+    if before is not None and "terminated" in before["state"]:
+        return before
+    runs = before is not None and "running" in before["state"]
+    if fate.name == "never-ready" and not runs:
+        image = container.get("image", "")
+        message = f'Back-off pulling image "{image}": ErrImagePull: pull access denied for {image}'
+        return _build_waiting_status(container, "ImagePullBackOff", message)
+    ready = fate.name == "ready" and elapsed_seconds >= fate.after_seconds
+    if before is not None and runs:
+        return before | {"ready": before["ready"] or ready}
+    restarts = before["restartCount"] if before is not None else 0
+    last = before.get("lastState") if before is not None else None
+    state = {"running": {"startedAt": moment}}
+    return _build_state(container, state, ready=ready, restarts=restarts, last=last) | {"started": True}
+
+
+def _build_waiting_status(container: Object, reason: str, message: str = "") -> Object:
+    waiting = {"reason": reason} | ({"message": message} if message else {})
+    return _build_state(container, {"waiting": waiting}, ready=False)
+
+
+def _build_crashing_status(container: Object, before: Object | None, moment: str) -> Object:
+    if before is not None and (before["state"].get("waiting") or {}).get("reason") == "CrashLoopBackOff":
+        return before
+    running = before["state"].get("running") if before is not None else None
+    ended = {
+        "exitCode": 1,
+        "reason": "Error",
+        "startedAt": running["startedAt"] if running else moment,
+        "finishedAt": moment,
+    }
+    name = container["name"]
+    waiting = {
+        "reason": "CrashLoopBackOff",
+        "message": f"back-off 10s restarting failed container={name}",
+    }
+    restarts = (before["restartCount"] if before is not None else 0) + 1
+    return _build_state(container, {"waiting": waiting}, ready=False, restarts=restarts, last={"terminated": ended})
+
+
+def _build_finished_status(before: Object, moment: str, *, exit_code: int = 0) -> Object:
+    if "terminated" in before["state"]:
+        return dict(before)
+    started = (before["state"].get("running") or {}).get("startedAt", moment)
+    reason = "Completed" if exit_code == 0 else "Error"
+    ended = {"exitCode": exit_code, "reason": reason, "startedAt": started, "finishedAt": moment}
+    return {**before, "state": {"terminated": ended}, "ready": exit_code == 0, "started": False}
+
+
+def _build_state(
+    container: Object, state: Object, *, ready: bool, restarts: int = 0, last: Object | None = None
+) -> Object:
+    return {
+        "name": container["name"],
+        "state": state,
+        "lastState": last or {},
+        "ready": ready,
+        "restartCount": restarts,
+        "image": container.get("image", ""),
+        "imageID": "",
+        "started": ready,
+    }
+
+
+def _is_sidecar(container: Object) -> bool:
+    return bool(container.get("restartPolicy") == "Always")
+
+
+def _build_conditions(unready: Sequence[str], incomplete: Sequence[str]) -> dict[str, Object]:
+    conditions: dict[str, Object] = {"PodReadyToStartContainers": {"status": "True"}}
+    if incomplete:
+        message = f"containers with incomplete status: [{' '.join(incomplete)}]"
+        conditions["Initialized"] = {"status": "False", "reason": "ContainersNotInitialized", "message": message}
+    else:
+        conditions["Initialized"] = {"status": "True"}
+    ready: Object = {"status": "True"}
+    if unready:
+        message = f"containers with unready status: [{' '.join(unready)}]"
+        ready = {"status": "False", "reason": "ContainersNotReady", "message": message}
+    return conditions | {"Ready": ready, "ContainersReady": ready}
+
+
+def _build_status(
+    pod: Object,
+    phase: str,
+    conditions: Mapping[str, Object],
+    initial: Sequence[Object],
+    containers: Sequence[Object],
+    now: datetime,
+    place: PodPlacement,
+) -> Object:
+    before = pod.get("status") or {}
+    earlier = {each["type"]: each for each in before.get("conditions") or ()}
+    scheduled = earlier.pop("PodScheduled", None)
+    kept = [each for condition_type, each in earlier.items() if condition_type not in conditions]
+    listed = [_build_dated_condition(name, written, earlier.get(name), now) for name, written in conditions.items()]
+    status: Object = {
+        "phase": phase,
+        "conditions": [*listed, *([scheduled] if scheduled is not None else []), *kept],
+        "hostIP": place.host_ip,
+        "hostIPs": [{"ip": place.host_ip}],
+        "podIP": place.pod_ip,
+        "podIPs": [{"ip": place.pod_ip}],
+        "startTime": before.get("startTime") or format_time(now),
+        "containerStatuses": list(containers),
+        "qosClass": before.get("qosClass") or compute_qos_class(pod["spec"]),
+    }
+    if initial:
+        status["initContainerStatuses"] = list(initial)
+    return status
+
+
+def _build_dated_condition(condition_type: str, written: Object, before: Object | None, now: datetime) -> Object:
+    same = before is not None and before["status"] == written["status"]
+    moment = before["lastTransitionTime"] if before is not None and same else format_time(now)
+    status = {"type": condition_type, "status": written["status"], "lastProbeTime": None, "lastTransitionTime": moment}
+    return status | {name: written[name] for name in ("reason", "message") if name in written}
+
+
+def compute_qos_class(spec: Object) -> str:
+    """The quality-of-service class that a pod's requests and limits give it."""
+    limited = requested = False
+    guaranteed = True
+    for container in [*(spec.get("initContainers") or ()), *spec["containers"]]:
+        resources = container.get("resources") or {}
+        limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+        limited = limited or bool(limits)
+        requested = requested or bool(requests)
+        for name in ("cpu", "memory"):
+            guaranteed = guaranteed and name in limits and requests.get(name, limits[name]) == limits[name]
+    if not limited and not requested:
+        return "BestEffort"
+    return "Guaranteed" if guaranteed else "Burstable"

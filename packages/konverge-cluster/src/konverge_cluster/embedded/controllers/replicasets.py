@@ -1,0 +1,120 @@
+"""The ReplicaSet controller, played: as many pods as asked for, and a status that counts them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from datetime import datetime
+
+from konverge.clock import Clock
+from konverge.errors import ApiError, KonvergeError
+from konverge.kube import Object, ObjectKey, format_time, is_deleting
+from konverge.kube.selectors import LabelSelector
+from konverge_cluster.embedded.controllers.builtin_kinds import POD, REPLICA_SET
+from konverge_cluster.embedded.controllers.cluster_view import ClusterChange, ClusterView
+from konverge_cluster.embedded.controllers.controller_client import ControllerClient, is_namespace_terminating_error
+from konverge_cluster.embedded.controllers.controller_references import claim_objects, list_affected_controllers
+from konverge_cluster.embedded.controllers.pod_state import (
+    build_pod_from_template,
+    compute_seconds_to_available,
+    is_active,
+    is_available,
+    is_ready,
+    sort_for_deletion,
+)
+
+__all__ = ["ReplicaSetController", "build_replica_set_status"]
+
+# The most pods that one pass creates or deletes.
+_BURST = 500
+
+
+class ReplicaSetController:
+    """The player. Its keys are those of ReplicaSets."""
+
+    name = "replicaset-controller"
+    watches = frozenset({REPLICA_SET.group_kind, POD.group_kind})
+
+    def __init__(self, view: ClusterView, writer: ControllerClient, clock: Clock) -> None:
+        self._view = view
+        self._writer = writer
+        self._clock = clock
+
+    def keys_for(self, notice: ClusterChange) -> Iterable[ObjectKey]:
+        """A ReplicaSet itself; the one that controls a pod; for a pod without controller, those that could take it."""
+        if notice.kind == REPLICA_SET.group_kind:
+            return () if notice.type == "DELETED" else (notice.key,)
+        return list_affected_controllers(self._view, notice, REPLICA_SET)
+
+    def reconcile(self, key: Hashable) -> float | None:
+        """Create or delete pods up to the wanted number, and write the status when it changed."""
+        assert isinstance(key, ObjectKey)
+        found = self._view.get(REPLICA_SET, key)
+        if found is None:
+            return None
+        now = self._clock.now()
+        pods = claim_objects(self._view, self._writer, found, POD, found["spec"]["selector"])
+        active = [pod for pod in pods if is_active(pod)]
+        terminating = sum(1 for pod in pods if is_deleting(pod))
+        failure: KonvergeError | None = None
+        if not is_deleting(found):
+            try:
+                self._resize(found, active, now)
+            except ApiError as error:
+                failure = None if is_namespace_terminating_error(error) else error
+        status = build_replica_set_status(found, active, terminating, now, failure)
+        if status != found.get("status"):
+            self._writer.update_status(found, status)
+        if failure is not None:
+            raise failure
+        waits = [compute_seconds_to_available(pod, found["spec"].get("minReadySeconds", 0), now) for pod in active]
+        return min((seconds for seconds in waits if seconds), default=None)
+
+    def _resize(self, found: Object, active: Sequence[Object], now: datetime) -> None:
+        missing = found["spec"].get("replicas", 1) - len(active)
+        for _ in range(min(missing, _BURST)):
+            self._writer.create(build_pod_from_template(found["spec"]["template"], found))
+        if missing < 0:
+            for pod in sort_for_deletion(active, now)[: min(-missing, _BURST)]:
+                self._writer.delete(pod)
+
+
+def build_replica_set_status(
+    replica_set: Object,
+    active: Sequence[Object],
+    terminating: int,
+    now: datetime,
+    failure: KonvergeError | None = None,
+) -> Object:
+    """The status of a ReplicaSet that has these pods.
+
+    Args:
+        replica_set: As it is stored.
+        active: Its pods that count.
+        terminating: How many more are on their way out.
+        now: The time of the pass.
+        failure: Why pods could not be created or deleted in this pass.
+    """
+    spec, before = replica_set["spec"], replica_set.get("status") or {}
+    template_labels = LabelSelector.from_labels((spec["template"].get("metadata") or {}).get("labels") or {})
+    labelled = sum(1 for pod in active if template_labels.matches(pod["metadata"].get("labels") or {}))
+    ready = [pod for pod in active if is_ready(pod)]
+    available = sum(1 for pod in ready if is_available(pod, spec.get("minReadySeconds", 0), now))
+    counts = {"fullyLabeledReplicas": labelled, "readyReplicas": len(ready), "availableReplicas": available}
+    status: Object = {"replicas": len(active)} | {name: count for name, count in counts.items() if count}
+    status["terminatingReplicas"] = terminating
+    status["observedGeneration"] = replica_set["metadata"]["generation"]
+    conditions = [each for each in before.get("conditions") or () if each["type"] != "ReplicaFailure"]
+    if failure is not None:
+        earlier = [each for each in before.get("conditions") or () if each["type"] == "ReplicaFailure"]
+        conditions += earlier or [
+            {
+                "type": "ReplicaFailure",
+                "status": "True",
+                "lastTransitionTime": format_time(now),
+                "reason": "FailedCreate" if len(active) < spec.get("replicas", 1) else "FailedDelete",
+                "message": str(failure),
+            }
+        ]
+    if conditions:
+        status["conditions"] = conditions
+    return status

@@ -1,0 +1,71 @@
+"""The volume controllers, played: each claim is bound at once, and a claim in use is not taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+from konverge.kube import Object, ObjectKey, is_deleting
+from konverge_cluster.embedded.controllers.builtin_kinds import PERSISTENT_VOLUME_CLAIM, POD
+from konverge_cluster.embedded.controllers.cluster_view import ClusterChange, ClusterView
+from konverge_cluster.embedded.controllers.controller_client import ControllerClient
+from konverge_cluster.embedded.controllers.pod_state import is_finished
+
+__all__ = ["VolumeClaimController"]
+
+_PROTECTION = "kubernetes.io/pvc-protection"
+_BOUND_ANNOTATIONS = {
+    "pv.kubernetes.io/bind-completed": "yes",
+    "pv.kubernetes.io/bound-by-controller": "yes",
+}
+
+
+class VolumeClaimController:
+    """The player. Its keys are those of PersistentVolumeClaims. The volumes themselves are only named, never made."""
+
+    name = "persistentvolume-controller"
+    watches = frozenset({PERSISTENT_VOLUME_CLAIM.group_kind, POD.group_kind})
+
+    def __init__(self, view: ClusterView, writer: ControllerClient) -> None:
+        self._view = view
+        self._writer = writer
+
+    def keys_for(self, notice: ClusterChange) -> Iterable[ObjectKey]:
+        """A claim itself; the claims of a pod that is gone or has finished."""
+        if notice.kind == PERSISTENT_VOLUME_CLAIM.group_kind:
+            return () if notice.type == "DELETED" else (notice.key,)
+        if notice.type != "DELETED" and not is_finished(notice.new):
+            return ()
+        return [ObjectKey(notice.key.namespace, name) for name in _list_claim_names(notice.new)]
+
+    def reconcile(self, key: Hashable) -> float | None:
+        """Bind a new claim; release one that is being deleted when no pod uses it."""
+        assert isinstance(key, ObjectKey)
+        claim = self._view.get(PERSISTENT_VOLUME_CLAIM, key)
+        if claim is None:
+            return None
+        metadata = claim["metadata"]
+        if is_deleting(claim):
+            finalizers = metadata.get("finalizers") or []
+            if _PROTECTION in finalizers and not self._is_used(key):
+                kept = [each for each in finalizers if each != _PROTECTION]
+                self._writer.update({**claim, "metadata": {**metadata, "finalizers": kept}})
+            return None
+        if (claim.get("status") or {}).get("phase") == "Bound":
+            return None
+        if not claim["spec"].get("volumeName"):
+            annotations = {**(metadata.get("annotations") or {}), **_BOUND_ANNOTATIONS}
+            spec = {**claim["spec"], "volumeName": f"pvc-{metadata['uid']}"}
+            claim = self._writer.update({**claim, "metadata": {**metadata, "annotations": annotations}, "spec": spec})
+        capacity = {"storage": claim["spec"]["resources"]["requests"]["storage"]}
+        status = {"phase": "Bound", "accessModes": claim["spec"]["accessModes"], "capacity": capacity}
+        self._writer.update_status(claim, status)
+        return None
+
+    def _is_used(self, key: ObjectKey) -> bool:
+        pods = self._view.list_kind(POD, key.namespace)
+        return any(key.name in _list_claim_names(pod) and not is_finished(pod) for pod in pods)
+
+
+def _list_claim_names(pod: Object) -> list[str]:
+    volumes = (pod.get("spec") or {}).get("volumes") or ()
+    return [name for each in volumes if (name := (each.get("persistentVolumeClaim") or {}).get("claimName"))]

@@ -1,0 +1,151 @@
+"""From what a client sent to an object that the server can work with: decoded, pruned, defaulted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from konverge.apply import remove_meaningless_nulls, with_builtin_defaults, with_schema_defaults
+from konverge.errors import BadRequestError
+from konverge.kube import Object, ObjectKey
+from konverge_cluster.embedded.pruning import prune
+from konverge_cluster.embedded.resource_registry import ServedResource
+from konverge_cluster.embedded.typed_decoding import decode_typed
+from konverge_cluster.embedded.validation.field_errors import field_invalid, format_value, new_invalid, quote
+
+__all__ = ["IGNORED", "FieldValidation", "Strictness", "read_body", "read_object", "read_patch_result"]
+
+Strictness: TypeAlias = Literal["Ignore", "Warn", "Strict"]
+
+# So many fields are told of; a body may have far more that are unknown.
+_WARNINGS_LIMIT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class FieldValidation:
+    """What becomes of fields that are unknown or stand twice (the ``fieldValidation`` of a request).
+
+    Attributes:
+        strictness: Whether they are ignored, told, or refused.
+        duplicates: The paths of the keys that stood twice in the body.
+        warnings: Gets the sentences that are told.
+    """
+
+    strictness: Strictness = "Ignore"
+    duplicates: tuple[str, ...] = ()
+    warnings: list[str] = field(default_factory=list)
+
+    def report_unknown(self, unknown: Sequence[str]) -> None:
+        """Tell or refuse the unknown fields and the doubled ones.
+
+        Raises:
+            BadRequestError: They are refused.
+        """
+        if self.strictness == "Ignore":
+            return
+        found = [f"unknown field {quote(path)}" for path in unknown]
+        found += [f"duplicate field {quote(path)}" for path in self.duplicates]
+        found = list(dict.fromkeys(found))[:_WARNINGS_LIMIT]
+        if self.strictness == "Strict" and found:
+            raise BadRequestError(f"strict decoding error: {', '.join(found)}")
+        self.warnings.extend(found)
+
+
+IGNORED = FieldValidation()
+
+
+def read_object(
+    resource: ServedResource, value: Any, fields: FieldValidation = IGNORED, *, keeps_nulls: bool = False
+) -> Object:
+    """The object of that resource which a body stands for; `value` is not changed.
+
+    Args:
+        resource: What the object is to be.
+        value: The decoded body; apiVersion and kind may be left out.
+        fields: What becomes of unknown fields.
+        keeps_nulls: Leave nulls in a custom resource for validation to refuse, as with what an apply merged.
+
+    Raises:
+        BadRequestError: It is no such object.
+    """
+    gvk = resource.gvk
+    if not isinstance(value, dict):
+        raise BadRequestError("it is no mapping")
+    obj: Object = {"kind": gvk.kind, "apiVersion": gvk.api_version, "metadata": {}}
+    if resource.is_custom:
+        return obj | _read_custom_resource(resource, value, fields, keeps_nulls=keeps_nulls)
+    unknown: list[str] = []
+    obj |= decode_typed(value, resource.schema, unknown)
+    fields.report_unknown(unknown)
+    if resource.has_schema_defaults:
+        return {**with_schema_defaults(obj, resource.schema), "metadata": obj["metadata"]}
+    return with_builtin_defaults(obj)
+
+
+def read_body(resource: ServedResource, value: Any, fields: FieldValidation = IGNORED) -> Object:
+    """The same for the body of a create or an update, where the refusal says what was to be read.
+
+    Raises:
+        BadRequestError: It is no such object.
+        InvalidError: It is a custom resource of another kind.
+    """
+    if isinstance(value, dict):
+        _check_type(resource, value)
+    try:
+        return read_object(resource, value, fields)
+    except BadRequestError as mistake:
+        version, kind = resource.gvk.version, resource.gvk.kind
+        told = f'{kind} in version "{version}" cannot be handled as a {kind}: {mistake.message}'
+        raise BadRequestError(told) from None
+
+
+def read_patch_result(resource: ServedResource, value: Any, fields: FieldValidation = IGNORED) -> Object:
+    """The same for what a patch makes of an object, which stays of its kind.
+
+    Raises:
+        BadRequestError: It is no such object.
+        InvalidError: It is a custom resource of another kind.
+    """
+    gvk = resource.gvk
+    if isinstance(value, dict):
+        for name, wanted in (("kind", gvk.kind), ("apiVersion", gvk.api_version)):
+            found = value.get(name)
+            if found == wanted or (found is None and not resource.is_custom):
+                continue
+            if not resource.is_custom or not isinstance(found, str):
+                raise BadRequestError(f"{name} is {format_value(found)}, and stays {quote(wanted)}")
+            kind = found if name == "kind" else gvk.kind
+            raise new_invalid(
+                gvk.group, kind, ObjectKey.of(value).name, [field_invalid(name, found, f"must be {wanted}")]
+            )
+    return read_object(resource, value, fields)
+
+
+def _check_type(resource: ServedResource, value: Object) -> None:
+    gvk = resource.gvk
+    api_version, kind = value.get("apiVersion", gvk.api_version), value.get("kind", gvk.kind)
+    if api_version != gvk.api_version:
+        raise BadRequestError(
+            f"the API version in the data ({api_version}) does not match the expected API version ({gvk.api_version})"
+        )
+    if kind != gvk.kind and resource.is_custom:
+        name = ObjectKey.of(value).name
+        raise new_invalid(gvk.group, str(kind), name, [field_invalid("kind", kind, f"must be {gvk.kind}")])
+    if kind != gvk.kind:
+        told = f"the kind in the data ({kind}) does not match the expected kind ({gvk.kind})"
+        raise BadRequestError(f'{kind} in version "{gvk.version}" cannot be handled as a {gvk.kind}: {told}')
+
+
+def _read_custom_resource(
+    resource: ServedResource, value: Object, fields: FieldValidation, *, keeps_nulls: bool
+) -> Object:
+    schema = resource.schema
+    unknown: list[str] = []
+    metadata_schema = schema.properties["metadata"]
+    metadata = decode_typed(value.get("metadata") or {}, metadata_schema, unknown)
+    unknown = [f"metadata.{path}" for path in unknown]
+    obj: Object = with_schema_defaults(value if keeps_nulls else remove_meaningless_nulls(value, schema), schema)
+    obj["metadata"] = metadata
+    fields.report_unknown(sorted([*unknown, *prune(obj, schema)]))
+    return obj

@@ -1,0 +1,53 @@
+"""What a patch makes of an object, whatever its form."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+from konverge.errors import BadRequestError
+from konverge.kube import Object, ObjectKey
+from konverge_cluster.embedded import api_errors
+from konverge_cluster.embedded.json_patches import apply_json_patch, apply_merge_patch
+from konverge_cluster.embedded.resource_registry import ServedResource
+from konverge_cluster.embedded.strategic_merge import apply_strategic_merge_patch
+
+__all__ = ["PatchType", "apply_patch", "check_identity"]
+
+PatchType: TypeAlias = Literal["json", "merge", "strategic"]
+
+
+def apply_patch(resource: ServedResource, obj: Object, patch: Any, patch_type: PatchType) -> Any:
+    """What comes out; `obj` is not changed.
+
+    Raises:
+        BadRequestError: The patch has another form.
+        ApiError: It cannot be done.
+    """
+    match patch_type:
+        case "json":
+            return apply_json_patch(obj, patch)
+        case "strategic":
+            merged = apply_strategic_merge_patch(obj, patch, resource.schema)
+            # What it says of the kind is not looked at, as long as it is text.
+            kept = {name: obj[name] for name in ("kind", "apiVersion") if isinstance(merged.get(name, ""), str)}
+            return {**merged, **kept}
+        case "merge":
+            if not isinstance(patch, dict):
+                raise BadRequestError("error decoding patch: a merge patch of an object is a mapping")
+            return apply_merge_patch(obj, patch)
+
+
+def check_identity(body: Any, key: ObjectKey) -> None:
+    """A patch does not move an object to another name.
+
+    Raises:
+        BadRequestError: This one does.
+    """
+    metadata = (body.get("metadata") or {}) if isinstance(body, dict) else None
+    if isinstance(metadata, dict):
+        if not metadata.get("name"):
+            raise api_errors.new_missing_name(key.name)
+        if metadata["name"] != key.name:
+            raise api_errors.new_wrong_name(str(metadata["name"]), key.name)
+        if (metadata.get("namespace") or "") != key.namespace:
+            raise api_errors.new_wrong_namespace()

@@ -1,0 +1,230 @@
+"""Objects of built-in kinds in protobuf, as typed Go clients send them, to their JSON form.
+
+Only reading: answers are always JSON, which those clients take, too. The field numbers are data, written by
+``tools/protobuf/generate.py``.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+
+from konverge.apply import find_builtin_schema
+from konverge.errors import BadRequestError
+from konverge.kube import GroupVersionKind, Object, format_micro_time, format_time
+
+__all__ = ["MEDIA_TYPE", "decode_protobuf"]
+
+MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
+
+_MAGIC = b"k8s\x00"
+_MAXIMUM_DEPTH = 100
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_ENVELOPE = "io.k8s.apimachinery.pkg.runtime.Unknown"
+# Bodies that are no objects: the definition by apiVersion and kind.
+_OTHERS: Mapping[tuple[str, str], str] = {
+    ("authentication.k8s.io/v1", "SelfSubjectReview"): "io.k8s.api.authentication.v1.SelfSubjectReview",
+    ("authorization.k8s.io/v1", "SelfSubjectAccessReview"): "io.k8s.api.authorization.v1.SelfSubjectAccessReview",
+    ("authorization.k8s.io/v1", "SelfSubjectRulesReview"): "io.k8s.api.authorization.v1.SelfSubjectRulesReview",
+    ("authorization.k8s.io/v1", "SubjectAccessReview"): "io.k8s.api.authorization.v1.SubjectAccessReview",
+    ("autoscaling/v1", "Scale"): "io.k8s.api.autoscaling.v1.Scale",
+    ("policy/v1", "Eviction"): "io.k8s.api.policy.v1.Eviction",
+    ("v1", "Binding"): "io.k8s.api.core.v1.Binding",
+}
+
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+
+Value: TypeAlias = int | bytes
+
+
+class _Field(NamedTuple):
+    """A field of a message: its JSON name, its type, and how it repeats (``*`` list, ``{`` mapping, ``~`` inlined)."""
+
+    name: str
+    type: str
+    mark: str
+
+
+def decode_protobuf(body: bytes) -> Object:
+    """The JSON form of an object in the envelope that Kubernetes puts around protobuf.
+
+    Raises:
+        BadRequestError: It is none, or of a kind that is not read in protobuf here.
+    """
+    if not body.startswith(_MAGIC):
+        raise BadRequestError("the body does not begin as protobuf of Kubernetes does")
+    try:
+        envelope = _decode_message(body[len(_MAGIC) :], _ENVELOPE, 0)
+        raw = base64.b64decode(envelope.get("raw", ""))
+        kind = envelope.get("typeMeta", {})
+        api_version, name = kind.get("apiVersion", ""), kind.get("kind", "")
+        obj = _decode_message(raw, _find_message_name(api_version, name), 0)
+    except (ValueError, IndexError, struct.error) as mistake:
+        raise BadRequestError(f"the protobuf cannot be read: {mistake}") from None
+    return {"kind": name, "apiVersion": api_version, **obj}
+
+
+def _find_message_name(api_version: str, kind: str) -> str:
+    found = _OTHERS.get((api_version, kind))
+    if kind == "DeleteOptions":
+        found = f"{_META}DeleteOptions"
+    if found is None:
+        schema = find_builtin_schema(GroupVersionKind.parse(api_version, kind))
+        found = schema.name if schema is not None else ""
+    if found not in _load_messages():
+        raise BadRequestError(f"{api_version} {kind} is not read in protobuf here; send JSON")
+    return found
+
+
+@cache
+def _load_messages() -> Mapping[str, Mapping[int, _Field]]:
+    data = (resources.files("konverge_cluster.embedded") / "protobuf.json").read_bytes()
+    found: dict[str, dict[str, str]] = msgspec.json.decode(data)
+    return {
+        name: {int(number): _parse_field(spec) for number, spec in fields.items()} for name, fields in found.items()
+    }
+
+
+def _parse_field(spec: str) -> _Field:
+    name, _, kind = spec.partition(" ")
+    mark = kind[0] if kind[0] in "*{~" else ""
+    return _Field(name, kind.removeprefix(mark), mark)
+
+
+def _iter_fields(data: bytes) -> Iterator[tuple[int, Value]]:
+    """The numbers and the raw values of a message's fields."""
+    at = 0
+    while at < len(data):
+        tag, at = _read_varint(data, at)
+        kind, value = tag & 7, b""
+        if kind == _VARINT:
+            number, at = _read_varint(data, at)
+            yield tag >> 3, number
+            continue
+        if kind == _BYTES:
+            size, at = _read_varint(data, at)
+        elif kind in (_FIXED64, _FIXED32):
+            size = 8 if kind == _FIXED64 else 4
+        else:
+            raise ValueError(f"there is no wire type {kind}")
+        value, at = data[at : at + size], at + size
+        if at > len(data):
+            raise ValueError("a field is longer than its message")
+        yield tag >> 3, value
+
+
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    number, shift = 0, 0
+    while True:
+        byte = data[at]
+        at += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number, at
+        shift += 7
+        if shift > 63:
+            raise ValueError("a number is too long")
+
+
+def _decode_message(data: bytes, name: str, depth: int) -> Object:
+    if depth > _MAXIMUM_DEPTH:
+        raise ValueError(f"it nests deeper than {_MAXIMUM_DEPTH} levels")
+    fields = _load_messages()[name]
+    decoded: Object = {}
+    for number, value in _iter_fields(data):
+        field = fields.get(number)
+        if field is None:
+            continue
+        if field.mark == "{":
+            key, item = _decode_map_entry(_as_bytes(value), field.type, depth)
+            decoded.setdefault(field.name, {})[key] = item
+            continue
+        found = _decode_value(value, field.type, depth)
+        if field.mark == "*":
+            decoded.setdefault(field.name, []).append(found)
+        elif field.mark == "~":
+            decoded |= found
+        else:
+            decoded[field.name] = found
+    return decoded
+
+
+def _decode_map_entry(data: bytes, kind: str, depth: int) -> tuple[str, Any]:
+    parts = dict(_iter_fields(data))
+    key = _as_bytes(parts.get(1, b"")).decode()
+    return key, _decode_value(parts.get(2, b"" if kind not in ("int32", "int64", "bool") else 0), kind, depth)
+
+
+def _as_bytes(value: Value) -> bytes:
+    if not isinstance(value, bytes):
+        raise ValueError("a number stands where a text or a message is expected")
+    return value
+
+
+def _decode_value(value: Value, kind: str, depth: int) -> Any:
+    match kind:
+        case "string":
+            return _as_bytes(value).decode()
+        case "bytes":
+            return base64.b64encode(_as_bytes(value)).decode()
+        case "bool" | "int32" | "int64" if isinstance(value, int):
+            signed = value - (1 << 64) if value >= 1 << 63 else value
+            return bool(value) if kind == "bool" else signed
+        case "double":
+            return struct.unpack("<d", _as_bytes(value))[0]
+        case "bool" | "int32" | "int64":
+            raise ValueError("a text stands where a number is expected")
+    form = _OWN_FORMS.get(kind)
+    found = _decode_message(_as_bytes(value), kind, depth + 1)
+    return found if form is None else form(found)
+
+
+def _decode_time(found: Object) -> str | None:
+    moment = _decode_timestamp(found)
+    return None if moment is None else format_time(moment)
+
+
+def _decode_micro_time(found: Object) -> str | None:
+    moment = _decode_timestamp(found)
+    return None if moment is None else format_micro_time(moment)
+
+
+def _decode_timestamp(found: Object) -> datetime | None:
+    if not found:
+        return None
+    try:
+        return _EPOCH + timedelta(seconds=found.get("seconds", 0), microseconds=found.get("nanos", 0) // 1000)
+    except OverflowError:
+        raise ValueError("a time is out of range") from None
+
+
+def _decode_embedded_json(found: Object) -> Any:
+    """JSON inside protobuf; None for nothing."""
+    raw = base64.b64decode(found.get("raw") or found.get("Raw") or "")
+    try:
+        return msgspec.json.decode(raw) if raw else None
+    except msgspec.DecodeError as mistake:
+        raise ValueError(f"an embedded value is no JSON: {mistake}") from None
+
+
+# Messages that are no mappings in JSON.
+_OWN_FORMS: Mapping[str, Callable[[Object], Any]] = {
+    f"{_META}Time": _decode_time,
+    f"{_META}MicroTime": _decode_micro_time,
+    f"{_META}FieldsV1": _decode_embedded_json,
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": _decode_embedded_json,
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": lambda found: found.get("string", "0"),
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": lambda found: (
+        found.get("strVal", "") if found.get("type") else found.get("intVal", 0)
+    ),
+    "io.k8s.api.authorization.v1.ExtraValue": lambda found: found.get("items", []),
+    "io.k8s.api.authentication.v1.ExtraValue": lambda found: found.get("items", []),
+}

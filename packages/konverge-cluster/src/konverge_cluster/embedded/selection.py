@@ -1,0 +1,87 @@
+"""Which objects of a resource a request is about: one namespace or all, labels, fields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from konverge.errors import BadRequestError
+from konverge.kube import Object
+from konverge.kube.selectors import FieldSelector, LabelSelector, SelectorSyntaxError
+from konverge_cluster.embedded.resource_registry import ServedResource
+
+__all__ = ["Selection"]
+
+# Fields whose text is not simply what the object says at that path.
+_EVENT_SOURCE = "source"
+_ANY_LABELS = LabelSelector()
+_ANY_FIELDS = FieldSelector()
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a list, a watch or a collection's delete is about.
+
+    Attributes:
+        namespace: The namespace, empty for all.
+        labels: What labels must be.
+        fields: What fields must be.
+    """
+
+    namespace: str = ""
+    labels: LabelSelector = _ANY_LABELS
+    fields: FieldSelector = _ANY_FIELDS
+
+    @classmethod
+    def parse(
+        cls, resource: ServedResource, *, namespace: str = "", label_selector: str = "", field_selector: str = ""
+    ) -> Selection:
+        """Read the selectors of a request.
+
+        Raises:
+            BadRequestError: One cannot be read, or names a field that the resource does not offer.
+        """
+        try:
+            labels, fields = LabelSelector.parse(label_selector), FieldSelector.parse(field_selector)
+        except SelectorSyntaxError as mistake:
+            raise BadRequestError(str(mistake)) from None
+        for requirement in fields.requirements:
+            if requirement.field not in ("metadata.name", "metadata.namespace", *resource.selectable_fields):
+                raise BadRequestError(_format_unsupported_field(resource, requirement.field))
+        return cls(namespace, labels, _to_stored_fields(fields, resource))
+
+    def matches(self, obj: Object) -> bool:
+        """Tell whether the request is about this object of the resource, given in its stored form."""
+        metadata = obj["metadata"]
+        if self.namespace and metadata.get("namespace") != self.namespace:
+            return False
+        if self.labels.requirements and not self.labels.matches(metadata.get("labels") or {}):
+            return False
+        return not self.fields.requirements or self.fields.matches(lambda path: _get_text(obj, path))
+
+
+def _to_stored_fields(fields: FieldSelector, resource: ServedResource) -> FieldSelector:
+    conversion = resource.conversion
+    if conversion is None:
+        return fields
+    return FieldSelector(
+        tuple(replace(each, field=conversion.to_stored_path(each.field)) for each in fields.requirements)
+    )
+
+
+def _format_unsupported_field(resource: ServedResource, field: str) -> str:
+    if resource.selectable_fields or resource.is_custom:
+        return f"field label not supported: {field}"
+    known = ", ".join(f'"{name}"' for name in ("metadata.name", "metadata.namespace", *resource.selectable_fields))
+    return f'"{field}" is not a known field selector: only {known}'
+
+
+def _get_text(obj: Object, path: str) -> str:
+    value: Any = obj
+    for step in path.removeprefix(".").split("."):
+        value = value.get(step) if isinstance(value, dict) else None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if path == _EVENT_SOURCE and isinstance(value, dict):
+        return str(value.get("component") or obj.get("reportingComponent") or "")
+    return "" if value is None else str(value)

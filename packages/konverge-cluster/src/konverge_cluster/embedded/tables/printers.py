@@ -1,0 +1,144 @@
+"""What cells have in common: ages, selectors, containers, and how a kind's columns and cells are declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, TypeAlias
+
+from konverge.kube import Object, parse_time
+from konverge.kube.selectors import LabelSelector, SelectorSyntaxError
+from konverge_cluster.embedded.resource_registry import Column
+
+__all__ = [
+    "NONE",
+    "UNKNOWN",
+    "Cells",
+    "TablePrinter",
+    "build_printer",
+    "format_age",
+    "format_containers_and_images",
+    "format_duration",
+    "format_labels",
+    "format_selector",
+    "format_since",
+    "get_field",
+]
+
+NONE = "<none>"
+UNKNOWN = "<unknown>"
+
+Cells: TypeAlias = Callable[[Object, datetime], list[Any]]
+"""Gives an object's cells, the name first, at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class TablePrinter:
+    """How a kind is printed.
+
+    Attributes:
+        columns: Its columns.
+        cells: What an object puts into them.
+    """
+
+    columns: tuple[Column, ...]
+    cells: Cells
+
+
+def build_printer(columns: str, cells: Cells) -> TablePrinter:
+    """How a kind is printed.
+
+    Args:
+        columns: Their names, with a comma between them. One that starts with ``+`` shows only in the wide form; one
+            that ends with ``#`` holds integers, with ``?`` booleans, with ``@`` dates.
+        cells: What an object puts into them.
+    """
+    return TablePrinter(tuple(_parse_column(text.strip()) for text in columns.split(",")), cells)
+
+
+_TYPES = {"#": "integer", "?": "boolean", "@": "date"}
+
+
+def _parse_column(text: str) -> Column:
+    name = text.removeprefix("+")
+    kind = _TYPES.get(name[-1], "string")
+    name = name.rstrip("#?@")
+    return Column(
+        name=name, type=kind, path="", format="name" if name == "Name" else "", priority=int(text.startswith("+"))
+    )
+
+
+def get_field(obj: Any, *path: str, default: Any = None) -> Any:
+    """The value at a path of an object; the default where there is none."""
+    for step in path:
+        obj = obj.get(step) if isinstance(obj, Mapping) else None
+        if obj is None:
+            return default
+    return obj
+
+
+def format_age(obj: Object, now: datetime) -> str:
+    """How long ago the object was made."""
+    return format_since(get_field(obj, "metadata", "creationTimestamp"), now)
+
+
+def format_since(moment: Any, now: datetime) -> str:
+    """How long ago something was, given as a time of the API's."""
+    if not isinstance(moment, str):
+        return UNKNOWN
+    try:
+        return format_duration(now - parse_time(moment))
+    except ValueError:
+        return UNKNOWN
+
+
+def format_duration(length: timedelta) -> str:
+    """A length of time in at most two units: precise while it is short, rough when it is long."""
+    seconds = int(length.total_seconds())
+    if seconds < -1:
+        return "<invalid>"
+    minutes, hours = seconds // 60, seconds // 3600
+    days = hours // 24
+    if seconds < 120:
+        return f"{max(0, seconds)}s"
+    if minutes < 10:
+        return _format_two_units(minutes, "m", seconds % 60, "s")
+    if minutes < 180:
+        return f"{minutes}m"
+    if hours < 8:
+        return _format_two_units(hours, "h", minutes % 60, "m")
+    if hours < 48:
+        return f"{hours}h"
+    if days < 8:
+        return _format_two_units(days, "d", hours % 24, "h")
+    if days < 730:
+        return f"{days}d"
+    if days < 8 * 365:
+        return _format_two_units(days // 365, "y", days % 365, "d")
+    return f"{days // 365}y"
+
+
+def _format_two_units(large: int, large_unit: str, small: int, small_unit: str) -> str:
+    return f"{large}{large_unit}{small}{small_unit}" if small else f"{large}{large_unit}"
+
+
+def format_labels(labels: Any) -> str:
+    """Labels as ``a=b,c=d``."""
+    return ",".join(f"{key}={labels[key]}" for key in sorted(labels)) if labels else NONE
+
+
+def format_selector(selector: Any) -> str:
+    """A label selector in its text form."""
+    try:
+        found = LabelSelector.from_object(selector)
+    except SelectorSyntaxError:
+        return "<error>"
+    return (str(found) or NONE) if found is not None else NONE
+
+
+def format_containers_and_images(template: Any) -> list[str]:
+    """The names of a template's containers, and their images."""
+    containers: Iterable[Any] = get_field(template, "spec", "containers", default=())
+    listed = list(containers)
+    return [",".join(str(each.get(name, "")) for each in listed) for name in ("name", "image")]

@@ -1,0 +1,95 @@
+"""Which columns a resource has, and what an object puts into them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from konverge.kube import Object, parse_time
+from konverge_cluster.embedded.resource_registry import Column, ServedResource
+from konverge_cluster.embedded.tables.jsonpath import find_value
+from konverge_cluster.embedded.tables.network import NETWORK
+from konverge_cluster.embedded.tables.other_kinds import OTHER_KINDS
+from konverge_cluster.embedded.tables.pods import POD
+from konverge_cluster.embedded.tables.printers import TablePrinter, format_duration
+from konverge_cluster.embedded.tables.workloads import WORKLOADS
+
+__all__ = ["build_row", "list_columns"]
+
+_PRINTERS: Mapping[str, TablePrinter] = {"pods": POD, **WORKLOADS, **NETWORK, **OTHER_KINDS}
+_NAME = Column(name="Name", type="string", path="", format="name")
+
+
+def list_columns(resource: ServedResource) -> list[Object]:
+    """The definitions of the resource's columns."""
+    return list(_build_definitions(_find_columns(resource)))
+
+
+def build_row(resource: ServedResource, obj: Object, now: datetime) -> list[Any]:
+    """The cells of an object, one for each column.
+
+    Args:
+        resource: What the object is.
+        obj: The object, in the form that the resource serves.
+        now: The present, for ages.
+    """
+    known = None if resource.is_custom else _PRINTERS.get(resource.storage)
+    if known is not None:
+        return known.cells(obj, now)
+    return [
+        obj["metadata"].get("name", ""),
+        *(_format_cell(column, find_value(obj, column.path), now) for column in resource.columns),
+    ]
+
+
+def _find_columns(resource: ServedResource) -> tuple[Column, ...]:
+    known = None if resource.is_custom else _PRINTERS.get(resource.storage)
+    return known.columns if known is not None else (_NAME, *resource.columns)
+
+
+@lru_cache(maxsize=256)
+def _build_definitions(columns: tuple[Column, ...]) -> tuple[Object, ...]:
+    return tuple(
+        {
+            "name": column.name,
+            "type": column.type,
+            "format": column.format,
+            "description": column.description,
+            "priority": column.priority,
+        }
+        for column in columns
+    )
+
+
+def _format_cell(column: Column, value: Any, now: datetime) -> Any:
+    """What a column of a custom resource shows of a value; None when it is of no use there."""
+    if value is None:
+        return None
+    match column.type:
+        case "string":
+            if isinstance(value, str):
+                return value
+            return msgspec.json.encode(value).decode()
+        case "integer":
+            return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+        case "number":
+            return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+        case "boolean":
+            return value if isinstance(value, bool) else None
+        case "date":
+            return _format_age(value, now)
+        case _:
+            return None
+
+
+def _format_age(value: Any, now: datetime) -> str | None:
+    if not isinstance(value, str):
+        return None
+    try:
+        return format_duration(now - parse_time(value))
+    except ValueError:
+        return "<invalid>"

@@ -1,0 +1,200 @@
+"""The rules of CustomResourceDefinitions, and what makes a schema structural."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+from konverge.apply import Schema
+from konverge.kube import Object
+from konverge.kube.name_validation import validate_dns_subdomain, validate_service_name
+from konverge.kube.re2 import Pattern, PatternSyntaxError
+from konverge_cluster.embedded.pruning import prune_value
+from konverge_cluster.embedded.validation.cel_rules import validate_default_rules
+from konverge_cluster.embedded.validation.client_configs import validate_client_config, validate_review_versions
+from konverge_cluster.embedded.validation.custom_resources import validate_value
+from konverge_cluster.embedded.validation.field_errors import (
+    IMMUTABLE,
+    FieldError,
+    field_forbidden,
+    field_invalid,
+    field_not_supported,
+    field_required,
+)
+
+__all__ = ["validate_definition", "validate_definition_update"]
+
+_SCOPES = ("Cluster", "Namespaced")
+_TYPES = ("array", "boolean", "integer", "number", "object", "string")
+_VERSIONS = "spec.versions"
+
+
+def validate_definition(obj: Object) -> Iterator[FieldError]:
+    """What is wrong with a CustomResourceDefinition."""
+    spec = obj.get("spec") or {}
+    names, group = spec.get("names") or {}, spec.get("group", "")
+    wanted = f"{names.get('plural', '')}.{group}"
+    if obj["metadata"].get("name") != wanted:
+        yield field_invalid("metadata.name", obj["metadata"].get("name"), 'must be spec.names.plural+"."+spec.group')
+    if not group:
+        yield field_required("spec.group")
+    else:
+        for detail in validate_dns_subdomain(group):
+            yield field_invalid("spec.group", group, detail)
+        if "." not in group:
+            yield field_invalid("spec.group", group, "should be a domain with at least one dot")
+    if spec.get("scope") not in _SCOPES:
+        yield field_not_supported("spec.scope", spec.get("scope", ""), _SCOPES)
+    yield from _validate_names(names)
+    yield from _validate_conversion(spec.get("conversion") or {})
+    versions = spec.get("versions") or []
+    stored = [version for version in versions if version.get("storage")]
+    if len(stored) != 1:
+        yield field_invalid(
+            _VERSIONS,
+            [version.get("name") for version in versions],
+            "must have exactly one version marked as storage version",
+        )
+    for index, version in enumerate(versions):
+        yield from _validate_version(version, f"{_VERSIONS}[{index}]")
+    for at, schema in _list_schemas(versions):
+        yield from _validate_schema(schema, at)
+
+
+def _list_schemas(versions: list[Mapping[str, Any]]) -> list[tuple[str, Any]]:
+    """Each schema and where the server says that it is: one that all versions have in common it keeps once."""
+    found = [_get_schema(version) for version in versions]
+    if all(schema == found[0] for schema in found):
+        return [("spec.validation.openAPIV3Schema", schema) for schema in found[:1] if schema is not None]
+    fields = [f"{_VERSIONS}[{index}].schema.openAPIV3Schema" for index in range(len(found))]
+    return [(field, schema) for field, schema in zip(fields, found, strict=True) if schema is not None]
+
+
+def _validate_names(names: Mapping[str, Any]) -> Iterator[FieldError]:
+    for name in ("plural", "singular", "kind", "listKind"):
+        value = names.get(name, "")
+        if not value and name in ("plural", "kind"):
+            yield field_required(f"spec.names.{name}")
+        elif value:
+            for detail in validate_service_name(value.lower()):
+                yield field_invalid(f"spec.names.{name}", value, detail)
+    if names.get("kind") and names.get("kind") == names.get("listKind"):
+        yield field_invalid("spec.names.listKind", names["listKind"], "kind and listKind may not be the same")
+
+
+def _validate_conversion(conversion: Mapping[str, Any]) -> Iterator[FieldError]:
+    """The server speaks of the parts of the webhook by the names that they have inside of it."""
+    field, strategy = "spec.conversion", conversion.get("strategy")
+    webhook = conversion.get("webhook") or {}
+    config, versions = webhook.get("clientConfig"), webhook.get("conversionReviewVersions") or []
+    at_config, at_versions = f"{field}.webhookClientConfig", f"{field}.conversionReviewVersions"
+    if strategy == "Webhook":
+        if config is None:
+            yield field_required(at_config, "required when strategy is set to Webhook")
+        else:
+            yield from validate_client_config(config, at_config)
+        yield from validate_review_versions(versions, at_versions)
+        return
+    if strategy not in (None, "None"):
+        yield field_not_supported(f"{field}.strategy", strategy, ("None", "Webhook"))
+    told = "should not be set when strategy is not set to Webhook"
+    if config is not None:
+        yield field_forbidden(at_config, told)
+    if versions:
+        yield field_forbidden(at_versions, told)
+
+
+def _validate_version(version: Mapping[str, Any], field: str) -> Iterator[FieldError]:
+    for detail in validate_service_name(version.get("name", "")):
+        yield field_invalid(f"{field}.name", version.get("name", ""), detail)
+    if _get_schema(version) is None:
+        yield field_required(f"{field}.schema.openAPIV3Schema", "schemas are required")
+
+
+def _get_schema(version: Mapping[str, Any]) -> Any:
+    return (version.get("schema") or {}).get("openAPIV3Schema")
+
+
+def _validate_schema(schema: Mapping[str, Any], at: str) -> Iterator[FieldError]:
+    if schema.get("type") != "object":
+        if "type" not in schema:
+            yield field_required(f"{at}.type", "must not be empty at the root")
+        else:
+            yield field_invalid(f"{at}.type", schema["type"], "must be object at the root")
+    yield from _validate_structure(schema, at)
+    yield from _validate_defaults(schema, at)
+
+
+def _validate_structure(schema: Any, field: str) -> Iterator[FieldError]:
+    if not isinstance(schema, Mapping):
+        return
+    kind = schema.get("type")
+    is_open = schema.get("x-kubernetes-int-or-string") or schema.get("x-kubernetes-preserve-unknown-fields")
+    if kind is None and not is_open and not field.endswith("openAPIV3Schema"):
+        yield field_required(f"{field}.type", "must not be empty for specified object fields")
+    elif kind is not None and kind not in _TYPES:
+        yield field_not_supported(f"{field}.type", kind, _TYPES)
+    if schema.get("pattern"):
+        yield from _validate_pattern(schema["pattern"], f"{field}.pattern")
+    if "properties" in schema and schema.get("additionalProperties"):
+        yield field_forbidden(
+            f"{field}.additionalProperties", "additionalProperties and properties are mutual exclusive"
+        )
+    if kind == "array" and "items" not in schema:
+        yield field_required(f"{field}.items", "must be specified")
+    if schema.get("x-kubernetes-list-type") == "map" and not schema.get("x-kubernetes-list-map-keys"):
+        told = "must be specified if x-kubernetes-list-type is map"
+        yield field_required(f"{field}.x-kubernetes-list-map-keys", told)
+    for name, below in (schema.get("properties") or {}).items():
+        yield from _validate_structure(below, f"{field}.properties[{name}]")
+    for name in ("items", "additionalProperties"):
+        yield from _validate_structure(schema.get(name), f"{field}.{name}")
+
+
+def _validate_defaults(schema: Any, field: str) -> Iterator[FieldError]:
+    """What each schema refuses of its own default; nobody looks at those of a mapping's values."""
+    if not isinstance(schema, Mapping):
+        return
+    if schema.get("default") is not None:
+        yield from _validate_own_default(schema, f"{field}.default")
+    for name, below in (schema.get("properties") or {}).items():
+        yield from _validate_defaults(below, f"{field}.properties[{name}]")
+    yield from _validate_defaults(schema.get("items"), f"{field}.items")
+
+
+def _validate_own_default(schema: Mapping[str, Any], field: str) -> Iterator[FieldError]:
+    read, default = Schema(schema), schema["default"]
+    if prune_value(deepcopy(default), read):
+        yield field_invalid(field, default, "must not have unknown fields")
+    for mistake in list(validate_value(default, read)) or validate_default_rules(default, read):
+        # Whether items of a set or of a list with keys repeat is first asked of an object that has the default.
+        if mistake.reason != "FieldValueDuplicate":
+            below = "" if mistake.field in ("", "<nil>") else f".{mistake.field}"
+            yield replace(mistake, field=f"{field}{below}")
+
+
+def _validate_pattern(pattern: str, field: str) -> Iterator[FieldError]:
+    try:
+        Pattern(pattern)
+    except PatternSyntaxError as mistake:
+        told = f"must be a valid regular expression, but isn't: error parsing regexp: {mistake}"
+        yield field_invalid(field, pattern, told)
+
+
+def validate_definition_update(old: Object, new: Object) -> Iterator[FieldError]:
+    """What objects are stored under stays."""
+    before, after = old.get("spec") or {}, new.get("spec") or {}
+    for name in ("group", "scope"):
+        if before.get(name) != after.get(name):
+            yield field_invalid(f"spec.{name}", after.get(name, ""), IMMUTABLE)
+    for name in ("kind", "plural"):
+        was, now = ((spec.get("names") or {}).get(name, "") for spec in (before, after))
+        if was != now:
+            yield field_invalid(f"spec.names.{name}", now, IMMUTABLE)
+    served = {version.get("name") for version in after.get("versions") or ()}
+    for index, name in enumerate((old.get("status") or {}).get("storedVersions") or ()):
+        if name not in served:
+            told = "must appear in spec.versions"
+            yield field_invalid(f"status.storedVersions[{index}]", name, told)

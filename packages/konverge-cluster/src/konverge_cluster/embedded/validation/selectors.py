@@ -1,0 +1,45 @@
+"""The rules of label selectors, as workloads and policies carry them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from konverge.kube.name_validation import validate_label_key
+from konverge.kube.selectors import LabelSelector, SelectorSyntaxError
+from konverge_cluster.embedded.validation.field_errors import FieldError, field_forbidden, field_invalid, field_required
+from konverge_cluster.embedded.validation.metadata import validate_labels
+
+__all__ = ["matches_template", "validate_selector"]
+
+
+def validate_selector(selector: Mapping[str, Any] | None, field: str) -> Iterator[FieldError]:
+    """What is wrong with a selector; its absence is fine."""
+    if selector is None:
+        return
+    yield from validate_labels(selector.get("matchLabels"), f"{field}.matchLabels")
+    for index, expression in enumerate(selector.get("matchExpressions") or ()):
+        at = f"{field}.matchExpressions[{index}]"
+        operator, values = expression.get("operator", ""), expression.get("values")
+        match operator:
+            case "In" | "NotIn":
+                if not values:
+                    yield field_required(f"{at}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+            case "Exists" | "DoesNotExist":
+                if values:
+                    told = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+                    yield field_forbidden(f"{at}.values", told)
+            case _:
+                yield field_invalid(f"{at}.operator", operator, "not a valid selector operator")
+        for detail in validate_label_key(expression.get("key", "")):
+            yield field_invalid(f"{at}.key", expression.get("key", ""), detail)
+
+
+def matches_template(selector: Mapping[str, Any] | None, template: Mapping[str, Any]) -> bool:
+    """Tell whether a selector finds the pods made from a template; one that cannot be read counts as fine here."""
+    try:
+        found = LabelSelector.from_object(selector)
+    except SelectorSyntaxError:
+        return True
+    labels = (template.get("metadata") or {}).get("labels") or {}
+    return found is not None and found.matches(labels)

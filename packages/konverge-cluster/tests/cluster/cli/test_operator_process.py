@@ -1,0 +1,28 @@
+"""The process of an operator, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from konverge_cluster.cli.operator_process import operator_process
+from tests.cancellation_leaks import cancel_again, find_leaks, run_loop_turns
+
+
+@pytest.mark.parametrize("turns", range(0, 12, 2))
+def test_one_who_is_cancelled_at_any_moment_and_again_leaves_no_process(tmp_path: Path, turns: int) -> None:
+    async def be_beside() -> None:
+        nowhere = tmp_path / "nowhere"
+        async with operator_process(nowhere, nowhere, "default", tmp_path / "log"):
+            await asyncio.Event().wait()
+
+    async def cancelled_twice() -> None:
+        beside = asyncio.create_task(be_beside())
+        await run_loop_turns(turns)
+        await cancel_again(beside)
+        with pytest.raises(asyncio.CancelledError):
+            await beside
+
+    assert find_leaks(cancelled_twice()) == []

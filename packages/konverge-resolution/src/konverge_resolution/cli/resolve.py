@@ -1,0 +1,242 @@
+"""``konverge resolve``: get a remote definition as an operator would get it, and lock what it refers to."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from konverge.cli.exit_codes import ExitCode
+from konverge.cli.main import set_failure_code, verbose_option
+
+if TYPE_CHECKING:
+    from konverge_resolution.errors import ResolutionError
+    from konverge_resolution.resolver import Resolver
+
+__all__ = ["build_lock_options", "exit_with_reason", "resolve"]
+
+_NAMES = {"pathInRepo": "path"}
+"""What a parameter is called on the command line, where that is not its own name with dashes."""
+
+_PARAMETER = re.compile(r"parameter '([^']+)'")
+_SETTING = re.compile(r"setting '([^']+)'")
+_AUTHORITIES_SETTING = "setting 'ca-certificates'"
+_CREDENTIAL = "what the reference names as a Secret is given with --credential NAME/KEY=env:VARIABLE or file:PATH"
+
+
+def build_lock_options() -> list[click.Option]:
+    """The options that say how references are resolved and locked."""
+    path = click.Path(path_type=Path)
+    return [
+        click.Option(["--lock", "lock_file"], type=path, metavar="FILE",
+                     help="Go by this lock file, and add what it does not have, with all that is referred to."),
+        click.Option(["--update", "is_update"], is_flag=True, help="Lock what is there now."),
+        click.Option(["--offline", "is_offline"], is_flag=True,
+                     help="Ask nobody: everything comes from the lock file's folder of content."),
+        click.Option(["--verify", "is_verifying"], is_flag=True,
+                     help="Fetch all locked content from its source again, and compare it with the lock file."),
+        click.Option(["--content"], type=path, metavar="FOLDER",
+                     help="That folder; the lock file's name with .d when not given."),
+        click.Option(["--policy", "policy_files"], multiple=True, type=path, metavar="FILE.yaml",
+                     help="ResolutionPolicy objects that count; repeatable."),
+        click.Option(["--credential", "credentials"], multiple=True, metavar="NAME/KEY=env:VARIABLE|file:PATH",
+                     help="Where a value is of what a parameter calls a Secret; repeatable."),
+        click.Option(["--setting", "settings"], multiple=True, metavar="KEY=VALUE",
+                     help="A setting of the resolver; repeatable."),
+        click.Option(["--allow-network", "networks"], multiple=True, metavar="CIDR",
+                     help="A private network that may be reached, for example 10.0.0.0/8; repeatable."),
+        click.Option(["--ca-certificates", "certificates"], type=path, metavar="FILE.pem",
+                     help="Certificates that are trusted besides the machine's."),
+        click.Option(["--trusted-root"], type=path, metavar="FILE.json",
+                     help="Which certificates and logs are trusted for keyless signatures (sigstore)."),
+        click.Option(["-n", "--namespace"], default="default", show_default=True,
+                     help="The namespace for which policies are asked."),
+        click.Option(["--timeout", "seconds"], type=click.FloatRange(0, 86_400, min_open=True), default=60.0,
+                     show_default=True, metavar="SECONDS", help="How long everything may take."),
+        click.Option(["--kubeconfig", "kubeconfig_file"], type=path,
+                     help="The kubeconfig file, for what is in a cluster."),
+        click.Option(["--context"], help="The context of the kubeconfig; its current one when not given."),
+    ]  # fmt: skip
+
+
+def _build_output_options() -> list[click.Option]:
+    return [
+        click.Option(["--param", "parameters"], multiple=True, metavar="NAME=VALUE",
+                     help="Any other parameter; repeatable."),
+        click.Option(["--digest"], metavar="sha256:HEX", help="What the content has to be."),
+        click.Option(["-o", "--output"], type=click.Choice(["content", "json"]), default="content", show_default=True,
+                     help="The content as it is, or a record of it."),
+    ]  # fmt: skip
+
+
+class _ResolverGroup(click.Group):
+    """One command for each resolver, with options made of its parameters."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        from konverge_resolution.resolvers import load_resolvers
+
+        return sorted(resolver.name for resolver in load_resolvers())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        from konverge_resolution.resolvers import load_resolvers
+
+        found = [resolver for resolver in load_resolvers([cmd_name]) if resolver.name == cmd_name]
+        return _build_command(found[0]) if found else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        from konverge_resolution.resolver_registry import ResolverRegistry
+
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            # In the words in which a cluster refuses it.
+            raise click.UsageError(
+                ResolverRegistry().build_unavailable_error(name, self.list_commands(ctx)).message, ctx
+            )
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_ResolverGroup, invoke_without_command=True)
+@verbose_option
+@click.pass_context
+def resolve(ctx: click.Context, /, **given: Any) -> None:
+    """Get a remote definition, as an operator would get it: no cluster is needed.
+
+    "konverge resolve git --url https://example.com/boxes --path box.yaml" prints the file; with --lock FILE it is
+    resolved by that lock file, which gets what it does not have yet. Without a resolver, "konverge resolve --lock FILE"
+    fetches everything that is locked, so that --offline has it.
+
+    Exit code 0: it is there; 1: the reference is wrong, or there is no such thing; 3: policy or configuration does not
+    allow it; 6: it may be there later; 7: it is not what its digest, its signature or the lock file says.
+    """
+    from konverge_resolution.cli.resolve_actions import fetch_all
+    from konverge_resolution.cli.resolve_flags import ResolveFlags
+
+    if ctx.invoked_subcommand is not None:
+        if any(_is_given(ctx, name) for name in given):
+            raise click.UsageError(f"give options after the resolver: konverge resolve {ctx.invoked_subcommand} …", ctx)
+        return
+    flags = ResolveFlags.of(ctx, given)
+    if flags.lock_file is None:
+        raise click.UsageError("give a resolver, or --lock FILE; konverge resolve --help lists the resolvers", ctx)
+    _run_and_print(ctx, fetch_all(flags))
+
+
+resolve.params += build_lock_options()
+
+
+def _is_given(ctx: click.Context, name: str) -> bool:
+    source = ctx.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _build_command(resolver: Resolver) -> click.Command:
+    common = _build_common_options(resolver)
+    taken = {option.removeprefix("--") for each in common for option in each.opts}
+    options: list[click.Parameter] = []
+    names: dict[str, str] = {}
+    told_as: dict[str, str] = {}
+    for name, parameter in resolver.parameters.items():
+        option = _NAMES.get(name, _to_option_name(name))
+        if option in taken:
+            told_as[name] = f"--{option}" if _is_object_namespace(resolver, name) else f"--param {name}"
+            continue
+        told_as[name] = f"--{option}"
+        variable = f"parameter_{len(names)}"
+        names[variable] = name
+        default = f"  [default: {parameter.default}]" if parameter.default else ""
+        told = parameter.description.replace("`", "")
+        options.append(click.Option([f"--{option}", variable], metavar="TEXT", help=f"{told}.{default}"))
+
+    @click.pass_context
+    def run_resolver(ctx: click.Context, /, **given: Any) -> None:
+        from konverge_resolution.cli.resolve_actions import resolve_one
+        from konverge_resolution.cli.resolve_flags import ResolveFlags
+
+        params = {name: given.pop(variable) for variable, name in names.items()}
+        _run_and_print(ctx, resolve_one(ResolveFlags.of(ctx, given, resolver.name, params)), told_as)
+
+    about = (type(resolver).__doc__ or "A resolver.").strip().partition("\n")[0]
+    command = click.Command(resolver.name, callback=run_resolver, help=about, params=[*options, *common])
+    return verbose_option(command)
+
+
+def _build_common_options(resolver: Resolver) -> list[click.Option]:
+    """The options that a resolver does not have of its own parameters."""
+    found = [*_build_output_options(), *build_lock_options()]
+    if not _is_object_namespace(resolver, "namespace"):
+        return found
+    told = (
+        "The object's namespace, for which policies are asked, too; that of the kubeconfig's context if not given. "
+        "--param namespace=NAME is for the object alone."
+    )
+    own = click.Option(["-n", "--namespace"], help=told)
+    return [own if option.name == own.name else option for option in found]
+
+
+def _is_object_namespace(resolver: Resolver, parameter: str) -> bool:
+    """Tell whether a parameter is what ``-n`` means to whoever knows kubectl: where an object of the cluster is."""
+    return (resolver.name, parameter) == ("cluster", "namespace")
+
+
+def _to_option_name(name: str) -> str:
+    """``scmType`` as ``scm-type``, ``gitSSHSecret`` as ``git-ssh-secret``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
+
+
+def _run_and_print(
+    ctx: click.Context, work: Coroutine[Any, Any, bytes], option_names: Mapping[str, str] | None = None
+) -> None:
+    """Print what it comes to, or end with the code of its reason."""
+    with exit_with_reason(ctx, option_names):
+        told = asyncio.run(work)
+    sys.stdout.buffer.write(told)
+    sys.stdout.buffer.flush()
+
+
+@contextmanager
+def exit_with_reason(ctx: click.Context, option_names: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Have the command end with the code of a failed resolution's reason, and say what is wrong in its own words.
+
+    Args:
+        ctx: The command.
+        option_names: By parameter of the reference, the option that gives it; empty where none does.
+    """
+    from konverge_resolution.errors import ResolutionError
+
+    try:
+        yield
+    except ResolutionError as error:
+        set_failure_code(ctx, _find_exit_code(error))
+        raise ResolutionError(error.reason, _translate_message(error, ctx, option_names or {})) from error
+
+
+def _translate_message(error: ResolutionError, ctx: click.Context, option_names: Mapping[str, str]) -> str:
+    """A failure in the words of the command line, whose options have other names than parameters."""
+    from konverge_resolution.reasons import Reason
+
+    message = error.message.replace(_AUTHORITIES_SETTING, "--ca-certificates FILE.pem")
+    if option_names:  # without a resolver there is nobody whose settings could be given
+        message = _SETTING.sub(r"--setting \1=…", message)
+    if not error.field_path:  # of a definition it is the definition's parameter
+        message = _PARAMETER.sub(lambda found: option_names.get(found[1], found[0]), message)
+    if error.reason is Reason.AUTHENTICATION_REQUIRED and not ctx.params.get("credentials"):
+        message += f"; {_CREDENTIAL}" if "--credential" not in message else ""
+    return message
+
+
+def _find_exit_code(error: Any) -> ExitCode:
+    from konverge_resolution.reasons import Fault, Reason
+
+    if error.reason in (Reason.DIGEST_MISMATCH, Reason.SIGNATURE_INVALID):
+        return ExitCode.ALTERED
+    if error.traits.is_transient:
+        return ExitCode.LATER
+    return ExitCode.CONFIGURATION if error.traits.fault is Fault.OPERATOR else ExitCode.FAILED

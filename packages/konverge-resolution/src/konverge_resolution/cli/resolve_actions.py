@@ -1,0 +1,220 @@
+"""What ``konverge resolve`` does: with an engine, a reference, a lock file; and what it prints."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from konverge.cli.plurals import format_count
+from konverge.client.connect import connect
+from konverge.clock import SystemClock
+from konverge.errors import ConfigurationError
+from konverge_resolution.cli.resolve_flags import ResolveFlags, read_file
+from konverge_resolution.cluster_services import ClusterObjectReader
+from konverge_resolution.content_store import ContentStore, find_content_folder, replace_file
+from konverge_resolution.engine import Engine, Requester, ResolutionResult
+from konverge_resolution.local_engine import local_engine
+from konverge_resolution.lock_file import MAX_LOCK_BYTES, LockFile
+from konverge_resolution.locked_resolver import LockedResolver
+from konverge_resolution.reference import Digest, Reference
+from konverge_resolution.reference_parsing import ParsedReference
+from konverge_resolution.reference_tree import TreeNode, resolve_tree
+from konverge_resolution.resolvers import load_resolvers
+from konverge_resolution.source_failover import ReferenceResolver
+
+__all__ = ["fetch_all", "lock_roots", "resolve_one"]
+
+
+@asynccontextmanager
+async def _open_engine(flags: ResolveFlags, resolvers: set[str]) -> AsyncIterator[Engine]:
+    clock = SystemClock()
+    setup = flags.setup
+    async with AsyncExitStack() as stack:
+        if flags.kubeconfig is not None:
+            user_agent = f"konverge/{version('konverge')} (resolve)"
+            client = connect(*flags.kubeconfig, user_agent=user_agent, clock=clock)
+            await stack.enter_async_context(client)
+            setup = replace(setup, cluster=ClusterObjectReader(client))
+        yield await stack.enter_async_context(local_engine(load_resolvers(resolvers or None), setup, clock=clock))
+
+
+async def _resolve_tree(
+    flags: ResolveFlags, engine: Engine, source: ReferenceResolver, roots: Sequence[ParsedReference]
+) -> list[TreeNode]:
+    """These and everything that they refer to, within the time that there is."""
+    requester = Requester(flags.namespace)
+    return await resolve_tree(source, engine.registry, roots, requester, clock=SystemClock(), seconds=flags.seconds)
+
+
+async def resolve_one(flags: ResolveFlags) -> bytes:
+    """Get what the reference names, and lock it where that is wanted; answers what to print.
+
+    Raises:
+        ResolutionError: There is no result.
+    """
+    assert flags.reference is not None
+    if flags.lock_file is None:
+        async with _open_engine(flags, {flags.reference.resolver}) as engine:
+            outcome = await engine.resolve(flags.reference, Requester(flags.namespace), seconds=flags.seconds)
+        _warn(outcome)
+        return _format_result(outcome, flags.output)
+    lock = _read_lock(flags.lock_file, may_be_absent=not flags.is_offline)
+    contents = ContentStore(flags.content)
+    async with _open_engine(flags, set()) as engine:
+        before = LockFile() if flags.is_update else lock
+        source = LockedResolver(
+            engine, before, contents, is_offline=flags.is_offline, may_add=True, is_verifying=flags.is_verifying
+        )
+        nodes = await _resolve_tree(flags, engine, source, [ParsedReference((flags.reference,))])
+        found = source.lock
+        if flags.is_update:
+            # What other roots need stays as it was; what nobody needs any more goes.
+            others = LockedResolver(engine, lock, contents, is_from_lock_file=True)
+            this = others.find(flags.reference)
+            roots = [ParsedReference((entry.reference,)) for entry in lock if entry.root and entry is not this]
+            if roots:
+                await _resolve_tree(flags, engine, others, roots)
+            found = LockFile([*others.used, *source.used])
+    found = _with_roots(found, source, [flags.reference])
+    if not flags.is_offline:
+        _write_lock(flags, flags.lock_file, found, before=lock)
+    _print_warnings(nodes)
+    return _format_result(nodes[0].result.outcome, flags.output)
+
+
+async def fetch_all(flags: ResolveFlags) -> bytes:
+    """Have the content of everything that is locked; with ``--update`` lock what its roots are now.
+
+    Raises:
+        ResolutionError: Some of it cannot be had.
+    """
+    assert flags.lock_file is not None
+    lock = _read_lock(flags.lock_file, may_be_absent=False)
+    requester = Requester(flags.namespace)
+    contents = ContentStore(flags.content)
+    async with _open_engine(flags, set()) as engine:
+        if not flags.is_update:
+            source = LockedResolver(
+                engine,
+                lock,
+                contents,
+                is_offline=flags.is_offline,
+                is_from_lock_file=True,
+                is_verifying=flags.is_verifying,
+            )
+            asked = (source.resolve(entry.reference, requester, seconds=flags.seconds) for entry in lock)
+            answers = await asyncio.gather(*asked, return_exceptions=True)
+            failures = [each for each in answers if isinstance(each, BaseException)]
+            for failure in failures[1:]:
+                click.echo(f"konverge: {failure}", err=True)
+            if failures:
+                raise failures[0]
+            click.echo(f"{flags.lock_file}: {_format_entry_count(lock)}, all in {flags.content}", err=True)
+            return b""
+        updating = LockedResolver(engine, LockFile(file=lock.file), contents, may_add=True, is_from_lock_file=True)
+        roots = [entry.reference for entry in lock if entry.root]
+        nodes = await _resolve_tree(flags, engine, updating, [ParsedReference((each,)) for each in roots])
+    _write_lock(flags, flags.lock_file, _with_roots(updating.lock, updating, roots), before=lock)
+    _print_warnings(nodes)
+    return b""
+
+
+async def lock_roots(flags: ResolveFlags, roots: Sequence[ParsedReference]) -> None:
+    """Lock what these come to and everything that it refers to, and nothing else.
+
+    Raises:
+        ResolutionError: Something of it cannot be had.
+    """
+    assert flags.lock_file is not None
+    lock = _read_lock(flags.lock_file, may_be_absent=True)
+    async with _open_engine(flags, set()) as engine:
+        before = LockFile() if flags.is_update else lock
+        source = LockedResolver(
+            engine,
+            before,
+            ContentStore(flags.content),
+            is_offline=flags.is_offline,
+            may_add=True,
+            is_verifying=flags.is_verifying,
+        )
+        nodes = await _resolve_tree(flags, engine, source, roots)
+    found = _with_roots(source.used, source, [node.reference for node in nodes if node.parent is None])
+    if not flags.is_offline:
+        _write_lock(flags, flags.lock_file, found, before=lock)
+    _print_warnings(nodes)
+
+
+def _with_roots(lock: LockFile, source: LockedResolver, roots: Sequence[Reference]) -> LockFile:
+    """The same, where these were asked for by themselves; of two that mean the same one is there."""
+    for root in roots:
+        entry = source.find(root)
+        assert entry is not None, "a root is locked before it is marked"
+        lock = lock.with_root(entry.reference)
+    return lock
+
+
+def _read_lock(file: Path, *, may_be_absent: bool) -> LockFile:
+    if may_be_absent and not file.exists():
+        return LockFile()
+    return LockFile.parse(read_file(file, MAX_LOCK_BYTES), file=str(file))
+
+
+def _write_lock(flags: ResolveFlags, file: Path, lock: LockFile, *, before: LockFile) -> None:
+    """Write the lock file if it has changed, remove content that it does not name, and tell what is new."""
+    if lock != before or not file.exists():
+        try:
+            replace_file(file, lock.serialize().encode())
+        except OSError as error:
+            raise ConfigurationError(f"{file}: {error.strerror}") from error
+    # Another folder may be that of several lock files. Only now: an interruption may leave too much, never too little.
+    if flags.content == find_content_folder(file):
+        ContentStore(flags.content).keep_only(Digest.parse(entry.digest) for entry in lock)
+    known, found = ({entry.key: entry.digest for entry in each} for each in (before, lock))
+    added, removed = len(found.keys() - known.keys()), len(known.keys() - found.keys())
+    changed = sum(found[key] != known[key] for key in found.keys() & known.keys())
+    told = f"{file}: {_format_entry_count(lock)}, {added} added, {changed} changed"
+    click.echo(f"{told}, {removed} removed" if removed else told, err=True)
+
+
+def _format_entry_count(lock: LockFile) -> str:
+    return format_count(len(lock), "entry", "entries")
+
+
+def _print_warnings(nodes: list[TreeNode]) -> None:
+    for node in nodes:
+        _warn(node.result.outcome)
+
+
+def _warn(outcome: ResolutionResult) -> None:
+    for warning in outcome.warnings:
+        click.echo(f"konverge: warning: {outcome.resolved.source.uri}: {warning}", err=True)
+
+
+def _format_result(outcome: ResolutionResult, output: Literal["content", "json"]) -> bytes:
+    resolved = outcome.resolved
+    if output == "content":
+        return resolved.data
+    source = resolved.source
+    record = {
+        "resolver": outcome.resolver,
+        "source": {"uri": source.uri, "digest": dict(source.digest), "entryPoint": source.entry_point},
+        "policySource": outcome.policy_source or source.uri,
+        "digest": str(Digest.of(resolved.data)),
+        "size": len(resolved.data),
+        "fetchedFrom": outcome.fetched_from,
+        "attempts": outcome.attempts,
+        "pinned": dict(resolved.pinned),
+        "annotations": dict(resolved.annotations),
+        "policies": list(outcome.policies),
+        "warnings": list(outcome.warnings),
+        "content": resolved.data.decode(),
+    }
+    return f"{json.dumps(record, indent=2)}\n".encode()

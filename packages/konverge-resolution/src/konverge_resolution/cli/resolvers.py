@@ -1,0 +1,189 @@
+"""``konverge resolvers``: the operator that fulfils requests for remote definitions, and the manifests that run it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import click
+
+from konverge.cli.crd import output_option
+from konverge.cli.main import verbose_option
+from konverge.cli.manifest_text import format_manifests
+from konverge.cli.package_options import package_options
+from konverge.cli.run import process_flags, run_operator
+from konverge.cli.run_options import get_pod_namespace
+from konverge.kube import GroupVersionKind
+
+if TYPE_CHECKING:
+    from konverge_resolution.resolver import Resolver
+
+__all__ = ["resolvers"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_HOME = "konverge-system"
+_NAME = "konverge-resolution"
+_TEKTON_INSTALL_HINT = "this is Tekton's definition: install Tekton, or leave out --tekton"
+
+
+def _parse_kinds(
+    ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
+) -> tuple[GroupVersionKind, ...]:
+    found = []
+    for text in texts:
+        api_version, _, kind = text.rpartition("/")
+        if not api_version or not kind[:1].isupper():
+            raise click.BadParameter(f"expected a kind such as tekton.dev/v1/Task, found {text!r}", ctx, parameter)
+        found.append(GroupVersionKind.parse(api_version, kind))
+    return tuple(found)
+
+
+_FLAGS = (
+    click.option("--only", metavar="NAME[,NAME...]", help="These resolvers; all that are installed when not given."),
+    click.option("--name", default=_NAME, show_default=True,
+                 help="What the operator is called, also where it announces its resolvers."),
+    click.option("--lifecycle/--no-lifecycle", "keeps_lifecycle", default=True, show_default=True,
+                 help="Begin, end and remove the requests of every resolver. One operator of a cluster does."),
+    click.option("--tekton", "serves_tekton", is_flag=True, help="Fulfil Tekton's requests, too."),
+    click.option("--reads", "reads_kinds", multiple=True, metavar="VERSION/KIND", callback=_parse_kinds,
+                 help="A kind that the resolver cluster may read, such as tekton.dev/v1/Task; repeatable."),
+    click.option("--credentials", "credentials_in", multiple=True, metavar="NAMESPACE",
+                 help="Let requests of this namespace name Secrets, '*' for every namespace (default: none). "
+                 "Can be repeated."),
+)  # fmt: skip
+
+
+def _resolver_flags(command: F) -> F:
+    for option in reversed(_FLAGS):
+        command = option(command)
+    return command
+
+
+@click.group()
+def resolvers() -> None:
+    """The resolvers of remote definitions, in a cluster."""
+
+
+@resolvers.command()
+@click.option("--home", metavar="NAMESPACE", help=f"Where its ConfigMaps are; the Pod's namespace, or {_HOME}.")
+@click.option(
+    "--trusted-root",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="What is trusted for keyless signatures: trusted_root.json of sigstore.",
+)
+@_resolver_flags
+@process_flags
+@verbose_option
+@click.pass_context
+def run(
+    ctx: click.Context,
+    /,
+    home: str | None,
+    trusted_root: Path | None,
+    only: str | None,
+    name: str,
+    keeps_lifecycle: bool,
+    serves_tekton: bool,
+    reads_kinds: tuple[GroupVersionKind, ...],
+    credentials_in: tuple[str, ...],
+    **flags: Any,
+) -> None:
+    """Fulfil requests for remote definitions, until SIGTERM or Ctrl-C.
+
+    The configuration is in ConfigMaps of the --home namespace, which are read again when they change:
+    konverge-resolution for all resolvers, konverge-resolver-NAME for each.
+    """
+    # With everything that resolvers need: not for who lists the commands.
+    from konverge_resolution.requests import TEKTON_REQUEST, build_resolution_operator
+    from konverge_resolution.signatures import SignatureVerifier
+
+    found = get_pod_namespace(default=_HOME) if home is None else home
+    operator = build_resolution_operator(
+        _select_resolvers(ctx, only),
+        name=name,
+        home=found,
+        keeps_lifecycle=keeps_lifecycle,
+        serves_tekton=serves_tekton,
+        reads_kinds=reads_kinds,
+        credentials_in=credentials_in,
+        verifier=SignatureVerifier(trusted_root),
+    )
+    run_operator(ctx, operator, home=found, install_hints={TEKTON_REQUEST: _TEKTON_INSTALL_HINT}, **flags)
+
+
+@resolvers.command()
+@package_options(
+    namespace="Where the operator lives, with its ConfigMaps.",
+    watched="For requests of this one alone; repeatable.",
+)
+@_resolver_flags
+@click.option(
+    "--admission",
+    "has_admission",
+    is_flag=True,
+    help="Print policies, too, by which the server refuses requests that cannot be fulfilled.",
+)
+@output_option
+@verbose_option
+@click.pass_context
+def package(
+    ctx: click.Context,
+    /,
+    image: str,
+    namespace: str,
+    make_namespace: bool,
+    replicas: int,
+    watched: tuple[str, ...],
+    only: str | None,
+    name: str,
+    keeps_lifecycle: bool,
+    serves_tekton: bool,
+    reads_kinds: tuple[GroupVersionKind, ...],
+    credentials_in: tuple[str, ...],
+    has_admission: bool,
+    output: Literal["yaml", "json"],
+) -> None:
+    """Print the manifests that run resolvers in a cluster.
+
+    Namespace, definitions, account and roles, ConfigMaps with their documentation, Service, PodDisruptionBudget and
+    Deployment. A resolver that is left out leaves no rule behind. Apply them with: konverge resolvers package | kubectl
+    apply --server-side -f -
+    """
+    from konverge_resolution.requests.resolver_packaging import ResolverPackaging, package_resolvers
+
+    if has_admission and not keeps_lifecycle:
+        raise click.UsageError("--admission is for requests of every resolver: give it without --no-lifecycle", ctx)
+    if watched and (others := sorted({*credentials_in} - {*watched, "*"})):
+        told = f"expected namespaces of --watch, found {others[0][:80]!r}: no request of it is fulfilled"
+        raise click.BadParameter(told, ctx, param_hint="--credentials")
+    chosen = ResolverPackaging(
+        image=image,
+        name=name,
+        home=namespace,
+        replicas=replicas,
+        watched=watched,
+        is_namespace_made=make_namespace,
+        keeps_lifecycle=keeps_lifecycle,
+        serves_tekton=serves_tekton,
+        reads_kinds=reads_kinds,
+        credentials_in=credentials_in,
+        has_admission=has_admission,
+    )
+    click.echo(format_manifests(package_resolvers(_select_resolvers(ctx, only), chosen), output), nl=False)
+
+
+def _select_resolvers(ctx: click.Context, only: str | None) -> list[Resolver]:
+    from konverge_resolution.resolvers import load_resolvers
+
+    if only is None:
+        return load_resolvers()
+    names = [each.strip() for each in only.split(",") if each.strip()]
+    found = load_resolvers(names)
+    there = {resolver.name for resolver in found}
+    if not names or not there.issuperset(names):
+        known = ", ".join(sorted(resolver.name for resolver in load_resolvers()))
+        raise click.BadParameter(f"expected some of {known}; found {only!r}", ctx, param_hint="--only")
+    return found

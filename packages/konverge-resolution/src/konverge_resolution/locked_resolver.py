@@ -1,0 +1,160 @@
+"""Definitions by a lock file: resolved as an engine does, and only to what the lock file says.
+
+They come from a folder with content, or from their source under the name that is for ever. What has no entry is
+refused, or resolved and added.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from konverge.errors import ConfigurationError
+from konverge_resolution.content_store import ContentStore
+from konverge_resolution.engine import Engine, Requester, ResolutionResult
+from konverge_resolution.errors import ResolutionError
+from konverge_resolution.lock_file import MAX_LOCK_ENTRIES, LockEntry, LockFile
+from konverge_resolution.lock_lookup import LockLookup
+from konverge_resolution.lock_validation import LockedReference, build_entry, has_credential
+from konverge_resolution.reasons import Reason
+from konverge_resolution.reference import Reference
+
+__all__ = ["LockedResolver"]
+
+
+class LockedResolver:
+    """Resolves references to what a lock file has of them (`konverge_resolution.source_failover.Resolves`).
+
+    Args:
+        engine: Asks the sources, and judges what is taken from the folder: policies and signatures count all the same.
+        lock: The lock file.
+        contents: Content that is here already; None for none.
+        is_offline: Ask no source.
+        may_add: Resolve what has no entry, and add one.
+        is_from_lock_file: The references come from the lock file itself. Then no credential that they name is sent: who
+            can change a lock file could have it sent to a server of their own.
+        is_verifying: Get all content from its source again, also what is here, and compare it.
+
+    Attributes:
+        used: What was asked for; a lock file with these entries has nothing that nobody needs.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        lock: LockFile,
+        contents: ContentStore | None = None,
+        *,
+        is_offline: bool = False,
+        may_add: bool = False,
+        is_from_lock_file: bool = False,
+        is_verifying: bool = False,
+    ) -> None:
+        self.used = LockFile()
+        self._lookup = LockLookup(lock, engine.registry)
+        self._engine = engine
+        self._contents = contents
+        self._is_offline = is_offline
+        self._may_add = may_add and not is_offline
+        self._is_from_lock_file = is_from_lock_file
+        self._is_verifying = is_verifying
+
+    @property
+    def lock(self) -> LockFile:
+        """The lock file with what was added."""
+        return self._lookup.lock
+
+    def find(self, reference: Reference) -> LockEntry | None:
+        """The entry of a reference, its resolver's defaults counting as written; None when it is not locked."""
+        return self._lookup.find(reference)
+
+    async def resolve(
+        self, reference: Reference, requester: Requester, *, seconds: float | None = None
+    ) -> ResolutionResult:
+        """Get what the lock file says that a reference names.
+
+        Args:
+            reference: The reference.
+            requester: Who asks.
+            seconds: How long it may take.
+
+        Raises:
+            ResolutionError: ``NotFound``: it has no entry; ``DigestMismatch``: its entry does not fit, its source has
+                something else now, or the reference wants something else; ``Unreachable``: nothing may be asked, and
+                the content is not here; ``AuthRequired``: a credential is named by the lock file alone.
+        """
+        reference.check()
+        entry = self.find(reference)
+        if entry is None:
+            entry, outcome = await self._resolve_and_add(reference, requester, seconds)
+        else:
+            outcome = await self._resolve_entry(self._lookup.check(entry, reference), requester, seconds)
+        self.used = self.used.with_entries(entry)
+        return outcome
+
+    async def _resolve_and_add(
+        self, reference: Reference, requester: Requester, seconds: float | None
+    ) -> tuple[LockEntry, ResolutionResult]:
+        if not self._may_add:
+            raise ResolutionError(Reason.NOT_FOUND, f"{self._lookup.describe_missing(reference)}; lock it first")
+        self._check_entry_limit()
+        self._check_credential(reference)
+        outcome = await self._engine.resolve(reference, requester, seconds=seconds)
+        await self._store_content(outcome)
+        self._check_entry_limit()  # others have been added meanwhile
+        entry = build_entry(reference, outcome, self._engine.registry)
+        self._lookup.add(entry)
+        return entry, outcome
+
+    def _check_entry_limit(self) -> None:
+        if len(self.lock) >= MAX_LOCK_ENTRIES:
+            raise ResolutionError(Reason.TOO_LARGE, f"a lock file has at most {MAX_LOCK_ENTRIES} entries")
+
+    def _check_credential(self, reference: Reference) -> None:
+        if self._is_from_lock_file and has_credential(reference, self._engine.registry):
+            told = f"{self.lock.file} names a credential, and none is sent to a place that only a lock file names"
+            raise ResolutionError(
+                Reason.AUTHENTICATION_REQUIRED, f"{told}; give the reference itself: konverge resolve RESOLVER … --lock"
+            )
+
+    async def _resolve_entry(
+        self, locked: LockedReference, requester: Requester, seconds: float | None
+    ) -> ResolutionResult:
+        entry = locked.entry
+        data = await self._read_content(locked)
+        if data is not None:
+            locked.check_content(data)
+            return await self._engine.validate_content(locked.pinned_reference, requester, locked.build_content(data))
+        if self._is_offline:
+            told = f"offline, and the content {entry.digest} of {entry.source} is not here"
+            raise ResolutionError(Reason.UNREACHABLE, told)
+        self._check_credential(locked.reference)
+        try:
+            outcome = await self._engine.resolve(locked.pinned_reference, requester, seconds=seconds)
+        except ResolutionError as error:
+            if error.reason is Reason.NOT_FOUND:
+                told = "it is what the lock file has: lock it again with --update for what is there now"
+                raise ResolutionError(Reason.NOT_FOUND, f"{error.message}; {told}") from None
+            if error.reason is not Reason.DIGEST_MISMATCH:
+                raise
+            told = f"{entry.source} has other content now than the {entry.digest} of the lock file"
+            raise ResolutionError(
+                Reason.DIGEST_MISMATCH, f"{told}; if that is meant, lock it again with --update"
+            ) from None
+        locked.check_content(outcome.resolved.data)
+        await self._store_content(outcome)
+        return outcome
+
+    async def _read_content(self, locked: LockedReference) -> bytes | None:
+        """The content, if it is here and that is enough."""
+        if self._contents is None or self._is_verifying:
+            return None
+        assert locked.pinned_reference.digest is not None, "a locked reference has the digest of its entry"
+        return await asyncio.to_thread(self._contents.get, locked.pinned_reference.digest)
+
+    async def _store_content(self, outcome: ResolutionResult) -> None:
+        if self._contents is None:
+            return
+        try:
+            await asyncio.to_thread(self._contents.add, outcome.resolved.data)
+        except OSError as error:
+            raise ConfigurationError(f"{self._contents.folder}: {error.strerror}") from error

@@ -1,0 +1,66 @@
+"""Connections to places that somebody else names: which addresses may be reached, and how that is made sure of.
+
+A name is resolved here, the address is judged, and the connection goes to exactly that address. By themselves only
+addresses of the public internet may be reached; whoever runs a program says which other networks may. `GuardedHttp`
+asks over HTTP in that way. Whatever comes of it that is no answer is a `NetworkError`.
+"""
+
+from konverge_resolution.network.allowed_networks import AllowedNetworks, parse_network
+from konverge_resolution.network.concurrency import ConcurrencyLimiter
+from konverge_resolution.network.dialer import DnsResolver, Lookup, open_connection, resolve_permitted
+from konverge_resolution.network.errors import (
+    BrokenConnectionError,
+    HostUnreachableError,
+    InvalidRequestError,
+    MalformedResponseError,
+    NetworkError,
+    NoTlsError,
+    RefusedAddressError,
+    RefusedRedirectError,
+    ResponseTooLargeError,
+    UntrustedCertificateError,
+)
+from konverge_resolution.network.guarded_http import (
+    AddressNamer,
+    GuardedHttp,
+    HopCheck,
+    HttpResponse,
+    HttpSession,
+    HttpStream,
+)
+from konverge_resolution.network.origin_credential import OriginCredential
+from konverge_resolution.network.proxy import Proxy
+from konverge_resolution.network.retry_after import parse_retry_after
+from konverge_resolution.network.trust_store import TrustStore
+from konverge_resolution.network.url_parsing import parse_url
+
+__all__ = [
+    "AddressNamer",
+    "AllowedNetworks",
+    "BrokenConnectionError",
+    "ConcurrencyLimiter",
+    "DnsResolver",
+    "GuardedHttp",
+    "HopCheck",
+    "HostUnreachableError",
+    "HttpResponse",
+    "HttpSession",
+    "HttpStream",
+    "InvalidRequestError",
+    "Lookup",
+    "MalformedResponseError",
+    "NetworkError",
+    "NoTlsError",
+    "OriginCredential",
+    "Proxy",
+    "RefusedAddressError",
+    "RefusedRedirectError",
+    "ResponseTooLargeError",
+    "TrustStore",
+    "UntrustedCertificateError",
+    "open_connection",
+    "parse_network",
+    "parse_retry_after",
+    "parse_url",
+    "resolve_permitted",
+]

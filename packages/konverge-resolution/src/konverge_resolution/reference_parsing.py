@@ -1,0 +1,229 @@
+"""References as they stand in files and in definitions: what one may look like, and where a definition has some. Pure.
+
+    resolver: git                      # who can get it; without it, those that the operator has as default, in order
+    params: {url: …, pathInRepo: …}    # or a list of name and value, as Tekton writes them
+    digest: sha256:…                   # optional: what the content has to be
+    orElse: [{resolver: hub, …}]       # optional: who is asked in turn when it is not found there, or not reached
+
+    path: ../tasks/build.yaml          # in place of all that: beside the definition in which it stands
+
+A definition refers to others by a field ``ref``, or one whose name ends in ``Ref``, that holds such a mapping (Tekton's
+``taskRef`` is one), and by the items of a list ``imports``. A mapping with other fields is no reference to a
+definition: ``configMapRef: {name: a}`` stays what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from konverge_resolution.errors import ResolutionError
+from konverge_resolution.reasons import Reason
+from konverge_resolution.reference import DIGEST_PATTERN, Digest, Reference, Value
+
+__all__ = ["MAX_CHOICES", "REFERENCE_SCHEMA", "ParsedReference", "find_references", "parse_reference"]
+
+MAX_CHOICES = 8
+"""How many sources one reference may name."""
+
+_MAX_DEPTH = 100
+_MAX_TEXT = 63
+_FIELDS = frozenset({"resolver", "params", "digest", "orElse"})
+_RELATIVE_FIELDS = frozenset({"path", "digest"})
+
+REFERENCE_SCHEMA: Mapping[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "A reference to a remote definition",
+    "$ref": "#/$defs/reference",
+    "$defs": {
+        "digest": {"type": "string", "pattern": DIGEST_PATTERN},
+        "value": {
+            "oneOf": [
+                {"type": "string"},
+                {"type": "array", "items": {"type": "string"}},
+                {"type": "object", "additionalProperties": {"type": "string"}},
+            ]
+        },
+        "params": {
+            "oneOf": [
+                {"type": "object", "additionalProperties": {"$ref": "#/$defs/value"}, "maxProperties": 64},
+                {
+                    "type": "array",
+                    "maxItems": 64,
+                    "items": {
+                        "type": "object",
+                        "required": ["name", "value"],
+                        "additionalProperties": False,
+                        "properties": {"name": {"type": "string"}, "value": {"$ref": "#/$defs/value"}},
+                    },
+                },
+            ]
+        },
+        "source": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {
+                "resolver": {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "maxLength": 63},
+                "params": {"$ref": "#/$defs/params"},
+                "digest": {"$ref": "#/$defs/digest"},
+                "orElse": {"type": "array", "items": {"$ref": "#/$defs/source"}, "maxItems": MAX_CHOICES - 1},
+            },
+            "minProperties": 1,
+        },
+        "relative": {
+            "type": "object",
+            "required": ["path"],
+            "additionalProperties": False,
+            "properties": {"path": {"type": "string", "minLength": 1}, "digest": {"$ref": "#/$defs/digest"}},
+        },
+        "reference": {"oneOf": [{"$ref": "#/$defs/source"}, {"$ref": "#/$defs/relative"}]},
+    },
+}
+"""What a reference may look like, for other programs (JSON Schema)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedReference:
+    """One reference as it was written; made by `parse_reference`.
+
+    Args:
+        choices: Who is asked, in this order; empty for one that is relative.
+        path: Of one that is relative, where it is beside the definition in which it stands; else empty.
+        digest: Of one that is relative, what the content has to be.
+    """
+
+    choices: tuple[Reference, ...] = ()
+    path: str = ""
+    digest: Digest | None = None
+
+    def __str__(self) -> str:
+        return self.path or " or ".join(each.resolver for each in self.choices)
+
+
+def parse_reference(
+    value: object, *, default_resolvers: Sequence[str] = (), where: str = "the reference"
+) -> ParsedReference:
+    """Read a reference.
+
+    Args:
+        value: What stands in the file, as plain data.
+        default_resolvers: Who is asked, in this order, when it names nobody.
+        where: What messages call it.
+
+    Raises:
+        ResolutionError: ``InvalidParams``: it is none; the message says what of it and where.
+    """
+    if not isinstance(value, dict):
+        raise _build_error(where, "a mapping with resolver and params, or with path", value)
+    if "path" in value:
+        _check_fields(value, _RELATIVE_FIELDS, where)
+        path = value["path"]
+        if not isinstance(path, str) or not path:
+            raise _build_error(f"{where}.path", "a path", path)
+        return ParsedReference(path=path, digest=_parse_digest(value, where))
+    _check_fields(value, _FIELDS, where)
+    params, digest = _parse_params(value.get("params", {}), f"{where}.params"), _parse_digest(value, where)
+    resolver = value.get("resolver")
+    if resolver is None:
+        if not default_resolvers or not params:
+            raise _build_error(f"{where}.resolver", "the name of a resolver", resolver)
+        choices = [Reference(name, params, digest) for name in default_resolvers]
+    elif isinstance(resolver, str):
+        choices = [Reference(resolver, params, digest)]
+    else:
+        raise _build_error(f"{where}.resolver", "the name of a resolver", resolver)
+    others = value.get("orElse", [])
+    if not isinstance(others, list):
+        raise _build_error(f"{where}.orElse", "a list of references", others)
+    for index, other in enumerate(others):
+        at = f"{where}.orElse[{index}]"
+        if len(choices) >= MAX_CHOICES:
+            raise _build_error(at, f"at most {MAX_CHOICES} sources in all", other)
+        found = parse_reference(other, default_resolvers=default_resolvers, where=at)
+        if not found.choices:
+            raise _build_error(f"{at}.resolver", "the name of a resolver", None)
+        choices += found.choices
+    if len(choices) > MAX_CHOICES:
+        raise _build_error(where, f"at most {MAX_CHOICES} sources in all", value)
+    for each in choices:
+        each.check()
+    return ParsedReference(tuple(choices))
+
+
+def find_references(definition: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """The references that a definition has, in the order in which they stand there: where each is, and what it is.
+
+    What has a reference's fields and more of its own, and what is wrong in it, is told by `parse_reference`.
+
+    Args:
+        definition: The definition, as plain data.
+    """
+    yield from _walk_references("", definition, 0)
+
+
+def _walk_references(path: str, value: object, depth: int) -> Iterator[tuple[str, object]]:
+    if depth > _MAX_DEPTH:
+        return
+    if isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _walk_references(f"{path}[{index}]", each, depth + 1)
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            at = f"{path}.{_format_field(str(name))}".lstrip(".")
+            if (name == "ref" or str(name).endswith("Ref")) and _is_reference(each):
+                yield at, each
+            elif name == "imports" and isinstance(each, list):
+                yield from ((f"{at}[{index}]", one) for index, one in enumerate(each) if _is_reference(one))
+            else:
+                yield from _walk_references(at, each, depth + 1)
+
+
+def _format_field(name: str) -> str:
+    """A field in a place that messages show: somebody else's name for it may have what a terminal obeys, or no end."""
+    return name if len(name) <= _MAX_TEXT and name.isprintable() else repr(name[:_MAX_TEXT])
+
+
+def _is_reference(value: object) -> bool:
+    return isinstance(value, dict) and (
+        ("resolver" in value and isinstance(value["resolver"], str) and value.keys() <= _FIELDS)
+        or ("path" in value and value.keys() <= _RELATIVE_FIELDS)
+    )
+
+
+def _check_fields(value: Mapping[Any, Any], known: frozenset[str], where: str) -> None:
+    if unknown := sorted(str(name)[:80] for name in value if name not in known):
+        told = f"{where}.{unknown[0]}: no such field; there are: {', '.join(sorted(known))}"
+        raise ResolutionError(Reason.INVALID_PARAMETERS, told)
+
+
+def _parse_params(value: object, where: str) -> dict[str, Value]:
+    if isinstance(value, dict):
+        return dict(value)  # what its values are is looked at by the reference itself
+    if not isinstance(value, list):
+        raise _build_error(where, "a mapping, or a list of name and value", value)
+    found: dict[str, Value] = {}
+    for index, each in enumerate(value):
+        if not isinstance(each, dict) or each.keys() != {"name", "value"} or not isinstance(each["name"], str):
+            raise _build_error(f"{where}[{index}]", "a name and a value", each)
+        if each["name"] in found:
+            raise _build_error(f"{where}[{index}].name", "each parameter once", each["name"])
+        found[each["name"]] = each["value"]
+    return found
+
+
+def _parse_digest(value: Mapping[Any, Any], where: str) -> Digest | None:
+    if "digest" not in value:
+        return None
+    digest = value["digest"]
+    if not isinstance(digest, str):
+        raise _build_error(f"{where}.digest", "sha256: and 64 hexadecimal digits", digest)
+    try:
+        return Digest.parse(digest)
+    except ValueError as error:
+        raise ResolutionError(Reason.INVALID_PARAMETERS, f"{where}.digest: {error}") from None
+
+
+def _build_error(where: str, expected: str, found: object) -> ResolutionError:
+    shown = repr(found[:80]) if isinstance(found, str) else "nothing" if found is None else type(found).__name__
+    return ResolutionError(Reason.INVALID_PARAMETERS, f"{where}: expected {expected}, found {shown}")

@@ -1,0 +1,131 @@
+"""The tree of everything that a definition refers to, level by level, whoever resolves it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from konverge.clock import Clock
+from konverge_resolution.engine import Requester
+from konverge_resolution.errors import ResolutionError
+from konverge_resolution.reasons import Reason
+from konverge_resolution.reference import Reference, to_canonical_json
+from konverge_resolution.reference_parsing import ParsedReference, find_references, parse_reference
+from konverge_resolution.relative_references import ParentDefinition, build_relative_reference
+from konverge_resolution.resolver_registry import ResolverRegistry
+from konverge_resolution.source_failover import FailoverResult, ReferenceResolver, resolve_first
+
+__all__ = ["TreeNode", "resolve_tree"]
+
+_MAX_DEPTH, _MAX_NODES = 16, 200
+
+
+@dataclass(frozen=True, slots=True)
+class TreeNode:
+    """One definition of a tree.
+
+    Args:
+        field_path: The field that refers to it, in the definition of `parent`; empty for a root.
+        reference: What it was asked for by: what a path meant, and of several sources the one that answered.
+        result: What came.
+        parent: The index of the definition that refers to it first; None for a root.
+    """
+
+    field_path: str
+    reference: Reference
+    result: FailoverResult
+    parent: int | None = None
+
+    @property
+    def parent_definition(self) -> ParentDefinition:
+        """It, for what it refers to."""
+        return ParentDefinition(self.reference, self.result.outcome.resolved)
+
+
+async def resolve_tree(
+    source: ReferenceResolver,
+    registry: ResolverRegistry,
+    roots: Sequence[ParsedReference],
+    requester: Requester,
+    *,
+    clock: Clock,
+    seconds: float | None = None,
+) -> list[TreeNode]:
+    """Get definitions and everything that they refer to, each once, also where they refer to each other in a circle.
+
+    All that the definitions of one level refer to is asked for at once.
+
+    Args:
+        source: Resolves each.
+        registry: The resolvers, for paths.
+        roots: Where to begin.
+        requester: Who asks.
+        clock: The time.
+        seconds: How long all of it may take.
+
+    Returns:
+        The roots in their order, then what they refer to, level by level.
+
+    Raises:
+        ResolutionError: Something of it cannot be had; the message says which field of which definition names it.
+    """
+    ends = None if seconds is None else clock.monotonic() + seconds
+    wanted: list[tuple[str, int | None, ParsedReference]] = [("", None, root) for root in roots]
+    found: list[TreeNode] = []
+    seen: set[bytes] = set()
+    for _ in range(_MAX_DEPTH):
+        level: list[tuple[str, int | None, tuple[Reference, ...]]] = []
+        for where, parent, written in wanted:
+            with _name_field_in_errors(where, parent, found):
+                choices = written.choices or (_resolve_path(registry, found, parent, written),)
+            key = to_canonical_json([[each.resolver, each.params, str(each.digest)] for each in choices])
+            if key not in seen or parent is None:
+                seen.add(key)
+                level.append((where, parent, choices))
+        if len(found) + len(level) > _MAX_NODES:
+            raise ResolutionError(Reason.TOO_LARGE, f"expected at most {_MAX_NODES} definitions in a tree, found more")
+        left = None if ends is None else max(0.0, ends - clock.monotonic())
+        answers = await asyncio.gather(
+            *(resolve_first(source, choices, requester, clock=clock, seconds=left) for *_, choices in level),
+            return_exceptions=True,
+        )
+        wanted = []
+        first = len(found)
+        for (where, parent, _), answer in zip(level, answers, strict=True):
+            with _name_field_in_errors(where, parent, found):
+                if isinstance(answer, BaseException):
+                    raise answer
+            found.append(TreeNode(where, answer.reference, answer, parent))
+        for index in range(first, len(found)):
+            for where, value in find_references(found[index].result.outcome.object):
+                with _name_field_in_errors(where, index, found):
+                    written = parse_reference(value, where=where)
+                wanted.append((where, index, written))
+        if not wanted:
+            return found
+    raise ResolutionError(Reason.TOO_LARGE, f"expected definitions that refer to each other at most {_MAX_DEPTH} deep")
+
+
+def _resolve_path(
+    registry: ResolverRegistry, found: Sequence[TreeNode], parent: int | None, written: ParsedReference
+) -> Reference:
+    if parent is None:
+        told = f"path {written.path[:120]!r}: expected a definition in which it stands; name a resolver"
+        raise ResolutionError(Reason.INVALID_PARAMETERS, told)
+    return build_relative_reference(registry, found[parent].parent_definition, written.path, digest=written.digest)
+
+
+@contextmanager
+def _name_field_in_errors(where: str, parent: int | None, found: Sequence[TreeNode]) -> Iterator[None]:
+    """Say of a failure in the block which field of which definition it concerns."""
+    try:
+        yield
+    except ResolutionError as error:
+        if parent is None:
+            raise
+        told = f"{where} of {found[parent].result.outcome.resolved.source}: {error.message}"
+        raise ResolutionError(
+            error.reason, told, retry_after_seconds=error.retry_after_seconds, field_path=where
+        ) from None

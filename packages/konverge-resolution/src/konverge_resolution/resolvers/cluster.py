@@ -1,0 +1,237 @@
+"""``cluster``: an object that the cluster has, from a namespace that the operator lets be read.
+
+The object comes out as it was written by whoever made it: without what the server keeps in it and without its status.
+A Secret never does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from konverge.errors import ApiError, ConnectionFailedError, ForbiddenError, NotFoundError
+from konverge.kube import Object, ObjectKey, RestMapping
+from konverge.kube.name_validation import validate_dns_label, validate_dns_subdomain
+from konverge_resolution.errors import ResolutionError
+from konverge_resolution.parameter_checks import build_param_error, check_names, get_text
+from konverge_resolution.reasons import Reason
+from konverge_resolution.reference import Digest, Parameters, to_canonical_json
+from konverge_resolution.relative_references import join_path
+from konverge_resolution.resolved_content import Provenance, ResolvedContent
+from konverge_resolution.resolver import FetchRequest, Parameter, Setting
+from konverge_resolution.resolver_settings import FETCH_SETTINGS, as_boolean, as_list
+
+__all__ = ["ClusterResolver", "is_readable", "strip_server_fields"]
+
+_KIND = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,62}")
+_VERSION = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[0-9][a-z0-9]*")
+_SERVERS_METADATA = (
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generation",
+    "managedFields",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+)
+_TEKTON = "tekton.dev"
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+class ClusterResolver:
+    """Gets one object by kind, name and namespace."""
+
+    name = "cluster"
+    reads = ()
+    parameters: Mapping[str, Parameter] = {
+        "kind": Parameter("The kind: Task, task or tasks", setting="default-kind"),
+        "name": Parameter("The object's name", required=True),
+        "namespace": Parameter("The object's namespace", setting="default-namespace"),
+        "apiVersion": Parameter(
+            "The version of the kind, such as tekton.dev/v1; the server's preferred when not given"
+        ),
+    }
+    settings: Mapping[str, Setting] = {
+        "default-kind": Setting("The kind when the reference names none", default="task"),
+        "default-namespace": Setting("The namespace when the reference names none"),
+        "allowed-namespaces": Setting("Namespaces that may be read; * for all, and all when empty", "list"),
+        "blocked-namespaces": Setting(
+            "Namespaces that may not be read; * for all that are not allowed by name", "list"
+        ),
+        "as-requester": Setting(
+            "Refuse what the ServiceAccount for which is asked may not read by itself", "boolean", "false"
+        ),
+        "fetch-timeout": FETCH_SETTINGS["fetch-timeout"],
+    }
+
+    def validate(self, params: Parameters, settings: Mapping[str, str]) -> Parameters:
+        """The parameters with their defaults.
+
+        Raises:
+            ResolutionError: ``InvalidParams``, naming the parameter; ``Denied``: the namespace, or the kind, is never
+                read.
+        """
+        check_names(params, self.parameters)
+        kind = _get_text_param(params, "kind", settings.get("default-kind", ""))
+        name = _get_text_param(params, "name", "")
+        namespace = _get_text_param(params, "namespace", settings.get("default-namespace", "").strip())
+        api_version = get_text(params, "apiVersion")
+        if not _KIND.fullmatch(kind):
+            raise build_param_error("kind", f"expected a kind such as Task, found {kind[:80]!r}")
+        if validate_dns_subdomain(name):
+            raise build_param_error("name", f"expected the name of an object, found {name[:80]!r}")
+        if validate_dns_label(namespace):
+            raise build_param_error("namespace", f"expected the name of a namespace, found {namespace[:80]!r}")
+        if api_version and not _VERSION.fullmatch(api_version):
+            raise build_param_error(
+                "apiVersion", f"expected a version such as tekton.dev/v1, found {api_version[:80]!r}"
+            )
+        if kind.lower() in ("secret", "secrets"):
+            raise ResolutionError(Reason.DENIED, "parameter 'kind': a Secret is no definition and is never read")
+        allowed, blocked = (as_list(settings.get(f"{word}-namespaces", "")) for word in ("allowed", "blocked"))
+        if not is_readable(namespace, allowed=allowed, blocked=blocked):
+            told = f"parameter 'namespace': the operator lets nobody read definitions in namespace {namespace!r}"
+            raise ResolutionError(Reason.DENIED, told)
+        found = {"kind": kind, "name": name, "namespace": namespace}
+        return found | ({"apiVersion": api_version} if api_version else {})
+
+    def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
+        """``cluster://namespace/kind/name``, with the kind as the reference calls it."""
+        return _format_uri(ObjectKey(str(params["namespace"]), str(params["name"])), str(params["kind"]))
+
+    def is_pinned(self, params: Parameters) -> bool:
+        """Never: objects change."""
+        return False
+
+    def build_provenance(
+        self, params: Parameters, settings: Mapping[str, str], digest: Digest, recorded: Provenance
+    ) -> Provenance:
+        """The object's path; its kind's plural and its UID only the cluster can tell."""
+        version = re.escape(str(params["apiVersion"])) if "apiVersion" in params else r"[a-z0-9./-]+"
+        namespace, name = (re.escape(str(params[each])) for each in ("namespace", "name"))
+        fits = re.fullmatch(rf"/apis?/{version}/namespaces/{namespace}/[a-z0-9-]+/{name}@[a-zA-Z0-9-]*", recorded.uri)
+        uri = recorded.uri if fits else f"/apis/…/namespaces/{params['namespace']}/…/{params['name']}@…"
+        return Provenance(uri, {digest.algorithm: digest.hex})
+
+    def resolve_relative(self, params: Parameters, path: str) -> Parameters:
+        """The parameters of another object of the namespace: its name, or its kind, ``/`` and its name.
+
+        Raises:
+            ResolutionError: ``InvalidParams``: it is neither.
+        """
+        kind, _, name = join_path(f"{params['kind']}/{params['name']}", path).rpartition("/")
+        if not kind or "/" in kind:
+            told = f"path {path[:120]!r}: expected a name, or ../kind/name"
+            raise ResolutionError(Reason.INVALID_PARAMETERS, told)
+        other = {} if kind == params["kind"] else {"kind": kind}
+        kept = {key: value for key, value in params.items() if not other or key != "apiVersion"}
+        return {**kept, **other, "name": name}
+
+    async def pin(self, fetch: FetchRequest) -> Parameters | None:
+        """There is no name for what an object is now."""
+        return None
+
+    async def resolve(self, fetch: FetchRequest) -> ResolvedContent:
+        """Read the object.
+
+        Raises:
+            ResolutionError: There is none, it may not be read, or the cluster does not answer.
+        """
+        cluster = fetch.services.cluster
+        if cluster is None:
+            raise ResolutionError(
+                Reason.RESOLVER_NOT_AVAILABLE, "resolver 'cluster' needs a cluster, and there is none"
+            )
+        params = {name: str(value) for name, value in fetch.params.items()}
+        key = ObjectKey(params["namespace"], params["name"])
+        what = f"{params['kind']} {key}"
+        try:
+            mapping = _select_mapping(await cluster.find(params["kind"], params.get("apiVersion", "")), params)
+            if not mapping.namespaced:
+                raise build_param_error(
+                    "kind", f"expected a kind whose objects are in namespaces, found {mapping.gvk.kind}"
+                )
+            # Before it is read: the same answer whether it is there or not.
+            if as_boolean(fetch.settings.get("as-requester", "false")) and not (
+                fetch.user and await cluster.may_get(mapping.gvk, key, user=fetch.user)
+            ):
+                raise ResolutionError(Reason.DENIED, f"{fetch.user or 'somebody unknown'} may not read {what}")
+            found = await cluster.get(mapping.gvk, key)
+        except NotFoundError:
+            raise ResolutionError(Reason.NOT_FOUND, f"there is no {what}") from None
+        except ForbiddenError:
+            raise ResolutionError(Reason.DENIED, f"the resolver may not read {what}") from None
+        except (ApiError, ConnectionFailedError):
+            raise ResolutionError(Reason.UNREACHABLE, f"the cluster did not answer for {what}") from None
+        data = to_canonical_json(strip_server_fields(found))
+        if len(data) > fetch.max_bytes:
+            told = f"{what}: expected at most {fetch.max_bytes} bytes, found {len(data)}"
+            raise ResolutionError(Reason.TOO_LARGE, told)
+        uri = f"{mapping.build_path(key)}@{found['metadata'].get('uid', '')}"
+        return ResolvedContent(
+            data,
+            Provenance(uri, {"sha256": Digest.of(data).hex}),
+            {"resolution.tekton.dev/name": key.name, "resolution.tekton.dev/namespace": key.namespace},
+            found_at=_format_uri(key, mapping.gvk.kind),
+        )
+
+
+def _format_uri(key: ObjectKey, kind: str) -> str:
+    """What policies call an object."""
+    return f"cluster://{key.namespace}/{kind.lower()}/{key.name}"
+
+
+def is_readable(namespace: str, *, allowed: tuple[str, ...], blocked: tuple[str, ...]) -> bool:
+    """Tell whether objects of a namespace may be read: what is named counts before ``*``, and blocking before allowing.
+
+    Args:
+        namespace: The namespace.
+        allowed: Names, or ``*``; empty for all.
+        blocked: Names, or ``*`` for all that are not allowed by name.
+    """
+    if namespace in blocked:
+        return False
+    if namespace in allowed:
+        return True
+    if "*" in blocked:
+        return False
+    return not allowed or "*" in allowed
+
+
+def strip_server_fields(obj: Object) -> Object:
+    """An object as its author wrote it: without its status and what the server or its controllers have put in it."""
+    found: dict[str, Any] = {name: value for name, value in obj.items() if name != "status"}
+    metadata = {name: value for name, value in obj["metadata"].items() if name not in _SERVERS_METADATA}
+    annotations = {name: value for name, value in metadata.pop("annotations", {}).items() if name != _LAST_APPLIED}
+    found["metadata"] = metadata | ({"annotations": annotations} if annotations else {})
+    return found
+
+
+def _select_mapping(found: Sequence[RestMapping], params: Mapping[str, str]) -> RestMapping:
+    """The kind that is meant. Of several groups that have one of that name, Tekton's: its references name no group.
+
+    Raises:
+        ResolutionError: ``InvalidParams``: there is none, or it could be any of several.
+    """
+    kind = params["kind"]
+    if not found:
+        version = f" in {params['apiVersion']}" if "apiVersion" in params else ""
+        raise build_param_error("kind", f"the cluster serves no kind {kind!r}{version}")
+    for mapping in found:
+        if len(found) == 1 or mapping.gvk.group == _TEKTON:
+            return mapping
+    known = ", ".join(mapping.gvk.api_version for mapping in found[:5])
+    raise build_param_error(
+        "apiVersion", f"expected one, as {kind!r} stands for several kinds; there are those of {known}"
+    )
+
+
+def _get_text_param(params: Parameters, name: str, default: str) -> str:
+    value = get_text(params, name) or default
+    if not value:
+        raise build_param_error(name, "expected one, found none, and the operator has no default")
+    return value

@@ -1,0 +1,207 @@
+"""What ``git cat-file --batch --follow-symlinks`` prints, and what it means for whoever wants a file. Pure.
+
+Git reads from its own store of objects and follows symbolic links in it. Where one leads out it says so, and reads
+nothing: no path and no link of a repository gets at a file of the machine (CVE-2026-33211).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from konverge_resolution.errors import ResolutionError
+from konverge_resolution.reasons import Reason
+
+__all__ = [
+    "COMMIT_BYTES",
+    "CommitFile",
+    "MissingFileError",
+    "TreeEntry",
+    "build_batch_input",
+    "build_link_input",
+    "find_folder",
+    "find_submodule",
+    "parse_batch",
+    "parse_entries",
+    "parse_link",
+    "parse_names",
+]
+
+COMMIT_BYTES = 256 * 1024
+"""Of a commit with its message, which comes before the file."""
+
+_FOUND = re.compile(rb"(?P<id>[0-9a-f]{40,64}) (?P<kind>commit|blob|tree|tag) (?P<size>[0-9]{1,18})")
+_ODD = re.compile(rb"(?P<kind>symlink|dangling|loop|notdir) (?P<size>[0-9]{1,18})")
+
+
+class MissingFileError(ResolutionError):
+    """There is nothing at that path: one that is like it may be meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitFile:
+    """A file of a commit.
+
+    Args:
+        commit: The commit's id.
+        data: What is in it.
+        path: Where it is, after symbolic links.
+    """
+
+    commit: str
+    data: bytes
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEntry:
+    """An entry of a tree.
+
+    Args:
+        is_link: Whether it is a symbolic link.
+        id: The id of its object.
+    """
+
+    is_link: bool
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class _BatchRecord:
+    kind: str
+    id: str
+    size: int
+    rest: bytes
+
+
+def build_batch_input(commit: str, path: str) -> bytes:
+    """What to ask: the commit, then the file. Neither has a newline; their checks see to that."""
+    return f"{commit}^{{commit}}\n{commit}:{path}\n".encode()
+
+
+def parse_batch(output: bytes, *, commit: str, path: str, max_bytes: int) -> CommitFile | None:
+    """Read the answer to `build_batch_input`.
+
+    Args:
+        output: What was printed; its end may be missing.
+        commit: Which commit was asked for.
+        path: Which file.
+        max_bytes: How large it may be.
+
+    Returns:
+        The file; None when the output ends before it is complete.
+
+    Raises:
+        ResolutionError: There is no such file, or it is none that may be read.
+    """
+    head = _parse_record(output)
+    if head is None:
+        return None
+    if head.kind != "commit":
+        told = f"expected a commit, or a tag of one; {commit} is none in the repository"
+        raise ResolutionError(Reason.NOT_FOUND, f"parameter 'revision': {told}")
+    if head.size > COMMIT_BYTES:
+        raise ResolutionError(Reason.TOO_LARGE, f"commit {commit} has more than {COMMIT_BYTES} bytes")
+    found = _parse_record(head.rest[head.size + 1 :])
+    if found is None:
+        return None
+    if found.kind != "blob":
+        raise _build_error(found.kind, path, head.id)
+    if found.size > max_bytes:
+        told = f"file {path!r} has {found.size} bytes, expected at most {max_bytes}"
+        raise ResolutionError(Reason.TOO_LARGE, told)
+    data = found.rest[: found.size]
+    return CommitFile(head.id, data, path) if len(data) == found.size else None
+
+
+def parse_entries(output: bytes) -> dict[str, TreeEntry]:
+    """The entries by path in what ``git ls-tree -z`` prints.
+
+    Args:
+        output: What was printed.
+    """
+    found = {}
+    for line in output.split(b"\0")[:-1]:  # what is cut off does not count
+        what, _, name = line.partition(b"\t")
+        mode, _, id_ = what.split(b" ")[:3]
+        found[name.decode("utf-8", "replace")] = TreeEntry(mode == b"120000", id_.decode("ascii"))
+    return found
+
+
+def build_link_input(link: str) -> bytes:
+    """What to ask ``git cat-file --batch`` for the target of a symbolic link.
+
+    Args:
+        link: Its id.
+    """
+    return f"{link}\n".encode()
+
+
+def parse_link(output: bytes) -> str | None:
+    """Read the answer to `build_link_input`: the target; None for none that can be read."""
+    found = _parse_record(output)
+    if found is None or found.kind != "blob" or len(found.rest) < found.size:
+        return None
+    try:
+        return found.rest[: found.size].decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def find_submodule(output: bytes) -> str | None:
+    """The first submodule in what ``git ls-tree -z`` prints; None where there is none."""
+    for line in output.split(b"\0"):
+        what, tab, name = line.partition(b"\t")
+        if tab and what.startswith(b"160000 commit "):
+            return name.decode("utf-8", "replace")
+    return None
+
+
+def find_folder(output: bytes) -> str:
+    """The deepest folder in what ``git ls-tree -z`` prints of a path and what leads to it; empty for the root.
+
+    Args:
+        output: What was printed.
+    """
+    found = [line.partition(b"\t") for line in output.split(b"\0")]
+    folders = [name.decode("utf-8", "replace") for what, _, name in found if what.startswith(b"040000 tree ")]
+    return max(folders, key=len, default="")
+
+
+def parse_names(output: bytes) -> list[str]:
+    """The names in what ``git ls-tree -z --name-only`` prints; the last one may be cut off, and does not count.
+
+    Args:
+        output: What was printed.
+    """
+    return [name.decode("utf-8", "replace") for name in output.split(b"\0")[:-1]]
+
+
+def _parse_record(output: bytes) -> _BatchRecord | None:
+    line, newline, rest = output.partition(b"\n")
+    if not newline:
+        return None
+    if found := _FOUND.fullmatch(line):
+        return _BatchRecord(found["kind"].decode(), found["id"].decode(), int(found["size"]), rest)
+    odd = _ODD.fullmatch(line)
+    return _BatchRecord("missing" if odd is None else odd["kind"].decode(), "", 0, rest)
+
+
+def _build_error(kind: str, path: str, commit: str) -> ResolutionError:
+    match kind:
+        case "tree":
+            return ResolutionError(Reason.NOT_FOUND, f"path {path!r} is a directory at {commit}; expected a file")
+        case "symlink":
+            told = f"path {path!r} at {commit} is, or leads through, a symbolic link out of the repository"
+            return ResolutionError(Reason.DENIED, told)
+        case "loop":
+            told = f"path {path!r} at {commit} leads through symbolic links in a circle, or too many of them"
+            return ResolutionError(Reason.DENIED, told)
+        case "dangling":
+            told = f"path {path!r} at {commit} leads through a symbolic link to a file that does not exist"
+            return ResolutionError(Reason.NOT_FOUND, told)
+        case "notdir":
+            return ResolutionError(Reason.NOT_FOUND, f"path {path!r}: a part before the last is a file at {commit}")
+        case "missing":
+            return MissingFileError(Reason.NOT_FOUND, f"file {path!r} does not exist at {commit}")
+    return ResolutionError(Reason.NOT_FOUND, f"path {path!r} is a {kind} at {commit}; expected a file")

@@ -1,0 +1,260 @@
+"""``http``: one file from its URL, with a credential of the requester's own, and with a digest if it is known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from yarl import URL
+
+from konverge_resolution.credential_hosts import CREDENTIAL_SETTINGS, check_host, encode_basic_auth
+from konverge_resolution.errors import ResolutionError
+from konverge_resolution.http_failures import (
+    CONNECTION_SETTINGS,
+    build_http_client,
+    build_status_error,
+    wrap_network_errors,
+)
+from konverge_resolution.network import HttpStream, InvalidRequestError, OriginCredential, parse_url
+from konverge_resolution.parameter_checks import (
+    build_param_error,
+    check_names,
+    check_secret,
+    get_text,
+    name_params_in_errors,
+)
+from konverge_resolution.reasons import Reason
+from konverge_resolution.reference import Digest, Parameters
+from konverge_resolution.relative_references import join_path
+from konverge_resolution.resolved_content import Provenance, ResolvedContent
+from konverge_resolution.resolver import FetchRequest, Parameter, ParameterRole, Setting
+from konverge_resolution.resolver_settings import FETCH_SETTINGS
+
+__all__ = ["HttpResolver"]
+
+_ACCEPT = "application/yaml, application/json, text/plain;q=0.9, */*;q=0.5"
+_CREDENTIAL = ParameterRole.CREDENTIAL
+_QUERY = re.compile(r"[!$-~]{1,4096}")  # neither a blank nor a fragment
+_PAGES = frozenset({"text/html", "application/xhtml+xml"})
+
+
+@dataclass(frozen=True, slots=True)
+class _UrlDestination:
+    scheme: str
+    host: str
+    authority: str
+
+
+class HttpResolver:
+    """Gets one file over HTTP.
+
+    Attributes:
+        name: ``http``.
+        parameters: Its parameters.
+        settings: Its settings.
+    """
+
+    name = "http"
+    parameters: Mapping[str, Parameter] = {
+        "url": Parameter("The file's address, with http or https", required=True),
+        "http-username": Parameter("The user, for basic authentication; needs http-password-secret", role=_CREDENTIAL),
+        "http-password-secret": Parameter(
+            "The Secret with that user's password, in the requester's namespace", role=_CREDENTIAL
+        ),
+        "http-password-secret-key": Parameter("The key of the password in it", default="password", role=_CREDENTIAL),
+        "http-token-secret": Parameter(
+            "The Secret with a bearer token, in the requester's namespace", role=_CREDENTIAL
+        ),
+        "http-token-secret-key": Parameter("The key of the token in it", default="token", role=_CREDENTIAL),
+        "http-query-secret": Parameter(
+            "The Secret with what of the URL's query is a credential, in the requester's namespace", role=_CREDENTIAL
+        ),
+        "http-query-secret-key": Parameter("The key of that in it", default="query", role=_CREDENTIAL),
+        "digest": Parameter(
+            "What the content has to be: sha256: or sha512: and hexadecimal digits", role=ParameterRole.CONTENT_DIGEST
+        ),
+    }
+    settings: Mapping[str, Setting] = {
+        **FETCH_SETTINGS,
+        **CREDENTIAL_SETTINGS,
+        **CONNECTION_SETTINGS,
+    }
+
+    def validate(self, params: Parameters, settings: Mapping[str, str]) -> Parameters:
+        """The parameters with their defaults; the URL in its one spelling.
+
+        Raises:
+            ResolutionError: ``InvalidParams``, naming the parameter.
+        """
+        check_names(params, self.parameters)
+        found = {name: get_text(params, name).strip() for name in params}
+        for name, value in found.items():
+            if not value:
+                raise build_param_error(name, "expected a value, found none")
+        found["url"] = str(_parse_url(found.get("url", "")))
+        _check_credentials(found)
+        if "digest" in found:
+            found["digest"] = _parse_digest(found["digest"])
+        return found
+
+    def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
+        """The URL without its query, in which there may be a token."""
+        return _strip_query(str(params["url"]))
+
+    def is_pinned(self, params: Parameters) -> bool:
+        """Tell whether there is a digest."""
+        return "digest" in params
+
+    def build_provenance(
+        self, params: Parameters, settings: Mapping[str, str], digest: Digest, recorded: Provenance
+    ) -> Provenance:
+        """The URL without its query, and the digest of the content."""
+        return Provenance(_strip_query(str(params["url"])), {digest.algorithm: digest.hex})
+
+    def resolve_relative(self, params: Parameters, path: str) -> Parameters:
+        """The parameters of another file of the same server, by the same credential.
+
+        Raises:
+            ResolutionError: ``InvalidParams``: the path leads out of the server.
+        """
+        url = URL(str(params["url"]))
+        # As it was written: what is encoded in the one stays encoded in the other.
+        found = url.with_path(f"/{join_path(url.raw_path, path)}", encoded=True)
+        return {name: value for name, value in params.items() if name != "digest"} | {"url": str(found)}
+
+    async def pin(self, fetch: FetchRequest) -> Parameters | None:
+        """What is there now is found out only by getting it."""
+        return None
+
+    async def resolve(self, fetch: FetchRequest) -> ResolvedContent:
+        """Get the file; one request, and what redirects add to it.
+
+        Raises:
+            ResolutionError: There is none, or not the one that the digest names.
+        """
+        http = build_http_client(fetch)
+        url = str(fetch.params["url"])
+        shown = _strip_query(url)
+        credential, query = await _read_credential(fetch, URL(url)), await _read_secret_query(fetch, URL(url))
+        with wrap_network_errors(shown):
+            async with http.stream(
+                _append_query(url, query), headers={"Accept": _ACCEPT}, max_bytes=fetch.max_bytes, credential=credential
+            ) as answer:
+                # Before the body is read: an error may come with a page that is larger than any definition.
+                if answer.status != 200:
+                    now = fetch.services.clock.now()
+                    has_credential = credential is not None or bool(query)
+                    raise build_status_error(answer, shown, has_credential=has_credential, now=now)
+                _check_type(answer, shown)
+                data = await answer.read()
+        found = Digest.of(data)
+        if "digest" in fetch.params:
+            wanted = Digest.parse(str(fetch.params["digest"]))
+            if not wanted.matches(data):
+                told = f"{shown} is not what parameter 'digest' says: expected {wanted}"
+                raise ResolutionError(Reason.DIGEST_MISMATCH, f"{told}, found {Digest.of(data, wanted.algorithm)}")
+        return ResolvedContent(
+            data,
+            Provenance(shown, {"sha256": found.hex}),
+            {"url": shown},
+            pinned={"digest": str(found), **fetch.params},
+            found_at=answer.redirected_to,
+        )
+
+
+def _parse_url(text: str) -> URL:
+    if not text:
+        raise build_param_error("url", "expected the address of a file, found none")
+    try:
+        url = parse_url(text)
+    except InvalidRequestError as error:
+        raise ResolutionError(Reason.INVALID_PARAMETERS, f"parameter 'url' {error.problem}") from None
+    return url.with_path(url.raw_path, encoded=True, keep_query=True)  # with a / where there is no path
+
+
+def _strip_query(url: str) -> str:
+    return str(URL(url).with_query(None))
+
+
+def _check_credentials(params: Mapping[str, str]) -> None:
+    if "http-username" in params and "http-password-secret" not in params:
+        raise build_param_error("http-username", "expected parameter 'http-password-secret' beside it, found none")
+    if "http-password-secret" in params and "http-username" not in params:
+        raise build_param_error("http-password-secret", "expected parameter 'http-username' beside it, found none")
+    for kind in ("password", "token", "query"):
+        if f"http-{kind}-secret-key" in params and f"http-{kind}-secret" not in params:
+            raise build_param_error(
+                f"http-{kind}-secret-key", f"expected parameter 'http-{kind}-secret' beside it, found none"
+            )
+        check_secret(params, f"http-{kind}-secret", f"http-{kind}-secret-key")
+    if "http-username" in params and "http-token-secret" in params:
+        raise build_param_error("http-token-secret", "expected a token or a user and a password, found both")
+    user = params.get("http-username", "")
+    if ":" in user or not user.isprintable():
+        raise build_param_error("http-username", "expected a name without a colon, in one line")
+
+
+def _parse_digest(text: str) -> str:
+    algorithm, colon, digits = text.partition(":")
+    if not colon:
+        raise build_param_error(
+            "digest", f"expected sha256: or sha512: before the digits, found no colon in {text[:160]!r}"
+        )
+    if algorithm not in ("sha256", "sha512"):
+        raise build_param_error("digest", f"expected algorithm sha256 or sha512, found {algorithm[:40]!r}")
+    try:
+        return str(Digest.parse(text))
+    except ValueError:
+        wanted = 64 if algorithm == "sha256" else 128
+        told = f"expected {wanted} hexadecimal digits in lower case after {algorithm}:, found {len(digits)} characters"
+        raise build_param_error("digest", told) from None
+
+
+async def _read_credential(fetch: FetchRequest, url: URL) -> OriginCredential | None:
+    kind = next((kind for kind in ("password", "token") if f"http-{kind}-secret" in fetch.params), None)
+    if kind is None:
+        return None
+    value = await _read_secret_value(fetch, url, kind)
+    shown = f"Bearer {value}" if kind == "token" else encode_basic_auth(str(fetch.params["http-username"]), value)
+    return OriginCredential(shown, str(url.origin()))
+
+
+async def _read_secret_query(fetch: FetchRequest, url: URL) -> str:
+    """What of the query is a credential; empty for nothing."""
+    if "http-query-secret" not in fetch.params:
+        return ""
+    value = (await _read_secret_value(fetch, url, "query")).lstrip("?&")
+    if not value or not _QUERY.fullmatch(value):
+        told = "expected the part of a query, such as sig=…&se=…, in the Secret, found something else"
+        raise ResolutionError(Reason.AUTHENTICATION_REQUIRED, f"parameter 'http-query-secret': {told}")
+    return value
+
+
+def _append_query(url: str, query: str) -> str:
+    if not query:
+        return url
+    return f"{url}{'&' if URL(url).raw_query_string else '?'}{query}"
+
+
+async def _read_secret_value(fetch: FetchRequest, url: URL, kind: str) -> str:
+    """One value of the Secret for a kind of credential, which may be shown to the URL's host."""
+    params = {name: str(value) for name, value in fetch.params.items()}
+    name, key = params[f"http-{kind}-secret"], params.get(f"http-{kind}-secret-key", kind)
+    secrets = fetch.services.secrets
+    with name_params_in_errors(f"http-{kind}-secret", f"http-{kind}-secret-key"):
+        value = (await secrets.read_value(name, key)).rstrip("\r\n")
+        secret = await secrets.read_all(name)
+    if not value or not value.isprintable():
+        told = f"expected a {kind} in one line in the Secret, found none"
+        raise ResolutionError(Reason.AUTHENTICATION_REQUIRED, f"parameter 'http-{kind}-secret': {told}")
+    host = url.raw_host or ""
+    place = _UrlDestination(url.scheme, host, f"{host}:{url.explicit_port}" if url.explicit_port else host)
+    check_host(place, secret, fetch.settings)
+    return value
+
+
+def _check_type(answer: HttpStream, shown: str) -> None:
+    """A page for people, often one to log in, is no definition, and is told better than by its first mistake."""
+    if (kind := answer.headers.get("content-type", "").partition(";")[0].strip().lower()) in _PAGES:
+        raise ResolutionError(Reason.UNSUPPORTED_CONTENT, f"{shown} is a web page ({kind}); expected YAML or JSON")

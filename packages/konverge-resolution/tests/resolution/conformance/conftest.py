@@ -1,0 +1,14 @@
+"""Real time for what talks to real servers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.register_assert_rewrite("konverge_resolution.resolver_conformance")
+
+
+@pytest.fixture
+def anyio_backend(anyio_backend: Any) -> Any:
+    return "asyncio", {}

@@ -1,0 +1,156 @@
+"""Every resolver that konverge brings does what any resolver has to do."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from konverge.client import Client
+from konverge.clock import SeededEntropy, SystemClock
+from konverge_cluster.embedded import LocalCluster
+from konverge_resolution import Services
+from konverge_resolution.address_resolver import GuardedAddressResolver
+from konverge_resolution.cluster_services import ClusterObjectReader
+from konverge_resolution.network import AllowedNetworks, GuardedHttp
+from konverge_resolution.resolver_conformance import ResolverConformance, Specimen
+from konverge_resolution.resolvers import STANDARD
+from konverge_resolution.resolvers.bundles import BundlesResolver
+from konverge_resolution.resolvers.cluster import ClusterResolver
+from konverge_resolution.resolvers.git import GitResolver
+from konverge_resolution.resolvers.http import HttpResolver
+from konverge_resolution.resolvers.hub import HubResolver
+from konverge_resolution.workspaces import TemporaryFolders
+from tests.resolution.bundles.sample_images import build_image, object_layer
+from tests.resolution.git.sample_repositories import list_files, list_processes, make_samples
+from tests.resolution.http_resolution import TASK, Secrets
+from tests.resolution.hub.fake_hubs import FakeHub, serve_hubs
+from tests.resolution.network.http_servers import build_guarded_http, never_respond, serve_connections, serve_site
+from tests.resolution.servers.fake_registry import fake_registry
+from tests.resolution.servers.git import GitServer, git_server
+
+pytestmark = pytest.mark.anyio
+
+TOKEN = "hunter2-hunter2"
+CLOSED = "127.0.0.1:1"
+NOTHING: Any = None
+
+
+def services(http: GuardedHttp | None = None, folder: Path | None = None, **more: Any) -> Services:
+    return Services(
+        http=http or build_guarded_http(),
+        secrets=Secrets({"mine": {"token": TOKEN}}),
+        workspaces=NOTHING if folder is None else TemporaryFolders(SystemClock(), folder),
+        clock=SystemClock(),
+        addresses=GuardedAddressResolver(NOTHING, AllowedNetworks(["127.0.0.0/8"])),
+        **more,
+    )
+
+
+@pytest.fixture
+async def hanging() -> AsyncIterator[str]:
+    async with serve_connections(never_respond) as port:
+        yield f"127.0.0.1:{port}"
+
+
+@pytest.fixture(scope="module")
+def git_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitServer]:
+    samples = make_samples(tmp_path_factory.mktemp("git"))
+    with git_server(samples.root) as running:
+        yield running
+
+
+class TestGit(ResolverConformance):
+    @pytest.fixture
+    def specimen(self, git_site: GitServer, hanging: str, tmp_path: Path) -> Specimen:
+        good = {"url": git_site.url("boxes.git", host="127.0.0.1"), "revision": "main", "pathInRepo": "box.yaml"}
+        return Specimen(
+            GitResolver(),
+            services(folder=tmp_path),
+            good={**good, "gitToken": "mine"},
+            missing={**good, "pathInRepo": "missing.yaml"},
+            settings={"allow-plain-http-credentials": "true"},
+            unreachable={**good, "url": f"http://{CLOSED}/boxes.git"},
+            hanging={**good, "url": f"http://{hanging}/boxes.git"},
+            credential=TOKEN,
+            leftovers=lambda: [*list_processes(tmp_path), *(file for file in list_files(tmp_path) if file != "lock")],
+        )
+
+
+class TestHttp(ResolverConformance):
+    @pytest.fixture
+    async def specimen(self, hanging: str) -> AsyncIterator[Specimen]:
+        async def serve(request: web.Request) -> web.StreamResponse:
+            return web.Response(body=TASK, status=200 if request.path == "/a/task.yaml" else 404)
+
+        async with serve_site(serve) as url:
+            good = {"url": f"{url}/a/task.yaml", "http-token-secret": "mine"}
+            yield Specimen(
+                HttpResolver(),
+                services(),
+                good=good,
+                missing={**good, "url": f"{url}/a/missing.yaml"},
+                settings={"allow-plain-http-credentials": "true"},
+                unreachable={"url": f"http://{CLOSED}/a"},
+                hanging={"url": f"http://{hanging}/a"},
+                credential=TOKEN,
+            )
+
+
+class TestBundles(ResolverConformance):
+    @pytest.fixture
+    def specimen(self, hanging: str) -> Iterator[Specimen]:
+        with fake_registry() as registry:
+            manifest, blobs = build_image([object_layer("build"), object_layer("other")])
+            name = registry.name("127.0.0.1")
+            registry.push("team/boxes", "main", manifest, blobs)
+            good = {"bundle": f"{name}/team/boxes:main", "name": "build", "kind": "task"}
+            yield Specimen(
+                BundlesResolver(),
+                services(),
+                good=good,
+                missing={**good, "name": "missing"},
+                settings={"plain-http-registries": f"{name}, {CLOSED}, {hanging}"},
+                unreachable={**good, "bundle": f"{CLOSED}/team/boxes:main"},
+                hanging={**good, "bundle": f"{hanging}/team/boxes:main"},
+            )
+
+
+class TestHub(ResolverConformance):
+    @pytest.fixture
+    async def specimen(self, hanging: str) -> AsyncIterator[Specimen]:
+        async with serve_hubs(FakeHub()) as (url,):
+            good = {"name": "git-clone", "version": "0.7.0", "url": url}
+            yield Specimen(
+                HubResolver(),
+                services(),
+                good=good,
+                missing={**good, "version": "99.0.0"},
+                unreachable={**good, "url": f"http://{CLOSED}"},
+                hanging={**good, "url": f"http://{hanging}"},
+            )
+
+
+class TestCluster(ResolverConformance):
+    @pytest.fixture
+    async def specimen(self) -> AsyncIterator[Specimen]:
+        made = LocalCluster(clock=SystemClock(), entropy=SeededEntropy())
+        async with made as running, Client(running.transport(), user_agent="tests", clock=SystemClock()) as client:
+            config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "web"}}
+            await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "web"}})
+            await client.create(config_map)
+            good = {"kind": "configmap", "name": "a", "namespace": "web"}
+            yield Specimen(
+                ClusterResolver(),
+                services(cluster=ClusterObjectReader(client)),
+                good=good,
+                missing={**good, "name": "missing"},
+            )
+
+
+def test_no_resolver_is_left_out() -> None:
+    tested = {TestBundles, TestCluster, TestGit, TestHttp, TestHub}
+    assert {each.__name__.removeprefix("Test").lower() for each in tested} == set(STANDARD)

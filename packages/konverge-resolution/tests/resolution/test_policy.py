@@ -1,0 +1,156 @@
+"""Policies: what they name, and what they ask for."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+
+from konverge_resolution import Reason, ResolutionError
+from konverge_resolution.policy import Policy, SignatureRule, SourcePrefix, admit
+
+GOOD = SourcePrefix.parse("https://good.example.com/team")
+
+
+def covers(prefix: str, uri: str) -> bool:
+    return SourcePrefix.parse(prefix).matches(uri)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "https://good.example.com/team",
+        "https://good.example.com/team/",
+        "https://good.example.com:443/team/boxes",
+        "https://GOOD.example.com/team/a/b",
+        "https://good.example.com./team",
+        "https://good.example.com//team/a",
+    ],
+)
+def test_what_begins_with_the_prefix_is_covered(uri: str) -> None:
+    assert GOOD.matches(uri)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "https://good.example.com/team-evil",
+        "https://good.example.com.evil.example/team",
+        "https://evil.example/?https://good.example.com/team",
+        "https://evil.example/#https://good.example.com/team",
+        "https://good.example.com@evil.example/team",
+        "https://user:secret@good.example.com/team",
+        "http://good.example.com/team",
+        "git+https://good.example.com/team",
+        "https://good.example.com:8443/team",
+        "https://good.example.com/team/../other",
+        "https://good.example.com/team/%2e%2e/other",
+        "https://good.example.com/team%2fother",
+        "https://good.example.com/team/..%5c..%5cother",
+        "https://good.example.com/team/..;/other",
+        "https://good.example.com/team/%2e%2e%3Bx=1/other",
+        "https://good.example.com/other/team",
+        "https://good.example.com/\\team",
+        "https://good.example.com/team\n",
+        "good.example.com/team",
+        "",
+    ],
+)
+def test_nothing_else_is(uri: str) -> None:
+    assert not GOOD.matches(uri)
+
+
+def test_a_star_stands_for_hosts_below_and_not_beside() -> None:
+    assert covers("https://*.example.com", "https://a.b.example.com/x")
+    assert not covers("https://*.example.com", "https://example.com/x")
+    assert not covers("https://*.example.com", "https://evilexample.com/x")
+
+
+def test_a_kind_of_the_cluster_may_be_written_as_it_is_called_and_a_path_elsewhere_may_not() -> None:
+    assert covers("cluster://catalog/Task/build", "cluster://catalog/task/build")
+    assert not covers("https://a.example/Task", "https://a.example/task")
+
+
+AMBIGUOUS = ["example.com", "https://", "https://a*b.com", "https://a.com/*", "https://a.com/../b", "https://u@a.com"]
+
+
+@pytest.mark.parametrize("text", AMBIGUOUS)
+def test_a_prefix_that_can_be_read_in_two_ways_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        SourcePrefix.parse(text)
+
+
+def is_admitted(*policies: Policy, uri: str = "https://good.example.com/team/a", **more: str) -> bool:
+    params = {"revision": more.get("revision", "main")}
+    with suppress(ResolutionError):
+        admit(policies, resolver="git", uri=uri, params=params, namespace=more.get("namespace", "web"))
+        return True
+    return False
+
+
+def test_without_a_policy_everything_may_be_fetched() -> None:
+    assert is_admitted()
+    assert is_admitted(Policy("other", resolvers=("http",), sources=(GOOD,)), uri="https://evil.example/")
+
+
+def test_with_one_only_what_it_names_may() -> None:
+    policy = Policy("team", sources=(GOOD,))
+    assert is_admitted(policy)
+    with pytest.raises(ResolutionError, match="those for it are: team") as caught:
+        admit([policy], resolver="git", uri="https://evil.example/a", params={}, namespace="web")
+    assert caught.value.reason is Reason.DENIED
+
+
+def test_a_policy_of_another_namespace_neither_allows_nor_forbids() -> None:
+    policy = Policy("team", namespaces=("team-*",), sources=(GOOD,))
+    assert is_admitted(policy, uri="https://evil.example/a", namespace="web")
+    assert not is_admitted(policy, uri="https://evil.example/a", namespace="team-a")
+
+
+def test_parameters_are_limited_by_name() -> None:
+    policy = Policy("releases", parameters={"revision": ("main", "release-*")})
+    assert [is_admitted(policy, revision=each) for each in ("main", "release-2", "mainline", "")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_what_every_naming_policy_asks_for_has_to_be_met() -> None:
+    rule = SignatureRule(keys=("key",))
+    policies = [
+        Policy("a", sources=(GOOD,), is_public=True),
+        Policy("b", requires_digest=True),
+        Policy("c", signature=rule),
+    ]
+    found = admit(policies, resolver="git", uri="https://good.example.com/team", params={}, namespace="web")
+    assert (found.policies, found.digest_required_by, found.signatures) == (("a", "b", "c"), ("b",), (rule,))
+    assert not found.is_public
+
+
+def refusal(uri: str, *policies: Policy, **params: str) -> str:
+    with pytest.raises(ResolutionError) as caught:
+        admit(policies, resolver="git", uri=uri, params=params, namespace="web")
+    return str(caught.value)
+
+
+def test_a_refusal_names_what_was_compared_and_each_policy_with_what_speaks_against_it() -> None:
+    other = Policy("other", resolvers=("http",))
+    releases = Policy("releases", parameters={"revision": ("v*",), "path": ("boxes/*",)})
+    told = refusal("git+https://evil.example/x", Policy("ours", sources=(GOOD,)), releases, other, revision="main")
+    assert told == (
+        "no policy lets namespace web fetch git+https://evil.example/x by resolver git; those for it are: "
+        "ours (it names other sources), releases (it allows other values of parameter 'revision')"
+    )
+
+
+def test_a_refusal_says_nothing_of_what_policies_allow_and_no_credential() -> None:
+    policies = [Policy(f"p{number}", sources=(GOOD,)) for number in range(8)]
+    told = refusal("https://user:hunter2@evil.example/x?token=hunter2#hunter2", *policies)
+    assert "fetch https://evil.example/x by" in told
+    assert told.endswith("p4 (it names other sources), 3 more")
+    for word in ("hunter2", "good.example"):
+        assert word not in told
+    for strange in ("", "https://a.example/\x1b[2J", "https://[x"):
+        assert "fetch this by resolver git" in refusal(strange, *policies)

@@ -1,0 +1,79 @@
+"""Fail-over: which failures let the next source be asked, and what is told of those before."""
+
+from __future__ import annotations
+
+import pytest
+
+from konverge_resolution import REASON_TRAITS, Digest, Reason, Reference, ResolutionError
+from konverge_resolution.engine import Engine
+from konverge_resolution.source_failover import FailoverResult, resolve_first
+from tests.resolution.fake_source import CLOCK, WEB, FakeSource, build_document, build_engine, build_reference
+
+pytestmark = pytest.mark.anyio
+
+HAS_IT = {"1": {"a": build_document("a")}}
+
+
+def source(name: str, reason: Reason | None = None, seconds: float = 0.0) -> FakeSource:
+    failure = None if reason is None else ResolutionError(reason, f"{name} says no")
+    return FakeSource(dict(HAS_IT), name=name, failure=failure, seconds=seconds)
+
+
+async def first_of(engine: Engine, *names: str, seconds: float | None = None) -> FailoverResult:
+    references = [build_reference("a", resolver=name) for name in names]
+    return await resolve_first(engine, references, WEB, clock=CLOCK, seconds=seconds)
+
+
+@pytest.mark.parametrize("reason", [reason for reason in Reason if REASON_TRAITS[reason].allows_failover])
+async def test_what_is_not_there_or_not_reached_lets_the_next_be_asked_and_the_one_that_answered_is_named(
+    reason: Reason,
+) -> None:
+    answer = await first_of(build_engine(source("one", reason), source("two")), "one", "two")
+    assert (answer.reference.resolver, answer.outcome.resolver) == ("two", "two")
+    assert [str(each) for each in answer.skipped] == [f"one: {reason}: one says no"]
+
+
+@pytest.mark.parametrize("reason", [reason for reason in Reason if not REASON_TRAITS[reason].allows_failover])
+async def test_what_is_refused_or_not_what_it_should_be_ends_it(reason: Reason) -> None:
+    two = source("two")
+    with pytest.raises(ResolutionError) as caught:
+        await first_of(build_engine(source("zero", Reason.NOT_FOUND), source("one", reason), two), "zero", "one", "two")
+    assert caught.value.reason is reason
+    assert caught.value.message == "one says no (asked before: zero (NotFound))"
+    assert two.fetched == []
+
+
+async def test_a_digest_that_does_not_fit_is_no_reason_to_ask_elsewhere() -> None:
+    two = source("two")
+    wrong = Reference("one", {"path": "a"}, Digest.of(b"other"))
+    with pytest.raises(ResolutionError, match="the content is not what its digest says"):
+        await resolve_first(
+            build_engine(source("one"), two), [wrong, build_reference("a", resolver="two")], WEB, clock=CLOCK
+        )
+    assert two.fetched == []
+
+
+async def test_when_nobody_has_it_one_message_tells_of_all_with_the_reason_that_may_pass() -> None:
+    engine = build_engine(
+        source("one", Reason.NOT_FOUND), source("two", Reason.UNREACHABLE), source("three", Reason.NOT_FOUND)
+    )
+    with pytest.raises(ResolutionError) as caught:
+        await first_of(engine, "one", "two", "three")
+    assert caught.value.reason is Reason.UNREACHABLE
+    assert caught.value.message == (
+        "none of 3 sources has it: one: NotFound: one says no; two: Unreachable: two says no; "
+        "three: NotFound: three says no"
+    )
+
+
+async def test_one_that_hangs_leaves_the_others_their_share_of_the_time() -> None:
+    before = CLOCK.monotonic()
+    answer = await first_of(build_engine(source("one", seconds=100), source("two")), "one", "two", seconds=10)
+    assert answer.reference.resolver == "two"
+    assert answer.skipped[0].error.reason is Reason.TIMED_OUT
+    assert CLOCK.monotonic() - before <= 10
+
+
+async def test_a_list_of_nothing_is_refused() -> None:
+    with pytest.raises(ResolutionError, match="expected at least one source"):
+        await first_of(build_engine())

@@ -1,0 +1,129 @@
+"""The ``konverge`` command: its sub-commands, loaded when they are called, and what happens when one fails."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from importlib.metadata import entry_points
+from typing import Any, TypeVar
+
+import click
+
+from konverge.cli.exit_codes import ExitCode, find_exit_code, format_failure, iter_errors
+from konverge.extras import missing_extra
+
+__all__ = ["COMMANDS", "konverge", "run_command", "set_failure_code", "verbose_option"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+COMMANDS = "konverge.commands"
+"""The group of entry points; the name of one is the command's, and what it loads is a command of click."""
+
+# The commands that konverge and its other packages bring: the extra that brings one, and its line in the list.
+_KNOWN = {
+    "box": ("box", "Check and run operators that are written as data."),
+    "crd": ("", "Print the CustomResourceDefinitions of an operator file."),
+    "demo": ("local", "Watch an operator bring up, heal, suspend and clean up an application."),
+    "diff": ("", "Show what an operator file would change in a cluster, field by field."),
+    "explain": ("", "Explain why an owner's components say what they say."),
+    "local": ("local", "Start and stop a cluster on this machine."),
+    "preview": ("", "Print the objects that an operator file wants for an owner."),
+    "rbac": ("", "Print the account and the roles that an operator file needs."),
+    "resolve": ("resolution", "Get a remote definition, and lock what it refers to."),
+    "resolvers": ("resolution", "Run the resolvers of remote definitions in a cluster."),
+    "run": ("", "Run an operator file against a cluster."),
+    "types": ("", "Print custom resources as TypedDicts for editors and type checkers."),
+    "webhooks": ("", "Print the webhook configurations of an operator file."),
+    "version": ("", "Print the version of konverge."),
+}
+_VERBOSE = "konverge.cli.verbose"
+_FAILED = "konverge.cli.failed"
+
+
+class _LazyCommandGroup(click.Group):
+    """A group whose commands are imported when they are called, and listed without being imported."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*_KNOWN, *entry_points(group=COMMANDS).names})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        for found in entry_points(group=COMMANDS, name=cmd_name):
+            command = found.load()
+            assert isinstance(command, click.Command)
+            return command
+        if cmd_name in _KNOWN:
+            extra, _ = _KNOWN[cmd_name]
+            raise missing_extra(f"konverge {cmd_name}", extra)
+        return None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        installed = entry_points(group=COMMANDS).names
+        rows = []
+        for name in self.list_commands(ctx):
+            extra, summary = _KNOWN.get(name, ("", "A command of another package."))
+            rows.append((name, summary if name in installed else f"{summary} Needs konverge[{extra}]."))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+def verbose_option(command: F) -> F:
+    """Give a command ``-v``: log what it does, and show the traceback when it fails. Read it with `is_verbose`."""
+
+    def remember(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+        if value:
+            ctx.find_root().meta[_VERBOSE] = True
+
+    return click.option(
+        "-v",
+        "--verbose",
+        is_flag=True,
+        expose_value=False,
+        callback=remember,
+        help="Log what happens, and show the traceback of a failure.",
+    )(command)
+
+
+def is_verbose(ctx: click.Context) -> bool:
+    """Tell whether ``-v`` was given, before or after the command's name."""
+    return bool(ctx.find_root().meta.get(_VERBOSE))
+
+
+def set_failure_code(ctx: click.Context, code: ExitCode) -> None:
+    """Have the command answer that code where others answer 1: its own 1 says something else."""
+    ctx.find_root().meta[_FAILED] = code
+
+
+@click.group(cls=_LazyCommandGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@verbose_option
+def konverge() -> None:
+    """Kubernetes operators in Python, and clusters on this machine to run them on."""
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """Run one command and answer its exit code (`ExitCode`); a failure is one line on stderr."""
+    ctx: click.Context | None = None
+    try:
+        with konverge.make_context("konverge", list(arguments)) as ctx:
+            konverge.invoke(ctx)
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    except click.ClickException as refused:
+        refused.show()
+        return refused.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # Who read our output has seen enough. Without this the interpreter would complain when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.FAILED
+    except Exception as error:  # noqa: BLE001  # the program's outermost frame: whatever it is becomes one line
+        if ctx is not None and is_verbose(ctx):
+            traceback.print_exception(error)
+        for failure in iter_errors(error):
+            click.echo(f"konverge: {format_failure(failure)}", err=True)
+        code = find_exit_code(error)
+        return ctx.meta.get(_FAILED, code) if ctx is not None and code is ExitCode.FAILED else code
+    sys.stdout.flush()
+    return ExitCode.DONE

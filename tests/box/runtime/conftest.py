@@ -1,9 +1,0 @@
-import pytest
-
-from konverge.testing import Cluster
-from tests.box.running.box_harness import BoxHarness
-
-
-@pytest.fixture
-def library(cluster: Cluster) -> BoxHarness:
-    return BoxHarness(cluster)

@@ -1,5 +1,0 @@
-"""The server that the provider example talks to."""
-
-from tests.box.database_servers import postgres_server
-
-__all__ = ["postgres_server"]

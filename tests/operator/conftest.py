@@ -1,9 +1,0 @@
-import pytest
-
-from konverge.testing import Cluster
-from tests.operator.sample_operator import OperatorHarness, start_harness
-
-
-@pytest.fixture
-async def town(cluster: Cluster) -> OperatorHarness:
-    return await start_harness(cluster)

@@ -1,9 +1,0 @@
-import pytest
-
-from konverge.testing import Cluster
-from tests.resolution.requests.request_namespace import RequestNamespace, create_request_namespace
-
-
-@pytest.fixture
-async def desk(cluster: Cluster) -> RequestNamespace:
-    return await create_request_namespace(cluster)
