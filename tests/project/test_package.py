@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import tomllib
 from collections.abc import Iterator
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,19 @@ def test_the_packages_ask_for_each_other_in_their_own_version(name: str) -> None
 
     assert others
     assert {str(each.specifier) for each in others} == {f"=={project['version']}"}
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_scripts_and_entry_points_lead_to_what_can_be_loaded(name: str) -> None:
+    project = PACKAGES[name]
+    groups = {"console_scripts": project.get("scripts", {}), **project.get("entry-points", {})}
+    points = [EntryPoint(key, value, group) for group, found in groups.items() for key, value in found.items()]
+
+    loaded = {point: point.load() for point in points}
+    assert loaded
+    assert [
+        point for point, target in loaded.items() if point.group == "console_scripts" and not callable(target)
+    ] == []
 
 
 def test_core_dependencies_are_exactly_five() -> None:

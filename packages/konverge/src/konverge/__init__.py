@@ -1,4 +1,4 @@
-"""Kubernetes operators in Python: components, a runtime, and an embedded cluster to run them on.
+"""Kubernetes operators in Python: components, and a runtime with shared caches.
 
 What most operators need is here; the kinds of `konverge.primitives` and everything rarer are in their packages. Names
 are loaded when they are first used, so that ``import konverge`` costs next to nothing.

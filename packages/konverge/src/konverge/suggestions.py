@@ -33,7 +33,7 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str:
 
     Args:
         word: What was written.
-        candidates: As for `nearest`.
+        candidates: As for `closest_match`.
     """
     near = closest_match(word, candidates)
     return f"; did you mean {near!r}?" if near else ""
