@@ -49,19 +49,26 @@ class _BoxGroup(click.Group):
 
 @click.group(cls=_BoxGroup)
 def box() -> None:
-    """Operators that are written as data, in one YAML file."""
+    """Validate, run and package boxes: operators that are defined in one YAML file."""
 
 
 @box.command()
 @click.argument("files", metavar="FILE.yaml...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Output format.",
+)
 @verbose_option
 @click.pass_context
 def lint(ctx: click.Context, files: tuple[Path, ...], output: Literal["text", "json"]) -> None:
-    """Find every mistake of box files that can be found without a cluster; - is stdin.
+    """Validate box files without a cluster. Use - for stdin.
 
-    Each mistake has the file, line, column and field, so that an editor can go there. Exit code 0: none, 1: some, 3: a
-    file cannot be read.
+    Each error has the file, line, column and field, so that an editor can open its position. Exit code 0: no errors, 1:
+    validation errors, 3: a file cannot be read.
     """
     # With everything that a running box needs: not for who lists the commands.
     from konverge_box.runtime.box_validation import find_box_errors

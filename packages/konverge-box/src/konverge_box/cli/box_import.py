@@ -24,22 +24,22 @@ __all__ = ["box_import"]
 
 @click.command("import")
 @click.argument("file", metavar="katalog.yaml", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="The file of the box; stdout when not given.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File for the box (default: stdout).")
 @click.option(
     "--report",
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="How what is not carried over is told, on stderr.",
+    help="Format of the report on stderr.",
 )
 @verbose_option
 @click.pass_context
 def box_import(ctx: click.Context, file: Path, output: Path | None, report: Literal["text", "json"]) -> None:
-    """Make a box of a Katalog; - is stdin.
+    """Convert a Katalog to a box. Use - for stdin.
 
-    What it cannot carry over stands on stderr, each with its place, why, and what to do instead; what it can, and is
-    not quite the same, stands in the box as a comment. Exit code 0: all of it was carried over, 1: something is listed,
-    3: it is no Katalog.
+    On stderr, the command reports parts that it cannot convert, each with its position, the reason and an alternative.
+    Comments in the box describe parts that behave differently. Exit code 0: everything was converted, 1: the report has
+    entries, 3: the file is not a Katalog.
     """
     found = import_katalog(read_box(file), file=str(file), read=_build_reader(file))
     if found.text:

@@ -27,10 +27,10 @@ _DERIVED = ("lock_file", "content")
 @verbose_option
 @click.pass_context
 def box_lock(ctx: click.Context, /, file: Path, **given: Any) -> None:
-    """Get what a box imports, and write the lock file beside it.
+    """Fetch the imports of a box and write its lock file.
 
-    FILE.lock.yaml and the folder FILE.lock.yaml.d belong to the box: commit them. Lint, run and package take what is in
-    there and ask no network. What is locked stays as it is; --update locks what is there now.
+    The lock file FILE.lock.yaml and the directory FILE.lock.yaml.d are part of the box: commit them. The commands lint,
+    run and package read imports only from there. Locked entries do not change without --update.
     """
     lock_file = build_lock_path(file)
     flags = ResolveFlags.of(ctx, {**given, "lock_file": lock_file, "content": find_content_folder(lock_file)})

@@ -25,8 +25,8 @@ __all__ = ["box_package"]
 @click.command("package")
 @click.argument("file", metavar="FILE.yaml", type=click.Path(path_type=Path))
 @package_options(
-    namespace="Where the operator lives.",
-    watched="Look after this namespace alone; repeatable.",
+    namespace="Namespace of the operator.",
+    watched="Watch only this namespace. Can be repeated.",
 )
 @output_option
 @verbose_option
@@ -39,10 +39,11 @@ def box_package(
     watched: tuple[str, ...],
     output: Literal["yaml", "json"],
 ) -> None:
-    """Print the manifests that run a box in a cluster; - is stdin.
+    """Print the manifests that run a box in a cluster. Use - for stdin.
 
-    Namespace, definitions, account and roles, the box in a ConfigMap, Service, PodDisruptionBudget and Deployment. The
-    roles come from the file alone; what could not be found out stands on stderr. Apply the rest with:
+    The output contains the Namespace, definitions, account and roles, a ConfigMap with the box, Service,
+    PodDisruptionBudget and Deployment. The command derives the roles only from the file, and reports gaps on stderr.
+    Apply the output with:
     konverge box package FILE.yaml | kubectl apply --server-side -f -
     """
     content = read_box(file)

@@ -35,18 +35,25 @@ _STEPS = ("object", *(step.name for step in STEP_ORDER))
     metavar="CR.yaml",
     required=True,
     type=click.Path(path_type=Path),
-    help="The custom resource; - is stdin.",
+    help="File with the custom resource; - is stdin.",
 )
 @input_options(
-    given="Objects that would be in the cluster; repeatable. Without them nothing is there.",
-    answers="What external calls are answered, by name: status and json or body, or result, or error.",
+    given="File with the objects in the cluster (default: none). Can be repeated.",
+    answers="Responses to external calls, by name: status and json or body, or result, or error.",
 )
 @click.option(
-    "--at", metavar="TIME", help="The time of the pass, as 2026-03-01T08:00:00Z; 1 January 2026 if not given."
+    "--at", metavar="TIME", help="Time of the reconcile, for example 2026-03-01T08:00:00Z (default: 1 January 2026)."
 )
-@click.option("--step", "step_name", type=click.Choice(_STEPS), help="Show this step alone.")
-@click.option("--namespace", default="default", show_default=True, help="Of objects that name none.")
-@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
+@click.option("--step", "step_name", type=click.Choice(_STEPS), help="Show only this step (default: all).")
+@click.option("--namespace", default="default", show_default=True, help="Namespace for objects without one.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["yaml", "json"]),
+    default="yaml",
+    show_default=True,
+    help="Output format.",
+)
 @verbose_option
 @click.pass_context
 def box_render(
@@ -60,10 +67,10 @@ def box_render(
     namespace: str,
     output: Literal["yaml", "json"],
 ) -> None:
-    """Show what a custom resource would produce, step by step, without a cluster.
+    """Show the objects that a custom resource produces, step by step, without a cluster.
 
-    Nothing is called and nothing is written. The values of Secrets are masked; equal input gives equal output. Exit
-    code 1: the custom resource is denied, or a step fails; the steps before it are shown all the same.
+    The command makes no calls and writes nothing. It masks the values of Secrets; equal input gives equal output. Exit
+    code 1: the custom resource is denied or a step fails; the output contains the steps before it.
     """
     box = load_valid_box(read_box(file), file=str(file))
     owner = _find_only_object(read_objects(object_file), object_file)

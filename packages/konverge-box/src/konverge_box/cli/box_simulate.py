@@ -61,10 +61,14 @@ _NAMESPACE = GroupVersionKind("", "v1", "Namespace")
     type=click.Choice(["embedded", "kubeconfig"]),
     default="embedded",
     show_default=True,
-    help="The embedded one in simulated time, or that of the kubeconfig, in a namespace that is made for it.",
+    help="Embedded cluster in simulated time, or the kubeconfig's cluster in a new namespace.",
 )
 @click.option(
-    "--cycles", type=click.IntRange(2, 100), default=10, show_default=True, help="Of a box without simulation."
+    "--cycles",
+    type=click.IntRange(2, 100),
+    default=10,
+    show_default=True,
+    help="Limit for the number of cycles of a box without a simulation.",
 )
 @click.option(
     "--object",
@@ -72,11 +76,11 @@ _NAMESPACE = GroupVersionKind("", "v1", "Namespace")
     metavar="CR.yaml",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Custom resources for a box without simulation; samples of its schema when not given.",
+    help="Custom resources for a box without a simulation (default: samples of its schema). Can be repeated.",
 )
 @input_options(
-    given="What is in the cluster before, for a box without simulation.",
-    answers="What external calls are answered, for a box without simulation.",
+    given="File with the initial objects in the cluster, for a box without a simulation. Can be repeated.",
+    answers="Responses to external calls, for a box without a simulation.",
 )
 @verbose_option
 @click.pass_context
@@ -89,12 +93,12 @@ def box_simulate(
     given_files: tuple[Path, ...],
     answers_file: Path | None,
 ) -> None:
-    """Run boxes in a cluster of their own, and hold them against what is expected of them.
+    """Run boxes in a cluster and compare the results with the expectations.
 
-    FILE is a simulation, or a box: then its custom resources are applied, and it is given passes until one writes
-    nothing. A FOLDER stands for its simulate.yaml, or for those of its subfolders. What the operator does is shown as +
-    created, ~ updated, - deleted. Calls are answered by the file and sent to nobody. Exit code 1: an expectation does
-    not hold, or a box does not come to rest.
+    FILE is a simulation or a box. For a box, the command applies its custom resources and reconciles them until a
+    reconcile writes nothing. A FOLDER stands for its simulate.yaml, or for the simulate.yaml files of its subfolders.
+    The output marks changes with + (created), ~ (updated) and - (deleted). Responses to calls come from the file; no
+    call is sent. Exit code 1: an expectation is not met, or a box is not steady.
     """
     # What passes fail with is part of the report.
     logging.basicConfig(level=logging.DEBUG if is_verbose(ctx) else logging.CRITICAL)

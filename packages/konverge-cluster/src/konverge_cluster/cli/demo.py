@@ -39,19 +39,19 @@ _START_SECONDS = {"nginx:*": 1.0, "redis:*": 1.0}
 
 
 @click.command()
-@click.option("--stay", is_flag=True, help="Afterwards leave the cluster and the operator running until Ctrl-C.")
-@click.option("--plain", is_flag=True, help="Lines instead of the live view.")
+@click.option("--stay", is_flag=True, help="Keep the cluster and the operator running until Ctrl-C.")
+@click.option("--plain", is_flag=True, help="Print lines instead of the live view.")
 @click.option(
     "--example",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A copy of examples/webapp that you have changed; the story stays the same.",
+    help="Directory with your changed copy of examples/webapp; the steps of the demo stay the same.",
 )
 @verbose_option
 def demo(stay: bool, plain: bool, example: Path | None) -> None:
-    """Watch an operator bring up, heal, suspend and clean up an application.
+    """Run a demo: an operator creates, repairs, suspends and deletes an application.
 
-    It needs no cluster and touches none: it starts an embedded one, and ends it. The exit code is 0 only if every step
-    of the story really happened.
+    The demo starts an embedded cluster and stops it at the end; it uses no other cluster. The exit code is 0 only if
+    all steps succeed.
     """
     asyncio.run(_run_demo(example or find_example_folder(), choose_output(plain=plain), stay=stay))
 

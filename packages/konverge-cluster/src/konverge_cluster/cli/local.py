@@ -44,8 +44,8 @@ _OF_OTHERS = 0o077
 def local() -> None:
     """Start and stop a cluster on this machine.
 
-    The embedded cluster is an API server and the controllers around it in one Python process. The real one is a
-    kube-apiserver with etcd and its controllers (see "make control-plane"). Either listens on loopback alone.
+    The embedded cluster is an API server with its controllers in one Python process. The real cluster is a
+    kube-apiserver with etcd and its controllers (see "make control-plane"). Both listen only on loopback.
     """
 
 
@@ -56,31 +56,35 @@ def _parse_instance(_ctx: click.Context, _parameter: click.Parameter, name: str)
 
 
 _name_option = click.option(
-    "--name", "instance", default="default", show_default=True, callback=_parse_instance, help="Which cluster."
+    "--name", "instance", default="default", show_default=True, callback=_parse_instance, help="Name of the cluster."
 )
 
 
 @local.command()
-@click.option("--real", is_flag=True, help="A real kube-apiserver instead of the embedded cluster.")
-@click.option("--port", default=0, type=click.IntRange(0, 65535), help="Where to listen; a free port when not given.")
+@click.option("--real", is_flag=True, help="Run a real kube-apiserver instead of the embedded cluster.")
+@click.option(
+    "--port", default=0, type=click.IntRange(0, 65535), help="Port of the embedded cluster (default: a free port)."
+)
 @click.option(
     "--kubeconfig",
     "kubeconfig_file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Where to write the kubeconfig; a file of its own when not given.",
+    help="File for the kubeconfig (default: a file in the directory of the cluster).",
 )
 @click.option(
-    "--insecure", is_flag=True, help="The embedded cluster without TLS and token: all on this machine may use it."
+    "--insecure",
+    is_flag=True,
+    help="Serve the embedded cluster without TLS and token; every user of this machine has full access.",
 )
-@click.option("--foreground", is_flag=True, help="Run until Ctrl-C instead of in the background.")
+@click.option("--foreground", is_flag=True, help="Stay in the foreground until Ctrl-C.")
 @_name_option
 @verbose_option
 def up(
     real: bool, port: int, kubeconfig_file: Path | None, insecure: bool, foreground: bool, instance: ClusterInstance
 ) -> None:
-    """Start a cluster and wait until it answers.
+    """Start a cluster and wait until it is ready.
 
-    It serves HTTPS with a certificate of its own, and asks for a token; both are in the kubeconfig.
+    The cluster serves HTTPS with a self-signed certificate and requires a token. The kubeconfig contains both.
     """
     if real and port:
         raise click.UsageError("--port is for the embedded cluster; the real one takes a free port")
@@ -114,7 +118,7 @@ def up(
 @_name_option
 @verbose_option
 def down(instance: ClusterInstance) -> None:
-    """Stop a cluster; everything in it is lost."""
+    """Stop a cluster and delete everything in it."""
     if asyncio.run(_stop_server(instance)):
         click.echo(f'cluster "{instance.name}" is down', err=True)
     else:
@@ -125,7 +129,7 @@ def down(instance: ClusterInstance) -> None:
 @_name_option
 @verbose_option
 def env(instance: ClusterInstance) -> None:
-    """Print the line that points kubectl at it.
+    """Print the shell command that selects the cluster for kubectl.
 
     For a shell: eval "$(konverge local env)"
     """

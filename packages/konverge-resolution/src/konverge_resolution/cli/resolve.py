@@ -35,43 +35,43 @@ def build_lock_options() -> list[click.Option]:
     path = click.Path(path_type=Path)
     return [
         click.Option(["--lock", "lock_file"], type=path, metavar="FILE",
-                     help="Go by this lock file, and add what it does not have, with all that is referred to."),
-        click.Option(["--update", "is_update"], is_flag=True, help="Lock what is there now."),
+                     help="Use this lock file, and add missing entries with their references."),
+        click.Option(["--update", "is_update"], is_flag=True, help="Update the lock file to the current content."),
         click.Option(["--offline", "is_offline"], is_flag=True,
-                     help="Ask nobody: everything comes from the lock file's folder of content."),
+                     help="Use only the lock file's content directory; open no connection."),
         click.Option(["--verify", "is_verifying"], is_flag=True,
-                     help="Fetch all locked content from its source again, and compare it with the lock file."),
+                     help="Fetch all locked content from its source again and compare it with the lock file."),
         click.Option(["--content"], type=path, metavar="FOLDER",
-                     help="That folder; the lock file's name with .d when not given."),
+                     help="Content directory (default: the name of the lock file with .d)."),
         click.Option(["--policy", "policy_files"], multiple=True, type=path, metavar="FILE.yaml",
-                     help="ResolutionPolicy objects that count; repeatable."),
+                     help="File with ResolutionPolicy objects to apply. Can be repeated."),
         click.Option(["--credential", "credentials"], multiple=True, metavar="NAME/KEY=env:VARIABLE|file:PATH",
-                     help="Where a value is of what a parameter calls a Secret; repeatable."),
+                     help="Source of a value that a parameter names as a Secret. Can be repeated."),
         click.Option(["--setting", "settings"], multiple=True, metavar="KEY=VALUE",
-                     help="A setting of the resolver; repeatable."),
+                     help="Setting of the resolver. Can be repeated."),
         click.Option(["--allow-network", "networks"], multiple=True, metavar="CIDR",
-                     help="A private network that may be reached, for example 10.0.0.0/8; repeatable."),
+                     help="Allow connections to this private network, for example 10.0.0.0/8. Can be repeated."),
         click.Option(["--ca-certificates", "certificates"], type=path, metavar="FILE.pem",
-                     help="Certificates that are trusted besides the machine's."),
+                     help="Certificates to trust in addition to those of the system, in PEM."),
         click.Option(["--trusted-root"], type=path, metavar="FILE.json",
-                     help="Which certificates and logs are trusted for keyless signatures (sigstore)."),
+                     help="Trusted root for keyless signatures: trusted_root.json of sigstore."),
         click.Option(["-n", "--namespace"], default="default", show_default=True,
-                     help="The namespace for which policies are asked."),
+                     help="Namespace for policies."),
         click.Option(["--timeout", "seconds"], type=click.FloatRange(0, 86_400, min_open=True), default=60.0,
-                     show_default=True, metavar="SECONDS", help="How long everything may take."),
+                     show_default=True, metavar="SECONDS", help="Time limit for the whole command."),
         click.Option(["--kubeconfig", "kubeconfig_file"], type=path,
-                     help="The kubeconfig file, for what is in a cluster."),
-        click.Option(["--context"], help="The context of the kubeconfig; its current one when not given."),
+                     help="Kubeconfig file, for content in a cluster."),
+        click.Option(["--context"], help="Context in the kubeconfig (default: its current context)."),
     ]  # fmt: skip
 
 
 def _build_output_options() -> list[click.Option]:
     return [
         click.Option(["--param", "parameters"], multiple=True, metavar="NAME=VALUE",
-                     help="Any other parameter; repeatable."),
-        click.Option(["--digest"], metavar="sha256:HEX", help="What the content has to be."),
+                     help="Any other parameter. Can be repeated."),
+        click.Option(["--digest"], metavar="sha256:HEX", help="Expected digest of the content."),
         click.Option(["-o", "--output"], type=click.Choice(["content", "json"]), default="content", show_default=True,
-                     help="The content as it is, or a record of it."),
+                     help="Output format: the content, or a JSON record with the content."),
     ]  # fmt: skip
 
 
@@ -107,14 +107,14 @@ class _ResolverGroup(click.Group):
 @verbose_option
 @click.pass_context
 def resolve(ctx: click.Context, /, **given: Any) -> None:
-    """Get a remote definition, as an operator would get it: no cluster is needed.
+    """Fetch a remote definition as an operator does; only the resolver "cluster" needs a cluster.
 
-    "konverge resolve git --url https://example.com/boxes --path box.yaml" prints the file; with --lock FILE it is
-    resolved by that lock file, which gets what it does not have yet. Without a resolver, "konverge resolve --lock FILE"
-    fetches everything that is locked, so that --offline has it.
+    "konverge resolve git --url https://example.com/boxes --path box.yaml" prints the file. With --lock FILE, the
+    command uses that lock file and adds missing entries. Without a resolver, "konverge resolve --lock FILE" fetches all
+    locked content, so that --offline can use it.
 
-    Exit code 0: it is there; 1: the reference is wrong, or there is no such thing; 3: policy or configuration does not
-    allow it; 6: it may be there later; 7: it is not what its digest, its signature or the lock file says.
+    Exit code 0: success; 1: invalid reference, or no such definition; 3: policy or configuration does not allow it; 6:
+    temporary failure, retry later; 7: the content does not match its digest, its signature or the lock file.
     """
     from konverge_resolution.cli.resolve_actions import fetch_all
     from konverge_resolution.cli.resolve_flags import ResolveFlags
@@ -174,8 +174,8 @@ def _build_common_options(resolver: Resolver) -> list[click.Option]:
     if not _is_object_namespace(resolver, "namespace"):
         return found
     told = (
-        "The object's namespace, for which policies are asked, too; that of the kubeconfig's context if not given. "
-        "--param namespace=NAME is for the object alone."
+        "Namespace of the object, and for policies; --param namespace=NAME sets only the namespace of the object "
+        "(default: the namespace of the kubeconfig's context)."
     )
     own = click.Option(["-n", "--namespace"], help=told)
     return [own if option.name == own.name else option for option in found]

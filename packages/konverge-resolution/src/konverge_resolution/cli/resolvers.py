@@ -41,16 +41,16 @@ def _parse_kinds(
 
 
 _FLAGS = (
-    click.option("--only", metavar="NAME[,NAME...]", help="These resolvers; all that are installed when not given."),
+    click.option("--only", metavar="NAME[,NAME...]", help="Run only these resolvers (default: all installed)."),
     click.option("--name", default=_NAME, show_default=True,
-                 help="What the operator is called, also where it announces its resolvers."),
+                 help="Name of the operator; it announces its resolvers under this name."),
     click.option("--lifecycle/--no-lifecycle", "keeps_lifecycle", default=True, show_default=True,
-                 help="Begin, end and remove the requests of every resolver. One operator of a cluster does."),
-    click.option("--tekton", "serves_tekton", is_flag=True, help="Fulfil Tekton's requests, too."),
+                 help="Start, end and delete the requests of every resolver; enable it for only one operator."),
+    click.option("--tekton", "serves_tekton", is_flag=True, help="Also serve Tekton's requests."),
     click.option("--reads", "reads_kinds", multiple=True, metavar="VERSION/KIND", callback=_parse_kinds,
-                 help="A kind that the resolver cluster may read, such as tekton.dev/v1/Task; repeatable."),
+                 help="Kind that the resolver cluster can read, for example tekton.dev/v1/Task. Can be repeated."),
     click.option("--credentials", "credentials_in", multiple=True, metavar="NAMESPACE",
-                 help="Let requests of this namespace name Secrets, '*' for every namespace (default: none). "
+                 help="Allow requests of this namespace to name Secrets; '*' is every namespace (default: none). "
                  "Can be repeated."),
 )  # fmt: skip
 
@@ -63,16 +63,20 @@ def _resolver_flags(command: F) -> F:
 
 @click.group()
 def resolvers() -> None:
-    """The resolvers of remote definitions, in a cluster."""
+    """Run resolvers of remote definitions in a cluster."""
 
 
 @resolvers.command()
-@click.option("--home", metavar="NAMESPACE", help=f"Where its ConfigMaps are; the Pod's namespace, or {_HOME}.")
+@click.option(
+    "--home",
+    metavar="NAMESPACE",
+    help=f"Namespace of its ConfigMaps (default: the Pod's namespace, outside a Pod {_HOME}).",
+)
 @click.option(
     "--trusted-root",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="What is trusted for keyless signatures: trusted_root.json of sigstore.",
+    help="Trusted root for keyless signatures: trusted_root.json of sigstore.",
 )
 @_resolver_flags
 @process_flags
@@ -91,10 +95,10 @@ def run(
     credentials_in: tuple[str, ...],
     **flags: Any,
 ) -> None:
-    """Fulfil requests for remote definitions, until SIGTERM or Ctrl-C.
+    """Serve requests for remote definitions until SIGTERM or Ctrl-C.
 
-    The configuration is in ConfigMaps of the --home namespace, which are read again when they change:
-    konverge-resolution for all resolvers, konverge-resolver-NAME for each.
+    The configuration is in ConfigMaps in the --home namespace: konverge-resolution for all resolvers,
+    konverge-resolver-NAME for each resolver. The command reloads them when they change.
     """
     # With everything that resolvers need: not for who lists the commands.
     from konverge_resolution.requests import TEKTON_REQUEST, build_resolution_operator
@@ -116,15 +120,15 @@ def run(
 
 @resolvers.command()
 @package_options(
-    namespace="Where the operator lives, with its ConfigMaps.",
-    watched="For requests of this one alone; repeatable.",
+    namespace="Namespace of the operator and its ConfigMaps.",
+    watched="Serve only requests of this namespace. Can be repeated.",
 )
 @_resolver_flags
 @click.option(
     "--admission",
     "has_admission",
     is_flag=True,
-    help="Print policies, too, by which the server refuses requests that cannot be fulfilled.",
+    help="Also print policies with which the server rejects requests that cannot be served.",
 )
 @output_option
 @verbose_option
@@ -148,9 +152,9 @@ def package(
 ) -> None:
     """Print the manifests that run resolvers in a cluster.
 
-    Namespace, definitions, account and roles, ConfigMaps with their documentation, Service, PodDisruptionBudget and
-    Deployment. A resolver that is left out leaves no rule behind. Apply them with: konverge resolvers package | kubectl
-    apply --server-side -f -
+    The output contains the Namespace, definitions, account and roles, ConfigMaps with their documentation, Service,
+    PodDisruptionBudget and Deployment. The roles contain no rules for resolvers that --only excludes. Apply the output
+    with: konverge resolvers package | kubectl apply --server-side -f -
     """
     from konverge_resolution.requests.resolver_packaging import ResolverPackaging, package_resolvers
 

@@ -61,5 +61,5 @@ async def test_the_namespace_of_an_object_is_given_as_to_kubectl(
 
 def test_its_help_says_whose_namespace_is_meant(konverge: Konverge) -> None:
     told = " ".join(konverge("resolve", "cluster", "--help").stdout.split())
-    assert "-n, --namespace TEXT The object's namespace" in told
-    assert "For which namespace" not in told
+    assert "-n, --namespace TEXT Namespace of the object" in told
+    assert "Namespace for policies" not in told

@@ -22,7 +22,7 @@ output_option = click.option(
     type=click.Choice(["yaml", "json"]),
     default="yaml",
     show_default=True,
-    help="YAML documents, or one JSON List.",
+    help="Output format: YAML documents, or one JSON List.",
 )
 
 
@@ -33,7 +33,8 @@ output_option = click.option(
 def crd(file: str, output: Literal["yaml", "json"]) -> None:
     """Print the CustomResourceDefinitions of the operator in FILE.py.
 
-    They are derived from its classes; apply them with: konverge crd FILE.py | kubectl apply --server-side -f -
+    The command derives them from the operator's classes. Apply them with:
+    konverge crd FILE.py | kubectl apply --server-side -f -
     """
     with redirect_stdout_to_stderr():
         operator = load_operator(parse_operator_reference(file))

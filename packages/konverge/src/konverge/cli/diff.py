@@ -36,7 +36,14 @@ __all__ = ["diff"]
 @click.argument("file", metavar="FILE.py[:OPERATOR]|FILE.yaml")
 @click.argument("owner", metavar="[OWNER.yaml|KIND/NAME]", required=False)
 @cluster_flags
-@click.option("-o", "--output", type=click.Choice(["text", "yaml", "json"]), default="text", show_default=True)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "yaml", "json"]),
+    default="text",
+    show_default=True,
+    help="Output format.",
+)
 @verbose_option
 @click.pass_context
 def diff(
@@ -50,11 +57,11 @@ def diff(
     timeout_seconds: float,
     output: Literal["text", "yaml", "json"],
 ) -> None:
-    """Show what the operator in FILE.py would change in a cluster, field by field, with who owns each field now.
+    """Show the changes that the operator in FILE.py would make in a cluster, by field and field manager.
 
-    An owner in a file is compared as if it were applied first; without OWNER all owners of the operator are, those of
-    --namespace or everywhere. The server gets reads and dry runs. Exit code 0: nothing would change, 1: something
-    would; more: trouble.
+    The command compares an owner in a file as if it were applied first. Without OWNER, it compares all owners, in
+    --namespace or in all namespaces. The server receives only reads and dry runs. Exit code 0: no differences, 1:
+    differences, higher: an error.
     """
     set_failure_code(ctx, ExitCode.TROUBLE)
     flags = ClusterFlags(kubeconfig_file, context, namespace, timeout_seconds)

@@ -34,9 +34,16 @@ __all__ = ["explain"]
 @click.command()
 @click.argument("file", metavar="FILE.py[:OPERATOR]|FILE.yaml")
 @click.argument("owner", metavar="KIND/NAME")
-@click.option("--component", "component", help="This component alone.")
+@click.option("--component", "component", help="Explain only this component (default: all).")
 @cluster_flags
-@click.option("-o", "--output", type=click.Choice(["text", "yaml", "json"]), default="text", show_default=True)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "yaml", "json"]),
+    default="text",
+    show_default=True,
+    help="Output format.",
+)
 @verbose_option
 @click.pass_context
 def explain(
@@ -51,9 +58,9 @@ def explain(
     timeout_seconds: float,
     output: Literal["text", "yaml", "json"],
 ) -> None:
-    """Explain the conditions of an owner: which rule made them, by which fields of which object, what they wait for.
+    """Explain the conditions of an owner: the rule and the fields behind each condition, and what it waits for.
 
-    Its next pass is run as the operator in FILE.py would run it; the server gets reads and dry runs.
+    The command simulates the next reconcile of the operator in FILE.py. The server receives only reads and dry runs.
     """
     flags = ClusterFlags(kubeconfig_file, context, namespace, timeout_seconds)
     failures: list[BaseException] = []

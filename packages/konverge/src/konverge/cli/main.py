@@ -23,18 +23,18 @@ COMMANDS = "konverge.commands"
 
 # The commands that konverge and its other packages bring: the extra that brings one, and its line in the list.
 _KNOWN = {
-    "box": ("box", "Check and run operators that are written as data."),
+    "box": ("box", "Validate, run and package operators that are defined in YAML."),
     "crd": ("", "Print the CustomResourceDefinitions of an operator file."),
-    "demo": ("local", "Watch an operator bring up, heal, suspend and clean up an application."),
-    "diff": ("", "Show what an operator file would change in a cluster, field by field."),
-    "explain": ("", "Explain why an owner's components say what they say."),
+    "demo": ("local", "Run a demo: an operator creates, repairs, suspends and deletes an application."),
+    "diff": ("", "Show the changes that an operator file would make in a cluster, field by field."),
+    "explain": ("", "Explain the conditions of an owner."),
     "local": ("local", "Start and stop a cluster on this machine."),
-    "preview": ("", "Print the objects that an operator file wants for an owner."),
-    "rbac": ("", "Print the account and the roles that an operator file needs."),
-    "resolve": ("resolution", "Get a remote definition, and lock what it refers to."),
-    "resolvers": ("resolution", "Run the resolvers of remote definitions in a cluster."),
+    "preview": ("", "Print the objects that an operator file produces for an owner."),
+    "rbac": ("", "Print the ServiceAccount and the roles that an operator file needs."),
+    "resolve": ("resolution", "Fetch a remote definition and lock its references."),
+    "resolvers": ("resolution", "Run resolvers of remote definitions in a cluster."),
     "run": ("", "Run an operator file against a cluster."),
-    "types": ("", "Print custom resources as TypedDicts for editors and type checkers."),
+    "types": ("", "Print TypedDicts for custom resources, for editors and type checkers."),
     "webhooks": ("", "Print the webhook configurations of an operator file."),
     "version": ("", "Print the version of konverge."),
 }
@@ -62,7 +62,7 @@ class _LazyCommandGroup(click.Group):
         installed = entry_points(group=COMMANDS).names
         rows = []
         for name in self.list_commands(ctx):
-            extra, summary = _KNOWN.get(name, ("", "A command of another package."))
+            extra, summary = _KNOWN.get(name, ("", "Command of another package."))
             rows.append((name, summary if name in installed else f"{summary} Needs konverge[{extra}]."))
         with formatter.section("Commands"):
             formatter.write_dl(rows)
@@ -81,7 +81,7 @@ def verbose_option(command: F) -> F:
         is_flag=True,
         expose_value=False,
         callback=remember,
-        help="Log what happens, and show the traceback of a failure.",
+        help="Show the debug log, and the traceback of a failure.",
     )(command)
 
 
@@ -98,7 +98,7 @@ def set_failure_code(ctx: click.Context, code: ExitCode) -> None:
 @click.group(cls=_LazyCommandGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @verbose_option
 def konverge() -> None:
-    """Kubernetes operators in Python, and clusters on this machine to run them on."""
+    """Run Kubernetes operators written in Python, and clusters on this machine for them."""
 
 
 def run_command(arguments: Sequence[str]) -> int:

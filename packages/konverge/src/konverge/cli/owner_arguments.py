@@ -88,10 +88,13 @@ def cluster_flags(command: F) -> F:
 
     for option in (
         click.option("--timeout", "timeout_seconds", type=float, default=30.0, show_default=True, metavar="SECONDS",
-                     callback=check_timeout, help="How long everything may take."),
-        click.option("-n", "--namespace", help="The owner's namespace; that of the kubeconfig's context if not given."),
-        click.option("--context", help="The context of the kubeconfig; its current one when not given."),
-        click.option("--kubeconfig", "kubeconfig_file", type=click.Path(path_type=Path), help="The kubeconfig file."),
+                     callback=check_timeout, help="Time limit for the whole command."),
+        click.option("-n", "--namespace",
+                     help="Namespace of the owner (default: the namespace of the kubeconfig's context)."),
+        click.option("--context", help="Context in the kubeconfig (default: its current context)."),
+        click.option("--kubeconfig", "kubeconfig_file", type=click.Path(path_type=Path),
+                     help="Kubeconfig file "
+                     "(default: KUBECONFIG, then ~/.kube/config, then the Pod's service account)."),
     ):  # fmt: skip
         command = option(command)
     return command

@@ -30,12 +30,12 @@ def package_options(*, namespace: str, watched: str) -> Callable[[F], F]:
     """
     options = (
         click.option("--image", callback=_parse_image,
-                     help="The image, whose entry point is konverge; konverge:VERSION when not given."),
+                     help="Image with konverge as its entry point (default: konverge:VERSION)."),
         click.option("--namespace", default="konverge-system", show_default=True, help=namespace),
         click.option("--make-namespace/--no-make-namespace", default=True, show_default=True,
-                     help="Print the Namespace, too."),
+                     help="Also print the Namespace."),
         click.option("--replicas", type=click.IntRange(1, 10), default=2, show_default=True,
-                     help="One of them works."),
+                     help="Number of replicas; one is active."),
         click.option("--watch", "watched", multiple=True, metavar="NAMESPACE", callback=_drop_duplicates, help=watched),
     )  # fmt: skip
 

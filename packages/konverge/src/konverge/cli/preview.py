@@ -44,7 +44,7 @@ __all__ = ["preview"]
     "--data",
     metavar="NAME=VALUE",
     multiple=True,
-    help="What the data cell of this name holds, as text; repeatable. Nothing fills it without a cluster.",
+    help="Text for the data cell of this name. Without a cluster, no other source fills it. Can be repeated.",
 )
 @output_option
 @verbose_option
@@ -61,11 +61,10 @@ def preview(
     data: tuple[str, ...],
     output: Literal["yaml", "json"],
 ) -> None:
-    """Print the objects that the components of an owner want, in the order in which they are applied.
+    """Print the objects that the components of an owner produce, in apply order.
 
-    The owner in a file needs no cluster. Guards are not asked and nothing is suspended; the values of Secrets are
-    hidden. What cannot be rendered without a cluster, because it needs data of a live object, stands on stderr;
-    --data gives such data.
+    An owner in a file needs no cluster. The command calls no guards, suspends nothing and hides the values of Secrets.
+    On stderr, it reports objects that cannot be rendered without data from a live object; --data provides such data.
     """
     flags = ClusterFlags(kubeconfig_file, context, namespace, timeout_seconds)
     cells = _parse_cells(data)

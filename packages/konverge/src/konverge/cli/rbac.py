@@ -38,27 +38,39 @@ class _RbacCommand(click.Command):
 
 @click.command(cls=_RbacCommand)
 @click.argument("file", metavar="FILE.py[:OPERATOR]|FILE.yaml")
-@click.option("--namespace", "namespaces", multiple=True, help="Grant rights in this namespace alone; repeatable.")
+@click.option(
+    "--namespace", "namespaces", multiple=True, help="Grant permissions only in this namespace. Can be repeated."
+)
 @click.option(
     "--account",
     metavar="NAMESPACE/NAME",
     default="",
-    help="The ServiceAccount of the operator's Pods; default/<operator> when not given.",
+    help="ServiceAccount of the operator's Pods (default: default/<operator>).",
 )
-@click.option("--sample", "samples", multiple=True, type=click.Path(path_type=Path), help="More owners to build for.")
-@click.option("--events/--no-events", default=True, show_default=True, help="The operator records events.")
-@click.option("--leader-elect", is_flag=True, help="One of several replicas works.")
+@click.option(
+    "--sample",
+    "samples",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="File with more owners to build components for. Can be repeated.",
+)
+@click.option("--events/--no-events", default=True, show_default=True, help="Grant permissions to record events.")
+@click.option("--leader-elect", is_flag=True, help="Elect one active replica; the other replicas stand by.")
 @click.option(
     "--shards",
     type=click.IntRange(1, 256),
     metavar="[N]",
-    help="Several replicas divide the owners; into how many parts makes no difference here.",
+    help="Distribute the owners over shards; the number does not change the output.",
 )
-@click.option("--lease-name", default="", help="The Lease's name; the operator's when not given.")
-@click.option("--metrics-auth", is_flag=True, help="Who reads metrics is asked for a token.")
-@click.option("--register-webhooks", is_flag=True, help="The operator registers its webhooks itself.")
-@click.option("--webhook-secret", metavar="NAMESPACE/NAME", help="Replicas share the webhooks' certificate there.")
-@click.option("--install-crds", is_flag=True, help="The operator applies its own definitions.")
+@click.option("--lease-name", default="", help="Name of the Lease (default: the operator's name).")
+@click.option("--metrics-auth", is_flag=True, help="Metrics clients must send a token.")
+@click.option("--register-webhooks", is_flag=True, help="Register the webhooks with the API server.")
+@click.option(
+    "--webhook-secret", metavar="NAMESPACE/NAME", help="Secret with the webhook certificate that the replicas share."
+)
+@click.option(
+    "--install-crds", is_flag=True, help="Grant permissions to apply the operator's CustomResourceDefinitions."
+)
 @output_option
 @verbose_option
 def rbac(
@@ -76,10 +88,10 @@ def rbac(
     install_crds: bool,
     output: Literal["yaml", "json"],
 ) -> None:
-    """Print a ServiceAccount, the roles that the operator in FILE.py needs, and their bindings.
+    """Print the ServiceAccount, the roles that the operator in FILE.py needs, and their bindings.
 
-    They are derived: its components are built for sample owners made from the schemas of its classes, and for those of
-    --sample. What could not be found out stands on stderr; look at it before you apply the rest with:
+    The command builds the components for sample owners from the schemas of the classes, and for the owners of --sample.
+    It reports gaps on stderr. Check them before you apply the output with:
     konverge rbac FILE.py | kubectl apply --server-side -f -
     """
     if leader_elect and shards is not None:

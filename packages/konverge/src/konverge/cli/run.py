@@ -42,12 +42,14 @@ _POLL_SECONDS = 0.1
 _THREADS_SECONDS = 5.0
 
 _FLAGS = (
-    click.option("--kubeconfig", "kubeconfig_file", type=click.Path(path_type=Path), help="The kubeconfig file."),
-    click.option("--context", help="The context of the kubeconfig; its current one when not given."),
+    click.option("--kubeconfig", "kubeconfig_file", type=click.Path(path_type=Path),
+                 help="Kubeconfig file (default: KUBECONFIG, then ~/.kube/config, then the Pod's service account)."),
+    click.option("--context", help="Context in the kubeconfig (default: its current context)."),
     click.option("--local", is_flag=True,
-                 help="Start an embedded cluster for it, which ends with it; implies --install-crds."),
+                 help="Start an embedded cluster that ends with the operator; implies --install-crds."),
     click.option("--install-crds", is_flag=True, help="Apply the operator's CustomResourceDefinitions first."),
-    click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True),
+    click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True,
+                 help="Format of the log."),
     run_flags,
 )  # fmt: skip
 
@@ -67,8 +69,7 @@ def process_flags(command: F) -> F:
 def run(ctx: click.Context, /, file: str, **flags: Any) -> None:
     """Run the operator in FILE.py, or the box in FILE.yaml, until SIGTERM or Ctrl-C.
 
-    Passes under way may end; a second signal cuts them short. Without --kubeconfig the cluster is the one of KUBECONFIG
-    or ~/.kube/config, and in a Pod without either the Pod's own.
+    At the first signal, running reconciles can finish; a second signal cancels them.
     """
     run_operator(ctx, load_operator(parse_operator_reference(file)), **flags)
 

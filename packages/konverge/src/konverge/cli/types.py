@@ -31,14 +31,19 @@ _DefinitionFilter: TypeAlias = Callable[[Object], bool]
     "files",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="A file with CustomResourceDefinitions, - for stdin; repeatable. Other objects in it are passed over.",
+    help="File with CustomResourceDefinitions; - is stdin. Other objects are ignored. Can be repeated.",
 )
-@click.option("--cluster", "from_cluster", is_flag=True, help="Those that a cluster has.")
-@click.option("--kubeconfig", "kubeconfig_file", type=click.Path(path_type=Path), help="The kubeconfig file.")
-@click.option("--context", help="The context of the kubeconfig; its current one when not given.")
-@click.option("--group", "groups", multiple=True, help="Kinds of this group alone; repeatable.")
-@click.option("--kind", "kinds", multiple=True, help="This kind alone; repeatable.")
-@click.option("--out", type=click.Path(path_type=Path), default=STDIN, help="The file to write; - is stdout.")
+@click.option("--cluster", "from_cluster", is_flag=True, help="Read the definitions from a cluster.")
+@click.option(
+    "--kubeconfig",
+    "kubeconfig_file",
+    type=click.Path(path_type=Path),
+    help="Kubeconfig file (default: KUBECONFIG, then ~/.kube/config, then the Pod's service account).",
+)
+@click.option("--context", help="Context in the kubeconfig (default: its current context).")
+@click.option("--group", "groups", multiple=True, help="Include only kinds of this API group. Can be repeated.")
+@click.option("--kind", "kinds", multiple=True, help="Include only this kind. Can be repeated.")
+@click.option("--out", type=click.Path(path_type=Path), default=STDIN, help="Output file; - is stdout (default: -).")
 @verbose_option
 def types(
     files: tuple[Path, ...],
@@ -49,10 +54,10 @@ def types(
     kinds: tuple[str, ...],
     out: Path,
 ) -> None:
-    """Print a Python module with the custom resources of CustomResourceDefinitions as TypedDicts.
+    """Print a Python module with TypedDicts for the custom resources of CustomResourceDefinitions.
 
-    It has each served version: the one that a cluster prefers under the kind's name, others with the version behind it.
-    Those of Kubernetes' own kinds are in konverge.types.
+    The module contains each served version. The version that a cluster prefers has the name of the kind; the names of
+    other versions end with the version. The TypedDicts for the kinds of Kubernetes are in konverge.types.
     """
     if from_cluster == bool(files):
         raise click.UsageError("choose one of --crd FILE and --cluster")

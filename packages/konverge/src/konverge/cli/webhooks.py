@@ -22,22 +22,20 @@ _MAX_BUNDLE_BYTES = 1024 * 1024
 
 @click.command()
 @click.argument("file", metavar="FILE.py[:OPERATOR]|FILE.yaml")
-@click.option(
-    "--service", required=True, metavar="NAMESPACE/NAME", help="The Service through which the API server calls."
-)
-@click.option("--port", type=click.IntRange(1, 65535), default=443, show_default=True, help="The Service's port.")
+@click.option("--service", required=True, metavar="NAMESPACE/NAME", help="Service in front of the webhook server.")
+@click.option("--port", type=click.IntRange(1, 65535), default=443, show_default=True, help="Port of the Service.")
 @click.option(
     "--ca-bundle",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Whom the API server is to trust, in PEM; when not given, somebody else has to write it there.",
+    help="Certificates that the API server trusts, in PEM (default: none; another tool must add them).",
 )
 @output_option
 @verbose_option
 def webhooks(file: str, service: str, port: int, ca_bundle: Path | None, output: Literal["yaml", "json"]) -> None:
     """Print the webhook configurations of the operator in FILE.py, for a run without --register-webhooks.
 
-    With them come the CustomResourceDefinitions of which other versions are made by its handlers. Apply them with:
+    The output includes the CustomResourceDefinitions whose versions the operator's handlers convert. Apply it with:
     konverge webhooks FILE.py --service NAMESPACE/NAME --ca-bundle ca.crt | kubectl apply --server-side -f -
     """
     key = parse_namespaced_name("--service", service)
