@@ -33,12 +33,13 @@ test: test-fast  ## All tests: what is fast, what takes long, what runs on the r
 	$(BIN)/pytest -m real --numprocesses 2 --dist worksteal --junitxml=$(RESULTS)/real.xml
 	@$(BIN)/python tools/test_totals.py $(RESULTS)/fast.xml $(RESULTS)/slow.xml $(RESULTS)/real.xml
 
-check: $(INSTALLED)  ## Style, types by two checkers, and the layers.
+check: $(INSTALLED)  ## Style, types by two checkers, the layers, and the vocabulary.
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+	$(BIN)/python tools/vocabulary.py
 
 bench: $(INSTALLED)  ## The benchmarks that need no control plane, side by side with their peers.
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement tools/bench-constraints.txt
