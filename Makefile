@@ -14,7 +14,7 @@ PACKAGES := $(addprefix packages/konverge,/ -cluster -resolution -box)
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := test
-.PHONY: demo test test-fast check bench control-plane servers constraints clean
+.PHONY: demo test test-fast check coverage bench control-plane servers constraints clean
 
 demo: $(INSTALLED)  ## See an operator at work on the embedded cluster.
 	@$(BIN)/konverge demo
@@ -40,6 +40,12 @@ check: $(INSTALLED)  ## Style, types by two checkers, the layers, and the vocabu
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 	$(BIN)/python tools/vocabulary.py
+
+# It takes about twice as long as `make test-fast`. Lines that only slow or real tests reach count as missed.
+coverage: $(INSTALLED)  ## Run the fast tests again, report the lines that they miss, and fail below the floor.
+	@rm -rf build/coverage && mkdir -p build/coverage
+	$(BIN)/pytest -m "not real and not slow" --numprocesses auto --dist worksteal --cov \
+	--cov-report=term --cov-report=html
 
 bench: $(INSTALLED)  ## The benchmarks that need no control plane, side by side with their peers.
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement tools/bench-constraints.txt
