@@ -33,7 +33,7 @@ from tests.cluster.conformance.webhook_servers import ALLOWED, WebhookServer, we
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_time, pytest.mark.slow]
 
-FILE = Path(__file__).parent / "vaults.py"
+FILE = Path(__file__).parent / "secret_leaks_operator.py"
 EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
 COMMANDS = (("diff",), ("explain",), ("preview",), ("diff", "-o", "json"), ("explain", "-o", "json"))
 ADMISSION = "admissionregistration.k8s.io"
