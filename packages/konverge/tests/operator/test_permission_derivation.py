@@ -482,9 +482,9 @@ def test_the_manifests_are_the_same_text_whatever_the_hash_seed() -> None:
     program = (
         "import json; from tests.operator.test_permission_derivation import BAKERY; "
         "from konverge.operator.permission_derivation import derive_permissions; from "
-        "konverge.operator.role_manifests import manifests; "
+        "konverge.operator.role_manifests import build_role_manifests; "
         "from konverge.kube import ObjectKey; "
-        "print(json.dumps(manifests(derive_permissions(BAKERY), ObjectKey('a', 'b'))))"
+        "print(json.dumps(build_role_manifests(derive_permissions(BAKERY), ObjectKey('a', 'b'))))"
     )
 
     texts = {
