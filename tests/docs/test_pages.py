@@ -20,7 +20,11 @@ from tests.docs.pages import REPOSITORY, find_code_blocks, load_page_operator
 
 SOURCES = sorted(REPOSITORY.glob("packages/*/src"))
 SOURCE = REPOSITORY / "packages" / "konverge" / "src" / "konverge"
-PAGES = [*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/**/*.md"), *REPOSITORY.glob("examples/**/*.md")]
+PAGES = [
+    page
+    for pattern in ("*.md", "docs/**/*.md", "examples/**/*.md", "packages/*/*.md")
+    for page in REPOSITORY.glob(pattern)
+]
 ADMIN = "docs"
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 
@@ -198,6 +202,16 @@ def test_the_architecture_page_leads_to_modules_that_exist() -> None:
 
     assert paths
     assert [path for path in paths if not any((base / path).exists() for base in (SOURCE, *SOURCES, REPOSITORY))] == []
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.parent.name)
+def test_the_map_of_a_package_leads_to_files_that_exist(source: Path) -> None:
+    rows = [line for line in (source.parent / "ARCHITECTURE.md").read_text().splitlines() if line.startswith("| `")]
+    paths = [path for row in rows for path in re.findall(r"`([^`]+)`", row.split("|")[1])]
+    (package,) = source.glob("konverge*")
+
+    assert len(paths) > 20
+    assert [path for path in paths if not any(package.glob(path.rstrip("/")))] == []
 
 
 def test_the_architecture_page_has_every_package() -> None:

@@ -1,4 +1,4 @@
-"""The lines of a watch that are about no object: bookmarks and errors. Those about one are `entries`. Pure."""
+"""The lines of a watch that are about no object: bookmarks and errors. Those about one are `cached_object`. Pure."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 In comes a command, out go lines for a person or YAML and JSON for a program, and an exit code that a script can rely on
 (`konverge.cli.exit_codes`). Each command is a module, imported when it is called: ``konverge --help`` loads click and
-nothing else. What a command decides is in a module without input and output beside it (`story`, `operator_file`).
+nothing else. What a command decides is in a module without input and output beside it (`explain_text`,
+`operator_file`).
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     1 feature gate -> 2 prerequisites -> 3 suspension -> 4 resources in order -> 5 aggregation -> 6 condition
     -> 7 deletions
 
-What is decided is decided by pure functions elsewhere (`aggregation`, `condition`, `options`); this module awaits the
-cluster and keeps the order. It may stop after any request: each step starts from what the cluster holds, so the next
-pass ends in the same state (invariant 5).
+What is decided is decided by pure functions elsewhere (`aggregation`, `condition_rules`, `resource_options`); this
+module awaits the cluster and keeps the order. It may stop after any request: each step starts from what the cluster
+holds, so the next pass ends in the same state (invariant 5).
 """
 
 from __future__ import annotations

@@ -2,16 +2,16 @@
 
 A primitive is a value made from a desired object and its author's functions; what goes out is the protocol
 `konverge.primitives.resource_protocol.Resource`, through which the engine renders and judges it. Nothing here talks to
-a
-cluster, keeps state between calls, or raises because a server sent something odd.
+a cluster, keeps state between calls, or raises because a server sent something odd.
 
 One module a kind, each in the same order: the class with its defaults for health, grace and suspension, then the
-mutator. What kinds share lives in `primitive` (every kind), `categories` (which answers a kind gives), `replicas`
-(kinds that keep a number of replicas), `load_balancer` (kinds that wait for an address), `reported` (kinds that are
-judged by conditions on their latest spec; `gateway_api` those with conditions in several places) and `reading` (how a
-live object is read that nobody has checked). `mistakes` checks what an author gives, `data` has the cells between
-resources. `Custom` judges any other kind by the conditions that most kinds have (`kstatus`); `Static`, `Workload`,
-`Task` and `Integration` (`generic`) leave the judgement to the author.
+mutator. What kinds share lives in `primitive` (every kind), `kind_categories` (which answers a kind gives),
+`replica_health` (kinds that keep a number of replicas), `load_balancer` (kinds that wait for an address),
+`status_conditions` (kinds that are judged by conditions on their latest spec; `gateway_api` those with conditions in
+several places) and `field_access` (how a live object is read that nobody has checked). `argument_validation` checks
+what an author gives, `data_cells` has the cells between resources. `Custom` judges any other kind by the conditions
+that most kinds have (`kstatus`); `Static`, `Workload`, `Task` and `Integration` (`generic_objects`) leave the judgement
+to the author.
 """
 
 from konverge.primitives.cluster_role import ClusterRole, ClusterRoleMutator

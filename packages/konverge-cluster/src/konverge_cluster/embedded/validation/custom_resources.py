@@ -1,7 +1,7 @@
 """Custom resources against their structural schema.
 
 The sentences are those of the API server, which validates the "body" of a request field by field. CEL rules
-(``x-kubernetes-validations``) are in `stated_rules`.
+(``x-kubernetes-validations``) are in `cel_rules`.
 """
 
 from __future__ import annotations

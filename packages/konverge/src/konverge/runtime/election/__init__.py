@@ -10,8 +10,8 @@ ended; who stands by takes over within the lease duration and a retry period aft
 period after one has stopped. A Lease is no fence for what a process had sent before it lost the Lease: deletes and
 updates name the UID or the resource version that they are based on, and an apply can be repeated.
 
-`lease`, `keyspace`, `shards` and `watchdog` decide and do no I/O; `holder`, `campaigns` and `thread` drive them;
-`leadership` is what the runtime sees.
+`lease_candidate`, `shard_ranges`, `shard_view` and `main_loop_watchdog` decide and do no I/O; `lease_holder`,
+`campaigns` and `renewal_thread` drive them; `leadership` is what the runtime sees.
 """
 
 from konverge.runtime.election.leadership import (

@@ -1,8 +1,9 @@
 """Admission and conversion webhooks: what an API server asks an operator while it serves a request.
 
 In come AdmissionReviews and ConversionReviews over HTTPS; `Hooks` say who answers which; out go verdicts, patches and
-converted objects. Reading and writing reviews, the patch, the verdict and the manifests are pure; `answering` adds
-deadlines, `server` HTTP, `self_signed`, `secret` and `rotation` a certificate of our own.
+converted objects. Reading and writing reviews, the patch, the verdict and the manifests are pure; `review_handler` adds
+deadlines, `application` HTTP, `self_signed_certificate`, `secret_certificate` and `certificate_rotation` a certificate
+of our own.
 
 Invariant: every question gets an answer in time. A handler that fails is a refusal that names it, never a hung request
 of somebody else's.
