@@ -49,6 +49,8 @@ BANNED_IN_TEXT = re.compile(
     re.IGNORECASE,
 )
 SHORTEST_DOCSTRING = 5
+# A docstring names what a thing is or does; it does not ask. Conditions ("When …") are no description either.
+QUESTION_WORDS = frozenset({"what", "which", "whether", "how", "who", "whose", "where", "why", "when", "if"})
 # They contain what they look for.
 EXEMPT_FILES = frozenset({"vocabulary.py", "test_vocabulary.py"})
 
@@ -90,6 +92,8 @@ def findings_in_python(path: Path, source: str) -> Iterator[Finding]:
             docstring = ast.get_docstring(node)
             if docstring is not None and not is_test and len(docstring.split()) < SHORTEST_DOCSTRING:
                 yield Finding(area, "short docstring", shown_path, node.body[0].lineno, docstring)
+            if docstring and re.split(r"\W", docstring, maxsplit=1)[0].lower() in QUESTION_WORDS:
+                yield Finding(area, "question docstring", shown_path, node.body[0].lineno, docstring.split("\n")[0])
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             decorators = {re.sub(r"\(.*", "", ast.unparse(each)).split(".")[-1] for each in node.decorator_list}
             first = node.name.strip("_").split("_")[0]

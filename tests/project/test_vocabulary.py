@@ -81,3 +81,11 @@ def test_an_allowance_that_nothing_uses_anymore_fails() -> None:
     assert vocabulary.compare([], {"banned phrase": {"docs": 1}}) == [
         "docs: banned phrase: 0 are left of 1 allowed: run tools/vocabulary.py --write"
     ]
+
+
+@pytest.mark.parametrize("path", [MODULE, Path("tests/project/test_one.py")])
+def test_a_docstring_that_begins_with_a_question_word_is_found(path: Path) -> None:
+    source = 'def find():\n    """What the server holds of one kind."""\n'
+
+    assert find_rules(source, path) == [("question docstring", "What the server holds of one kind.")]
+    assert find_rules('def find():\n    """Return the object, or None when there is none."""\n', path) == []
