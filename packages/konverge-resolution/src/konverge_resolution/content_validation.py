@@ -14,17 +14,13 @@ from typing import Any
 import yaml
 
 from konverge.kube import GroupVersionKind, Object
-from konverge.kube.yaml_errors import ObjectYAMLError
-from konverge.kube.yaml_limits import check_yaml_depth
-from konverge.kube.yaml_loader import ObjectLoader
+from konverge.kube.yaml_loader import ObjectYAMLError, YamlLimits, load_yaml_documents
 from konverge_resolution.errors import ResolutionError
 from konverge_resolution.reasons import Reason
 from konverge_resolution.resolved_content import MAX_CONTENT_BYTES
 
-__all__ = ["ANY_KIND", "AllowedKinds", "StrictLoader", "is_forbidden_kind", "parse_content"]
+__all__ = ["ANY_KIND", "DEFINITION_LIMITS", "AllowedKinds", "is_forbidden_kind", "parse_content"]
 
-_MAX_NODES = 100_000
-_MAX_DEPTH = 100
 _FORBIDDEN = frozenset({"secret", "secrets", "secretlist", "list"})
 _LIST = "list"
 _KIND = re.compile(r"[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
@@ -80,11 +76,8 @@ def is_forbidden_kind(gvk: GroupVersionKind) -> bool:
     return gvk.kind.lower() in _FORBIDDEN and "." not in gvk.group
 
 
-class StrictLoader(ObjectLoader):
-    """Loads YAML within the limits of a definition."""
-
-    max_depth = _MAX_DEPTH
-    max_nodes = _MAX_NODES
+DEFINITION_LIMITS = YamlLimits(max_depth=100, max_nodes=100_000, max_written_nodes=100_000)
+"""Limits of the YAML of a definition."""
 
 
 def parse_content(data: bytes, allowed: AllowedKinds = ANY_KIND) -> Object:
@@ -156,9 +149,8 @@ def _parse_document(data: bytes) -> Any:
     if not text.strip():
         raise _build_error("an object", "nothing")
     try:
-        check_yaml_depth(text, max_nodes=_MAX_NODES)
         documents = []
-        for document in yaml.load_all(text, Loader=StrictLoader):
+        for document in load_yaml_documents(text, DEFINITION_LIMITS):
             documents.append(document)
             if len(documents) > 1 and document is not None:
                 raise _build_error("one document", "several")
@@ -169,7 +161,7 @@ def _parse_document(data: bytes) -> Any:
         line = 0 if error.problem_mark is None else error.problem_mark.line + 1
         problem = error.problem if isinstance(error, ObjectYAMLError) else "it cannot be read"
         raise _build_error("YAML or JSON", f"an error in line {line}: {problem}") from None
-    except (yaml.YAMLError, ValueError, RecursionError):
+    except yaml.YAMLError:
         raise _build_error("YAML or JSON", "something else") from None
     return documents[0]
 

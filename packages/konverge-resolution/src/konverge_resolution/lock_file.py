@@ -15,8 +15,7 @@ import msgspec
 import yaml
 
 from konverge.errors import ConfigurationError
-from konverge.kube.yaml_limits import check_yaml_depth
-from konverge_resolution.content_validation import StrictLoader
+from konverge.kube.yaml_loader import YamlLimits, load_yaml
 from konverge_resolution.reference import DIGEST_PATTERN, Parameters, Reference, Value, to_canonical_json
 from konverge_resolution.resolution_plan import CACHE
 from konverge_resolution.resolved_content import Provenance
@@ -35,6 +34,7 @@ _HEADER = "# Made by konverge resolve --lock. Commit it; to take what is there n
 _ERROR_PATH = re.compile(r"(?P<problem>.*?)(?: - at `(?:key in )?\$\.?(?P<path>[^`]*)`)?", re.DOTALL)
 
 _MAX_TEXT = 200
+_LIMITS = YamlLimits(max_depth=100, max_nodes=100_000)
 
 _DigestText = Annotated[str, msgspec.Meta(pattern=DIGEST_PATTERN)]
 
@@ -154,12 +154,11 @@ class LockFile:
         if len(text) > MAX_LOCK_BYTES:
             raise ConfigurationError(f"{file}: expected a lock file of at most {MAX_LOCK_BYTES >> 20} MiB, found more")
         try:
-            check_yaml_depth(text)
-            plain = yaml.load(text, Loader=StrictLoader)
+            plain = load_yaml(text, _LIMITS)
         except yaml.MarkedYAMLError as error:
             line = "" if error.problem_mark is None else f", line {error.problem_mark.line + 1}"
             raise ConfigurationError(f"{file}{line}: no lock file: {error.problem or 'no YAML'}") from None
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
+        except yaml.YAMLError as error:
             raise ConfigurationError(f"{file}: no lock file: no YAML: {' '.join(str(error).split())}") from None
         if isinstance(plain, dict) and plain.get("kind") == _KIND and plain.get("apiVersion") != _API_VERSION:
             found = _sanitize_text(str(plain.get("apiVersion"))[:80])

@@ -220,4 +220,4 @@ def test_what_only_looks_like_a_number_to_the_base_of_sixty_is_the_text_that_it_
 def test_a_document_of_too_many_values_is_refused_before_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("yaml.load_all", lambda *_, **__: pytest.fail("it was loaded"))
     for data in (TASK + b"spec: [" + b"1," * 400_000 + b"]", TASK + b"---\n" * 200_000):
-        assert "more than 100000 values" in expect_content_error(data).message
+        assert "more than 100,000 values" in expect_content_error(data).message

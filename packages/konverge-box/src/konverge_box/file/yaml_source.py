@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from konverge.kube.yaml_loader import FastLoader, check_yaml_depth
 from konverge_box.file.validation_errors import BoxFieldError, Path, format_path, shorten_text
 
 __all__ = ["MAX_BYTES", "YamlSource", "parse_source"]
@@ -84,7 +85,7 @@ def parse_source(text: str | bytes, file: str) -> list[YamlSource]:
         whole.add_error((), f"expected at most {MAX_BYTES >> 20} MiB, found {len(text) / 2**20:.1f} MiB")
         return [whole]
     try:
-        _check_size(text)
+        check_yaml_depth(text, max_depth=_MAX_DEPTH, max_nodes=_MAX_VALUES)
         nodes = list(yaml.compose_all(text, Loader=_YamlLoader))
     except yaml.MarkedYAMLError as error:
         mark: Any = error.problem_mark or error.context_mark
@@ -92,7 +93,7 @@ def parse_source(text: str | bytes, file: str) -> list[YamlSource]:
         about = " ".join(f"{error.context or ''} {error.problem or ''}".split())
         whole.add_error_at(position, (), f"no YAML: {about}")
         return [whole]
-    except (yaml.YAMLError, ValueError) as error:
+    except yaml.YAMLError as error:
         whole.add_error((), f"no YAML: {' '.join(str(error).split())}")
         return [whole]
     found: list[YamlSource] = []
@@ -104,31 +105,7 @@ def parse_source(text: str | bytes, file: str) -> list[YamlSource]:
     return found
 
 
-def _check_size(text: str | bytes) -> None:
-    """Refuse what is too large before nodes are made of it: libyaml makes them by recursion in C, slowly.
-
-    Raises:
-        yaml.YAMLError: It nests too deeply, has too many values, or is no YAML.
-    """
-    depth = count = 0
-    for event in yaml.parse(text, Loader=_Base):
-        if isinstance(event, yaml.NodeEvent):
-            count += 1
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > _MAX_DEPTH or count > _MAX_VALUES:
-            problem = f"nests deeper than {_MAX_DEPTH} levels" if depth > _MAX_DEPTH else _TOO_MANY
-            mark: Any = event.start_mark
-            raise yaml.MarkedYAMLError(problem=f"it {problem}", problem_mark=mark)
-
-
-# The C loader where there is one; without it only the speed differs.
-_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-class _YamlLoader(_Base):  # type: ignore[misc]  # chosen when the program starts
+class _YamlLoader(FastLoader):
     """Composes nodes, whose scalars are those of YAML 1.2's core schema."""
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import yaml
 
-from konverge.kube.yaml_limits import check_yaml_depth
-from konverge.kube.yaml_loader import ObjectLoader
+from konverge.kube.yaml_loader import load_yaml_documents
 from konverge_box.file.yaml_source import MAX_BYTES
 from konverge_box.katalog.call_conversion import convert_calls
 from konverge_box.katalog.deletion_conversion import convert_deletion
@@ -338,8 +337,7 @@ def _find_definition(fields: KatalogFields, around: KatalogContext) -> dict[str,
     try:
         if content is None or len(content) > MAX_BYTES:
             raise ValueError("it is not beside the Katalog, cannot be read, or is too large")
-        check_yaml_depth(content)
-        for document in yaml.load_all(content, Loader=ObjectLoader):
+        for document in load_yaml_documents(content):
             if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition":
                 return document
         raise ValueError("it has no CustomResourceDefinition")

@@ -15,8 +15,7 @@ import yaml
 
 from konverge.errors import ConfigurationError
 from konverge.kube import GroupVersionKind, Object
-from konverge.kube.yaml_limits import check_yaml_depth
-from konverge.kube.yaml_loader import ObjectLoader
+from konverge.kube.yaml_loader import load_yaml_documents
 from konverge_box.file import KINDS, BoxFieldError, BoxFileError, OperatorBox
 from konverge_box.file.struct_reader import BAD, StructReader
 from konverge_box.file.validation_errors import Path, format_hint
@@ -193,8 +192,7 @@ def _is_object(value: Any) -> bool:
 
 def _read_documents(file: File) -> list[Any]:
     text = _read_file(file)
-    check_yaml_depth(text)
-    return [each for each in yaml.load_all(text, Loader=ObjectLoader) if each is not None]
+    return [each for each in load_yaml_documents(text) if each is not None]
 
 
 def _replace_namespace(value: Any, namespace: str) -> Any:

@@ -11,12 +11,12 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from konverge.kube.yaml_loader import ObjectLoader
+from konverge.kube.yaml_loader import load_yaml
 from tests.box.katalog.katalogs import FOLDER, NAMES, import_sample
 
 Path = tuple[str | int, ...]
 
-KATALOGS = {name: yaml.load((FOLDER / f"{name}.yaml").read_text(), Loader=ObjectLoader) for name in NAMES}
+KATALOGS = {name: load_yaml((FOLDER / f"{name}.yaml").read_text()) for name in NAMES}
 # Nothing but the file's own head, which says that it is a Katalog.
 HEAD = {("apiVersion",), ("kind",)}
 

@@ -14,7 +14,6 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import click
-import yaml
 
 from konverge.cli.main import verbose_option
 from konverge.cli.signals import abort_on_event, stop_event_on_signal
@@ -71,9 +70,10 @@ def find_example_folder() -> Path:
 
 async def _run_demo(example: Path, screen: DemoOutput, *, stay: bool) -> None:
     """Start everything, tell the story, end everything."""
+    from konverge.kube.yaml_loader import load_yaml
     from konverge_cluster.embedded import LocalCluster
 
-    webapp = yaml.load((example / "webapp.yaml").read_bytes(), Loader=yaml.CSafeLoader)
+    webapp = load_yaml((example / "webapp.yaml").read_bytes())
     file, clock = example / "operator.py", SystemClock()
     async with AsyncExitStack() as stack:
         told = stack.enter_context(stop_event_on_signal())

@@ -11,7 +11,7 @@ import msgspec
 import yaml
 
 from konverge.errors import ConfigurationError
-from konverge.kube.yaml_limits import check_yaml_depth
+from konverge.kube.yaml_loader import YamlLimits, load_yaml
 
 __all__ = ["build_kubeconfig", "write_kubeconfig"]
 
@@ -59,9 +59,8 @@ def write_kubeconfig(content: bytes, file: Path) -> None:
 def _is_own_file(file: Path) -> bool:
     text = file.read_bytes()
     try:
-        check_yaml_depth(text)
-        found = msgspec.convert(yaml.load(text, Loader=yaml.CSafeLoader), _KubeconfigNames)
-    except (yaml.YAMLError, ValueError, OverflowError, RecursionError):
+        found = msgspec.convert(load_yaml(text, YamlLimits(may_repeat_fields=True)), _KubeconfigNames)
+    except (yaml.YAMLError, msgspec.ValidationError):
         return False
     return all(cluster.name.startswith(_PREFIX) for cluster in found.clusters)
 
@@ -71,4 +70,4 @@ class _NamedCluster(msgspec.Struct):
 
 
 class _KubeconfigNames(msgspec.Struct):
-    clusters: list[_NamedCluster] = []
+    clusters: list[_NamedCluster]

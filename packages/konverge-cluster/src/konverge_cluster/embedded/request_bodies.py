@@ -12,9 +12,7 @@ import msgspec
 import yaml
 
 from konverge.errors import ApiError, BadRequestError
-from konverge.kube.yaml_errors import TooManyValuesError
-from konverge.kube.yaml_limits import check_yaml_depth
-from konverge.kube.yaml_loader import ObjectLoader
+from konverge.kube.yaml_loader import TooManyValuesError, YamlLimits, load_yaml
 
 __all__ = [
     "MAXIMUM_BYTES",
@@ -29,6 +27,7 @@ __all__ = [
 MAXIMUM_BYTES = 3 * 1024 * 1024
 _MAXIMUM_DEPTH = 100
 _MAXIMUM_VALUES = 500_000
+_YAML_LIMITS = YamlLimits(max_depth=_MAXIMUM_DEPTH, max_nodes=2 * _MAXIMUM_VALUES, may_repeat_fields=True)
 
 
 def check_size(body: bytes) -> None:
@@ -104,8 +103,7 @@ def decode_yaml(body: bytes) -> Any:
         BadRequestError: It is no YAML, nests too deeply, or expands to too much.
     """
     try:
-        check_yaml_depth(body)
-        value = yaml.load(body, Loader=_Loader)
+        value = load_yaml(body, _YAML_LIMITS)
     except TooManyValuesError:
         raise _new_too_many_values() from None
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as mistake:
@@ -114,12 +112,6 @@ def decode_yaml(body: bytes) -> Any:
         raise _new_too_deep() from None
     check_shape(value)
     return value
-
-
-class _Loader(ObjectLoader):
-    max_depth = _MAXIMUM_DEPTH
-    max_nodes = 2 * _MAXIMUM_VALUES
-    may_repeat_fields = True
 
 
 def check_shape(value: Any) -> None:

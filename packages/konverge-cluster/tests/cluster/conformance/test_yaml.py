@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from konverge.kube.yaml_loader import ObjectLoader
+from konverge.kube.yaml_loader import load_yaml
 from konverge_cluster.testing import Cluster
 from tests.cluster.conformance.widgets import Widgets
 
@@ -111,7 +111,7 @@ async def test_values_are_texts_numbers_and_truths_by_the_servers_own_rules(clus
     assert {name: type(value) for name, value in found.items()} == {
         name: type(value) for name, value in expected.items()
     }
-    assert yaml.load(f"{{{listed}}}", Loader=ObjectLoader) == expected
+    assert load_yaml(f"{{{listed}}}") == expected
 
 
 async def test_names_of_fields_become_texts(cluster: Cluster, widgets: Widgets) -> None:
@@ -119,11 +119,11 @@ async def test_names_of_fields_become_texts(cluster: Cluster, widgets: Widgets) 
         found = await _accept(cluster, widgets, f"{written}: v")
 
         assert list(found) == [name], written
-        assert yaml.load(f"{written}: v", Loader=ObjectLoader) == found
+        assert load_yaml(f"{written}: v") == found
 
 
 @pytest.mark.parametrize("text", REFUSED)
 async def test_what_json_cannot_say_is_refused(cluster: Cluster, widgets: Widgets, text: str) -> None:
     assert await _accept(cluster, widgets, text) == 400
     with pytest.raises(yaml.YAMLError):
-        yaml.load(f"{{{text}}}", Loader=ObjectLoader)
+        load_yaml(f"{{{text}}}")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import yaml
 
+from konverge.kube.yaml_loader import load_yaml
 from konverge_resolution.resolver_settings import as_boolean
 
 __all__ = ["CONFIG_MAPS", "IGNORED", "TEKTON_CONFIG_MAPS", "SettingsTranslation", "translate_settings"]
@@ -127,7 +128,7 @@ def _explain_ignored(resolver: str, key: str) -> str:
 def _split_list(value: str) -> str:
     """A list in YAML, one in each line; what is none is left to be judged as it is."""
     try:
-        listed = yaml.safe_load(value)
+        listed = load_yaml(value)
     except yaml.YAMLError:
         return value
     is_list = isinstance(listed, list) and all(isinstance(each, str) for each in listed)

@@ -10,8 +10,7 @@ import yaml
 
 from konverge.errors import ConfigurationError
 from konverge.kube import Object
-from konverge.kube.yaml_limits import check_yaml_depth
-from konverge.kube.yaml_loader import ObjectLoader
+from konverge.kube.yaml_loader import load_yaml_documents
 
 __all__ = ["STDIN", "read_objects"]
 
@@ -28,9 +27,8 @@ def read_objects(file: Path) -> list[Object]:
     """
     text = _read_text(file)
     try:
-        check_yaml_depth(text)
-        documents = [each for each in yaml.load_all(text, Loader=ObjectLoader) if each is not None]
-    except (yaml.YAMLError, ValueError) as error:
+        documents = [each for each in load_yaml_documents(text) if each is not None]
+    except yaml.YAMLError as error:
         raise ConfigurationError(f"{file}: no YAML: {' '.join(str(error).split())}") from error
     found: list[Object] = []
     for document in documents:

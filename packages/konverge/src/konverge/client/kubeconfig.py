@@ -35,7 +35,6 @@ from konverge.client.server_url import find_url_error, redact_url
 from konverge.clock import Clock, SystemClock
 from konverge.errors import ConfigurationError, NoKubeconfigError
 from konverge.kube import Object
-from konverge.kube.yaml_limits import check_yaml_depth
 
 __all__ = ["list_kubeconfig_paths", "load_kubeconfig"]
 
@@ -176,18 +175,18 @@ def _decode_document(file: Path, text: bytes) -> Any:
     if text.startswith(b"{"):
         with suppress(*DECODE_ERRORS):
             return msgspec.json.decode(text)
-    import yaml  # not at the top: a program in a Pod reads no such file
+    # Not at the top: a program in a Pod reads no such file.
+    import yaml
+
+    from konverge.kube.yaml_loader import YamlLimits, load_yaml
 
     try:
-        check_yaml_depth(text)
-        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        return load_yaml(text, YamlLimits(may_repeat_fields=True))  # as kubectl does
     except yaml.YAMLError as error:
         # The parser's own words quote the file, which holds keys: say where, not what.
         mark = getattr(error, "problem_mark", None)
         place = f" near line {mark.line + 1}" if mark is not None else ""
         raise ConfigurationError(f"the kubeconfig {file} is not YAML{place}") from None
-    except (ValueError, OverflowError, RecursionError):  # a date of the 32nd of a month, a number without end
-        raise ConfigurationError(f"the kubeconfig {file} is not YAML that can be used") from None
 
 
 def _resolve(

@@ -1,25 +1,42 @@
-"""YAML from outside, loaded as an API server takes it: what JSON can say, within limits.
+"""Loading of YAML from outside, as an API server takes it: the values of JSON, within limits.
 
-That is neither YAML 1.1 nor 1.2: ``y`` is true, ``1e3`` and ``08`` are numbers, ``1.0`` is 1, and ``12:30`` and
-``2026-01-31`` are texts. What JSON has no form for (``.nan``, ``!!binary``) is refused.
+The dialect is neither YAML 1.1 nor 1.2: ``y`` is true, ``1e3`` and ``08`` are numbers, ``1.0`` is 1, and ``12:30`` and
+``2026-01-31`` are texts. A value without a form in JSON (``.nan``, ``!!binary``) is refused. A field that stands twice
+in one mapping is refused too: readers differ in which of the two counts, and a reviewer may look at the other one.
 
-A field that stands twice in one mapping is refused: which of the two counts differs from one reader to the next, and
-who reviews a file may look at the other one.
+The depth is checked before anything is loaded. libyaml builds nodes by recursion in C: a hundred thousand opening
+brackets end the process, and no exception can be caught. Its event parser, which `check_yaml_depth` uses, does not
+recurse.
 
-`konverge.kube.yaml_limits` comes before it: building the nodes of a text that nests deeply ends the process.
+The module imports PyYAML, which is 3 MB. A program in a Pod reads no YAML, so its modules import this one on demand.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from math import isinf
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import yaml
 
-from konverge.kube.yaml_errors import ObjectYAMLError, TooManyValuesError
+if TYPE_CHECKING:
+    from yaml import SafeLoader as FastLoader
+else:
+    # The C loader where there is one; without libyaml only the speed differs.
+    FastLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-__all__ = ["ObjectLoader"]
+__all__ = [
+    "FastLoader",
+    "ObjectLoader",
+    "ObjectYAMLError",
+    "TooManyValuesError",
+    "YamlLimits",
+    "check_yaml_depth",
+    "load_yaml",
+    "load_yaml_documents",
+]
 
 _TAG = "tag:yaml.org,2002:"
 _NOT_OF_JSON = frozenset(f"{_TAG}{name}" for name in ("binary", "omap", "pairs", "set", "timestamp"))
@@ -36,15 +53,127 @@ _MAX_DIGITS = 64  # the longest whole number of 64 bits, which is one in binary
 _WHOLE = 2.0**63  # what is larger stays a float: as a whole number it would have digits that nobody has written
 
 
-class ObjectLoader(yaml.CSafeLoader):
+class ObjectYAMLError(yaml.MarkedYAMLError):
+    """Valid YAML that is refused. Messages may contain its problem: it quotes no content, unlike libyaml's."""
+
+
+class TooManyValuesError(ObjectYAMLError):
+    """The aliases of a document stand for more values than the limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class YamlLimits:
+    """Limits of one read.
+
+    Args:
+        max_depth: Levels that a document may nest with its aliases written out; a document that contains itself has
+            infinitely many.
+        max_nodes: Nodes that a document may have with its aliases written out; keys are nodes too.
+        max_written_nodes: Nodes and documents in the whole text as it is written; None for no limit. This limit is
+            checked before loading, since loading half a million nodes takes seconds.
+        may_repeat_fields: Accept a field that stands twice in one mapping; the last one counts.
+    """
+
+    max_depth: int = 200
+    max_nodes: int = 2_000_000
+    max_written_nodes: int | None = None
+    may_repeat_fields: bool = False
+
+
+_DEFAULT_LIMITS = YamlLimits()
+_MAX_WRITTEN_DEPTH = 500  # deeper than any object or configuration, and far from what ends a process
+
+
+def load_yaml(text: str | bytes, limits: YamlLimits = _DEFAULT_LIMITS) -> Any:
+    """Load the only document of a text; None if the text is empty.
+
+    Args:
+        text: YAML or JSON; bytes are UTF-8, or UTF-16 with a byte order mark.
+        limits: Limits that the text must keep.
+
+    Raises:
+        yaml.YAMLError: The text is not YAML, has several documents, or exceeds a limit.
+    """
+    documents = load_yaml_documents(text, limits)
+    document = next(documents, None)
+    for _ in documents:
+        raise ObjectYAMLError(problem="expected a single document, found several")
+    return document
+
+
+def load_yaml_documents(text: str | bytes, limits: YamlLimits = _DEFAULT_LIMITS) -> Iterator[Any]:
+    """Load the documents of a text one after the other; an empty document is None.
+
+    Args:
+        text: YAML or JSON; bytes are UTF-8, or UTF-16 with a byte order mark.
+        limits: Limits that the text must keep.
+
+    Raises:
+        yaml.YAMLError: The text is not YAML or exceeds a limit.
+    """
+    check_yaml_depth(text, max_nodes=limits.max_written_nodes)
+    try:
+        loader = ObjectLoader(text, limits)
+        try:
+            while (node := loader.get_next_node()) is not None:
+                yield loader.construct_document(node)
+        finally:
+            loader.dispose()
+    except (UnicodeDecodeError, RecursionError) as error:
+        _raise_yaml_error(error)
+
+
+def check_yaml_depth(text: str | bytes, *, max_depth: int = _MAX_WRITTEN_DEPTH, max_nodes: int | None = None) -> None:
+    """Check how deep a text nests and how many nodes it has, without building nodes.
+
+    Args:
+        text: One or several documents.
+        max_depth: Levels that a document may nest as it is written.
+        max_nodes: Nodes and documents that the text may have in all as it is written; None for no limit.
+
+    Raises:
+        yaml.YAMLError: The text exceeds a limit or is not YAML.
+    """
+    depth = nodes = 0
+    try:
+        for event in yaml.parse(text, Loader=FastLoader):
+            if max_nodes is not None and isinstance(event, yaml.NodeEvent | yaml.DocumentStartEvent):
+                nodes += 1
+                if nodes > max_nodes:
+                    raise ObjectYAMLError(
+                        problem=f"it has more than {max_nodes:,} values", problem_mark=_get_start(event)
+                    )
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+                if depth > max_depth:
+                    problem = f"it nests deeper than {max_depth} levels"
+                    raise ObjectYAMLError(problem=problem, problem_mark=_get_start(event))
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+    except UnicodeDecodeError as error:
+        _raise_yaml_error(error)
+
+
+def _get_start(event: yaml.Event) -> Any:
+    return event.start_mark
+
+
+def _raise_yaml_error(error: UnicodeDecodeError | RecursionError) -> NoReturn:
+    """Raise what the loader cannot read as the one error that callers expect."""
+    problem = "it nests too deeply" if isinstance(error, RecursionError) else f"it is not UTF-8: {error.reason}"
+    raise ObjectYAMLError(problem=problem) from None
+
+
+class ObjectLoader(FastLoader):
     """The safe loader with an API server's types, and with aliases bounded before they are followed."""
 
-    max_depth: ClassVar[int] = 200
-    """How many levels a document may nest with its aliases written out; one that contains itself has no end."""
-    max_nodes: ClassVar[int] = 2_000_000
-    """How many nodes it may have with its aliases written out; keys are nodes too."""
-    may_repeat_fields: ClassVar[bool] = False
-    """Whether a field may stand twice in one mapping; the last one counts."""
+    def __init__(self, stream: str | bytes, limits: YamlLimits = _DEFAULT_LIMITS) -> None:
+        super().__init__(stream)
+        self._limits = limits
+
+    def get_next_node(self) -> yaml.Node | None:
+        """Compose the next document; None at the end of the text."""
+        return self.get_node() if self.check_node() else None
 
     def construct_document(self, node: yaml.Node) -> Any:
         """The value of a document.
@@ -86,20 +215,20 @@ class ObjectLoader(yaml.CSafeLoader):
 
     def _count_nodes(self, node: yaml.Node, known: dict[int, int], depth: int) -> int:
         """How many nodes it stands for when each alias is written out."""
-        if depth > self.max_depth:
-            problem = f"it nests deeper than {self.max_depth} levels"
+        if depth > self._limits.max_depth:
+            problem = f"it nests deeper than {self._limits.max_depth} levels"
             raise ObjectYAMLError(problem=problem, problem_mark=node.start_mark)
         count = known.get(id(node))
         if count is None:
-            if isinstance(node, yaml.MappingNode) and not self.may_repeat_fields:
+            if isinstance(node, yaml.MappingNode) and not self._limits.may_repeat_fields:
                 self._check_fields(node)
             below = node.value if isinstance(node, yaml.CollectionNode) else []
             parts = [part for entry in below for part in (entry if isinstance(entry, tuple) else (entry,))]
             count = 1
             for part in parts:
                 count += self._count_nodes(part, known, depth + 1)
-            if count > self.max_nodes:
-                problem = f"with its aliases written out it has more than {self.max_nodes} values"
+            if count > self._limits.max_nodes:
+                problem = f"with its aliases written out it has more than {self._limits.max_nodes:,} values"
                 raise TooManyValuesError(problem=problem, problem_mark=node.start_mark)
             known[id(node)] = count
         return count
@@ -162,7 +291,7 @@ def _list_resolvers(letter: str) -> list[tuple[str, Any]]:
     """What a text that begins with a letter can be, by its tag; the first that fits counts."""
     found: list[tuple[str, Any]] = [
         (tag, pattern)
-        for tag, pattern in yaml.CSafeLoader.yaml_implicit_resolvers.get(letter, ())
+        for tag, pattern in FastLoader.yaml_implicit_resolvers.get(letter, ())
         if tag in (f"{_TAG}null", f"{_TAG}merge")
     ]
     if letter in _NUMBERS_BEGIN:
@@ -173,10 +302,10 @@ def _list_resolvers(letter: str) -> list[tuple[str, Any]]:
 
 
 ObjectLoader.yaml_implicit_resolvers = {
-    letter: _list_resolvers(letter) for letter in yaml.CSafeLoader.yaml_implicit_resolvers
+    letter: _list_resolvers(letter) for letter in FastLoader.yaml_implicit_resolvers
 }
 ObjectLoader.yaml_constructors = {
-    tag: constructor for tag, constructor in yaml.CSafeLoader.yaml_constructors.items() if tag not in _NOT_OF_JSON
+    tag: constructor for tag, constructor in FastLoader.yaml_constructors.items() if tag not in _NOT_OF_JSON
 }
 ObjectLoader.add_constructor(f"{_TAG}int", _construct_number)
 ObjectLoader.add_constructor(f"{_TAG}float", _construct_number)

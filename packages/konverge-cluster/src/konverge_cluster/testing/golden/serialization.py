@@ -19,7 +19,7 @@ from konverge.component.data_flow import fill_cells
 from konverge.errors import KonvergeError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, format_identity
 from konverge.kube.secret_redaction import redact_secret_values
-from konverge.kube.yaml_limits import check_yaml_depth
+from konverge.kube.yaml_loader import YamlLimits, load_yaml_documents
 from konverge.mutation import copy_json
 from konverge.primitives import Data
 from konverge.primitives.resource_protocol import Resource
@@ -100,9 +100,9 @@ def redact_text(text: str) -> str:
     if "Secret" not in text:
         return text
     try:
-        check_yaml_depth(text)
-        found = [document for document in yaml.safe_load_all(text) if document is not None]
-    except (yaml.YAMLError, ValueError, RecursionError):
+        documents = load_yaml_documents(text, YamlLimits(may_repeat_fields=True))
+        found = [document for document in documents if document is not None]
+    except yaml.YAMLError:
         return "# no YAML, and it may hold a Secret: not shown\n"
     hidden = [redact_secret_values(document, _HIDDEN) for document in found]
     return text if hidden == found else dump(hidden)

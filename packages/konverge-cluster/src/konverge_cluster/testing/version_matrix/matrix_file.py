@@ -22,8 +22,7 @@ import yaml
 
 from konverge.component import Component
 from konverge.errors import BuildError
-from konverge.kube.yaml_limits import check_yaml_depth
-from konverge.kube.yaml_loader import ObjectLoader
+from konverge.kube.yaml_loader import load_yaml
 from konverge.primitives.resource_protocol import Resource
 from konverge.suggestions import did_you_mean
 from konverge_cluster.testing.version_matrix.argument_validation import format_value
@@ -96,14 +95,13 @@ class _MatrixReader:
         begin = f"{path}: " if path else ""
         try:
             text = file.read_bytes().decode("utf-8-sig")
-            check_yaml_depth(text)
-            return yaml.load(text, Loader=ObjectLoader)
+            return load_yaml(text)
         except FileNotFoundError:
             self.mistakes.append(f"{begin}there is no file {file}")
         except yaml.MarkedYAMLError as error:
             line = f", line {error.problem_mark.line + 1}" if error.problem_mark is not None else ""
             self.mistakes.append(f"{begin}{file} cannot be read: {error.problem}{line}")
-        except (OSError, UnicodeDecodeError, yaml.YAMLError, ValueError) as error:
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
             self.mistakes.append(f"{begin}{file} cannot be read: {' '.join(str(error).split())}")
         return None
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from konverge.kube.yaml_limits import check_yaml_depth
+from konverge.kube.yaml_loader import load_yaml
 from konverge_cluster.testing.golden.golden_run import read_golden
 from konverge_cluster.testing.golden.serialization import dump
 from konverge_cluster.testing.version_matrix.regimes import Firing, Regime, describe_differences
@@ -44,10 +44,9 @@ def read_regimes(path: Path) -> dict[str, dict[str, str]]:
     """
     text = read_golden(path) or ""
     try:
-        check_yaml_depth(text)
         return {
             name: {version: regime["versions"][0] for regime in regimes for version in regime["versions"]}
-            for name, regimes in yaml.safe_load(text)["fixtures"].items()
+            for name, regimes in load_yaml(text)["fixtures"].items()
         }
     except (yaml.YAMLError, ValueError, TypeError, KeyError, AttributeError, IndexError):
         return {}  # it only explains: what decides is the comparison of the text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import yaml
 
-from konverge.kube.yaml_limits import check_yaml_depth
+from konverge.kube.yaml_loader import FastLoader, check_yaml_depth
 
 __all__ = ["merge_yaml_documents"]
 
@@ -32,7 +32,7 @@ def merge_yaml_documents(text: str, patch: str, key: str) -> str:
 def _compose_document(text: str, what: str) -> yaml.Node | None:
     try:
         check_yaml_depth(text)
-        found: yaml.Node | None = yaml.compose(text, Loader=yaml.CSafeLoader)
+        found: yaml.Node | None = yaml.compose(text, Loader=FastLoader)
     except yaml.YAMLError as error:
         raise ValueError(f"{what} not one YAML document: {error}") from error
     return found
