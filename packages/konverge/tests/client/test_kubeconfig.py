@@ -203,7 +203,7 @@ def test_acting_as_somebody_else_is_asked_for(write: Any) -> None:
         ("Impersonate-Group", "a"),
         ("Impersonate-Group", "b"),
         ("Impersonate-Extra-scopes", "x"),
-        ("Impersonate-Extra-scopes", "y"),
+        ("Impersonate-Extra-scopes", "z"),
     )
 
 
