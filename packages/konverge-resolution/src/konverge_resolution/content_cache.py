@@ -16,7 +16,7 @@ from konverge_resolution.errors import ResolutionError
 from konverge_resolution.reference import Parameters, to_canonical_json
 from konverge_resolution.resolved_content import ResolvedContent
 
-__all__ = ["CacheKey", "CacheLimits", "CacheMode", "CachedFailure", "ContentCache", "build_cache_key", "is_cacheable"]
+__all__ = ["CacheKey", "CacheLimits", "CacheMode", "ContentCache", "build_cache_key", "is_cacheable"]
 
 _FAILURE_BYTES = 1000
 
@@ -72,15 +72,8 @@ def build_cache_key(
 
 
 @dataclass(frozen=True, slots=True)
-class CachedFailure:
-    """A failure that is kept."""
-
-    error: ResolutionError
-
-
-@dataclass(frozen=True, slots=True)
 class _CacheItem:
-    value: ResolvedContent | CachedFailure
+    value: ResolvedContent | ResolutionError
     expires_at: datetime
     size_bytes: int
 
@@ -100,7 +93,7 @@ class ContentCache:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def get(self, key: CacheKey, now: datetime) -> ResolvedContent | CachedFailure | None:
+    def get(self, key: CacheKey, now: datetime) -> ResolvedContent | ResolutionError | None:
         """What is kept under a key, None for nothing."""
         entry = self._entries.get(key)
         if entry is None:
@@ -111,10 +104,10 @@ class ContentCache:
         self._entries.move_to_end(key)
         return entry.value
 
-    def store(self, key: CacheKey, answer: ResolvedContent | CachedFailure, now: datetime) -> None:
+    def store(self, key: CacheKey, answer: ResolvedContent | ResolutionError, now: datetime) -> None:
         """Keep an answer; one that is larger than all that may be kept is not."""
         self._drop(key)
-        if isinstance(answer, CachedFailure):
+        if isinstance(answer, ResolutionError):
             lifetime, size_bytes = self.limits.failure_lifetime, len(key[1]) + _FAILURE_BYTES
         else:
             lifetime, size_bytes = self.limits.lifetime, len(key[1]) + _compute_size(answer)

@@ -1,10 +1,15 @@
-"""The engine: the one way from a reference to its content, whoever asks.
+"""The engine: the only way from a reference to its content.
 
-    reference -> resolver and its settings -> source map -> parameters -> policy -> cache -> pin -> fetch, a few per
-    remote, with deadline and retries -> digest -> content -> signatures -> outcome
+`Engine.resolve` reads from top to bottom:
 
-Everything before the cache is decided without a connection (`.planning`). The controllers of requests, the command line
-and operator boxes all come this way.
+1. plan: resolver and settings, source map, parameters, policies; without a connection (`.resolution_plan`)
+2. read the cache
+3. join a running fetch of the same content, or start one
+4. pin the version, then fetch with retries, within the limits of the remote (`.remote_caller`)
+5. verify: digest, object and its kind, policies of the actual source, signatures
+6. record the `ResolutionResult`
+
+The operator for requests, the command line, operators and boxes all use it.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ import msgspec
 from konverge.cancellation import await_shielded
 from konverge.clock import Clock, Entropy
 from konverge.kube import Object
-from konverge_resolution.content_cache import CachedFailure, CacheKey, ContentCache
+from konverge_resolution.content_cache import CacheKey, ContentCache
 from konverge_resolution.content_validation import parse_content
 from konverge_resolution.error_context import name_revision_in_errors, name_source_in_errors
 from konverge_resolution.errors import ResolutionError
@@ -48,30 +53,30 @@ __all__ = ["Engine", "EngineOptions", "Requester", "ResolutionResult", "Services
 T = TypeVar("T")
 
 _MAX_RECORD_BYTES = 32 * 1024
-"""Bytes of a record. Whoever made an image says what its layers are called, and the record goes into a status."""
+"""Limit of a record in bytes. The author of an image chooses the names of its layers, and a status has the record."""
 _SMALL_BYTES = 16 * 1024
-"""Larger content is read in a thread, no more of it than `_MAX_PARSING` at the same time."""
+"""Larger content is parsed in a thread; at most `_MAX_PARSING` threads parse at the same time."""
 _MAX_PARSING = 2
 
 Verifier = Callable[[ResolvedContent, Object, SignatureRule], Awaitable[str]]
-"""Tells what is wrong with the signature of content under one rule; empty for nothing."""
+"""Return the problem of the signature of content under one rule; empty for a valid signature."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResolutionResult:
-    """What a resolution came to.
+    """Verified content and the record of its resolution.
 
     Args:
         resolved: The content and its source.
         object: The content as an object.
-        resolver: Who got it.
-        fetched_from: ``remote``, or ``cache`` when nothing but its name was asked for.
-        attempts: How often the remote was asked for it; 0 from the cache.
-        policies: The names of the policies that let it through.
-        warnings: What policies that only warn have found.
+        resolver: The name of the resolver.
+        fetched_from: ``remote``, or ``cache`` when at most the version was looked up.
+        attempts: Number of fetches from the remote; 0 from the cache.
+        policies: The names of the policies that allowed it.
+        warnings: The findings of policies that only warn.
         rewritten_from: The address before the source map changed it; empty when it did not.
-        policy_source: The address by which policies name the place where the content was in the end, where that is
-            not the source's: of an object of the cluster, and where a redirect led.
+        policy_source: The address by which policies name the actual place of the content, where that differs from the
+            source: for an object of the cluster, and after a redirect.
     """
 
     resolved: ResolvedContent
@@ -86,32 +91,32 @@ class ResolutionResult:
 
     @property
     def is_redirected(self) -> bool:
-        """Tell whether the content was in another place than its source says."""
+        """Tell whether the content was in another place than its source names."""
         return bool(self.policy_source and urlsplit(self.resolved.source.uri).scheme)
 
 
 @dataclass(frozen=True, slots=True)
 class _FetchedContent:
-    """Content, and how often its remote was asked for it: 0 times when it was kept."""
+    """Content before its verification, and the number of fetches from the remote: 0 from a cache or a folder."""
 
-    resolved: ResolvedContent
+    content: ResolvedContent
     attempts: int
 
 
 class Engine:
-    """Resolves references.
+    """Resolver of references: policy, cache, shared fetches, retries and checks around every resolver.
 
     Args:
         registry: The resolvers.
-        services_for: Makes what they may use.
-        clock: The time.
-        entropy: Draws the jitter of pauses.
-        options: What holds for all of them.
-        policies: What may be fetched.
-        source_map: Which addresses stand for others.
-        cache: What was fetched before.
-        bounds: How much is fetched at once, by remote and namespace.
-        verifier: Looks at signatures; None refuses what has to be signed.
+        services_for: Builds the services of a resolver for one requester.
+        clock: The clock.
+        entropy: Source of the jitter of retry delays.
+        options: Options for all resolvers.
+        policies: The policies that allow and restrict fetches.
+        source_map: Replacements of addresses.
+        cache: Cache of earlier fetches; an empty one when None.
+        bounds: Limits on concurrent fetches, by remote and namespace.
+        verifier: Verifies signatures; None refuses content that policies require to be signed.
     """
 
     def __init__(
@@ -132,7 +137,7 @@ class Engine:
         self.options = options or EngineOptions()
         self.policies = tuple(policies)
         self.source_map = source_map or SourceMap()
-        self.cache = ContentCache() if cache is None else cache  # an empty one is false
+        self.cache = ContentCache() if cache is None else cache  # an empty cache is false
         self._services_for = services_for
         self._clock = clock
         self._caller = RemoteCaller(clock, entropy, bounds)
@@ -143,50 +148,57 @@ class Engine:
     async def resolve(
         self, reference: Reference, requester: Requester, *, seconds: float | None = None
     ) -> ResolutionResult:
-        """Get what a reference names.
+        """Resolve a reference to verified content.
 
         Args:
             reference: The reference.
-            requester: Who asks.
-            seconds: How long it may take; the timeouts of the options and of the resolver hold besides.
+            requester: The namespace and user of the request.
+            seconds: Time limit in seconds. The timeouts of the options and of the resolver apply as well.
 
         Raises:
-            ResolutionError: There is no result. Nothing else is raised, whatever a resolver does.
-            asyncio.CancelledError: It was cancelled; nothing is left of it, unless somebody else waits for the same.
+            ResolutionError: There is no result. No other exception is raised, whatever a resolver does.
+            asyncio.CancelledError: The call was cancelled. The fetch ends with it unless another caller waits for the
+                same fetch.
         """
         plan = self._plan(reference, requester)
         limit = plan.fetch.seconds if seconds is None else min(seconds, plan.fetch.seconds)
         try:
             async with asyncio.timeout(limit):
-                return await self._validate(plan, reference, await self._get_content(plan))
+                fetched = self._read_cache(plan, plan.fetch.params) if plan.uses_cache else None
+                if fetched is None:
+                    fetched = await self._join_fetch(plan)
+                return await self._verify(plan, reference, fetched)
         except TimeoutError:
-            told = f"resolver {reference.resolver!r} had no result after {limit:g} s"
-            raise ResolutionError(Reason.TIMED_OUT, told) from None
+            message = f"resolver {reference.resolver!r}: no result within the time limit of {limit:g} s"
+            raise ResolutionError(Reason.TIMED_OUT, message) from None
 
     async def validate_content(
-        self, reference: Reference, requester: Requester, held: ResolvedContent
+        self, reference: Reference, requester: Requester, content: ResolvedContent
     ) -> ResolutionResult:
-        """Look at content that somebody keeps already as if it had just come, without asking any remote.
+        """Check stored content like fetched content, without a connection to its remote.
 
         Args:
-            reference: What it was asked for by.
-            requester: Who wants to use it.
-            held: The content.
+            reference: The reference that the content was stored for.
+            requester: The namespace and user of the request.
+            content: The content.
 
         Raises:
-            ResolutionError: Policies, the digest, the kind or a signature do not let it be used.
+            ResolutionError: Policies, the digest, the kind or a signature forbid its use.
         """
-        return await self._validate(self._plan(reference, requester), reference, _FetchedContent(held, 0))
+        return await self._verify(self._plan(reference, requester), reference, _FetchedContent(content, 0))
 
     def check(self, reference: Reference, requester: Requester) -> None:
-        """Refuse what can be refused without a connection.
+        """Apply all checks of a reference that need no connection.
 
         Raises:
-            ResolutionError: It is.
+            ResolutionError: The reference is refused.
         """
         self._plan(reference, requester)
 
+    # The steps of `resolve`, in their order.
+
     def _plan(self, reference: Reference, requester: Requester) -> ResolutionPlan:
+        """Choose the resolver, validate the parameters and check the policies."""
         return plan_resolution(
             reference,
             requester,
@@ -197,164 +209,188 @@ class Engine:
             services_for=self._services_for,
         )
 
-    async def _validate(self, plan: ResolutionPlan, reference: Reference, answer: _FetchedContent) -> ResolutionResult:
-        resolved = answer.resolved
-        if reference.digest is not None and not reference.digest.matches(resolved.data):
-            raise ResolutionError(Reason.DIGEST_MISMATCH, reference.digest.describe_mismatch(resolved.data))
-        with name_source_in_errors(resolved.source):
-            found = await self._parse_object(resolved.data, plan.fetch.namespace)
-        admission = self._admit_actual_source(plan, reference, resolved)
-        return ResolutionResult(
-            resolved=resolved,
-            object=found,
-            resolver=reference.resolver,
-            fetched_from="remote" if answer.attempts else "cache",
-            attempts=answer.attempts,
-            policies=admission.policies,
-            warnings=await self._verify_signatures(admission, resolved, found),
-            rewritten_from=plan.rewritten_from,
-            policy_source=_find_policy_source(plan, resolved),
-        )
-
-    async def _parse_object(self, data: bytes, namespace: str) -> Object:
-        """The content as an object, which of a large one takes half a second: others go on meanwhile.
+    def _read_cache(self, plan: ResolutionPlan, params: Parameters) -> _FetchedContent | None:
+        """Return cached content, or None where the cache has none.
 
         Raises:
-            ResolutionError: It is none that may be fetched.
+            ResolutionError: The cache has a recent failure of this tenant.
         """
-        if len(data) <= _SMALL_BYTES:
-            return parse_content(data, self.options.kinds)
-        async with self._parse_slots.slot("", namespace):
-            reading = asyncio.get_running_loop().run_in_executor(None, parse_content, data, self.options.kinds)
-            return await await_shielded(reading)  # a thread cannot be cancelled; its place is free when it has ended
+        now = self._clock.now()
+        cached = self.cache.get(plan.build_shared_key(params), now)
+        if cached is None and plan.admission.is_public:
+            cached = self.cache.get(plan.build_tenant_key(params), now)  # failures are never shared between tenants
+        if isinstance(cached, ResolutionError):
+            raise ResolutionError(cached.reason, cached.message)
+        return None if cached is None else _FetchedContent(cached, 0)
 
-    def _admit_actual_source(
-        self, plan: ResolutionPlan, reference: Reference, resolved: ResolvedContent
-    ) -> PolicyDecision:
-        """What policies ask for of content from where it was in the end, which may not be what was asked for."""
-        admission, source = plan.admission, resolved.source.uri
-        with wrap_resolver_errors(reference.resolver):
-            # The address of a source is one of policies' where it is a URL: that of another hub of a list.
-            places = [source] if urlsplit(source).scheme in ("http", "https") else []
-            elsewhere = [place for place in places if not _is_within(place, plan.uri)]
-        # Below what was asked for, too: a policy may name just that part of it, and ask for more.
-        elsewhere += [resolved.found_at] if resolved.found_at not in ("", *elsewhere) else []
-        for place in elsewhere:
-            admission = admission.merge(plan.policies.admit_source(place))
-        if resolved.found_params:
-            admission = admission.merge(plan.policies.admit_params(resolved.found_params))
-        if admission.digest_required_by and reference.digest is None and not plan.is_pinned:
-            told = f"policy {admission.digest_required_by[0]} asks for a digest of what comes from there: give one"
-            raise ResolutionError(Reason.DENIED, told)
-        return admission
-
-    async def _verify_signatures(
-        self, admission: PolicyDecision, resolved: ResolvedContent, found: Object
-    ) -> tuple[str, ...]:
-        """Look at the signatures that policies ask for; answers what those that only warn have found."""
-        warnings = []
-        for rule in admission.signatures:
-            if self._verifier is None:
-                problem = "signatures cannot be verified here"
-            else:
-                problem = await self._verifier(resolved, found, rule)
-            if problem and rule.mode is SignatureMode.ENFORCE:
-                raise ResolutionError(Reason.SIGNATURE_INVALID, f"a policy asks for a signature: {problem}")
-            if problem:
-                warnings.append(problem)
-        return tuple(warnings)
-
-    async def _get_content(self, plan: ResolutionPlan) -> _FetchedContent:
-        """The content, from the cache or from its remote; who wants the same at the same time gets the same."""
-        params = plan.fetch.params
-        if plan.uses_cache and (kept := self._get_cached(plan, params)) is not None:
-            return kept
-        return await self._single_flight.join(plan.build_tenant_key(params), lambda: self._fetch_and_cache(plan))
+    async def _join_fetch(self, plan: ResolutionPlan) -> _FetchedContent:
+        """Wait for the running fetch of the same content, or start one."""
+        return await self._single_flight.join(
+            plan.build_tenant_key(plan.fetch.params), lambda: self._fetch_and_cache(plan)
+        )
 
     async def _fetch_and_cache(self, plan: ResolutionPlan) -> _FetchedContent:
         try:
-            answer = await self._pin_and_fetch(plan)
+            fetched = await self._pin_and_fetch(plan)
         except ResolutionError as error:
             if plan.uses_cache:
-                self.cache.store(plan.build_tenant_key(plan.fetch.params), CachedFailure(error), self._clock.now())
+                self.cache.store(plan.build_tenant_key(plan.fetch.params), error, self._clock.now())
             raise
         if plan.uses_cache:
-            self.cache.store(plan.build_shared_key(plan.fetch.params), answer.resolved, self._clock.now())
-        return answer
+            self.cache.store(plan.build_shared_key(plan.fetch.params), fetched.content, self._clock.now())
+        return fetched
 
     async def _pin_and_fetch(self, plan: ResolutionPlan) -> _FetchedContent:
+        """Pin the version where the resolver can, and fetch that version unless it is cached.
+
+        A branch can move between the two steps, so the pinned version is fetched by its own name. The next request for
+        the branch then costs only the lookup of the branch.
+        """
         resolver, fetch = plan.installed.resolver, plan.fetch
         if plan.is_pinned:
-            return await self._fetch(plan, fetch, keeps=plan.uses_cache)
+            return await self._fetch_with_retries(plan, fetch, uses_cache=plan.uses_cache)
         pinned, _ = await self._call_remote(plan, lambda: resolver.pin(fetch))
         if pinned is None:
-            return await self._fetch(plan, fetch, keeps=plan.uses_cache)
-        # What it names now is fetched under that name: the branch may move on meanwhile, and the next one who asks
-        # for the branch pays only for finding out where it is.
-        settled = replace(fetch, params=pinned)
-        if plan.caches_pinned and (kept := self._get_cached(plan, settled.params)) is not None:
-            return kept
+            return await self._fetch_with_retries(plan, fetch, uses_cache=plan.uses_cache)
+        if plan.caches_pinned and (cached := self._read_cache(plan, pinned)) is not None:
+            return cached
         with name_revision_in_errors(fetch.params, pinned):
-            answer = await self._fetch(plan, settled, keeps=plan.caches_pinned)
+            fetched = await self._fetch_with_retries(plan, replace(fetch, params=pinned), uses_cache=plan.caches_pinned)
         if plan.caches_pinned:
-            self.cache.store(plan.build_shared_key(settled.params), answer.resolved, self._clock.now())
-        return answer
+            self.cache.store(plan.build_shared_key(pinned), fetched.content, self._clock.now())
+        return fetched
 
-    async def _fetch(self, plan: ResolutionPlan, fetch: FetchRequest, *, keeps: bool) -> _FetchedContent:
+    async def _fetch_with_retries(
+        self, plan: ResolutionPlan, fetch: FetchRequest, *, uses_cache: bool
+    ) -> _FetchedContent:
         resolver = plan.installed.resolver
 
-        async def call_resolver() -> object:
-            # It may have waited for its place, and another tenant may have got what is public in the meantime.
-            kept = self.cache.get(plan.build_shared_key(fetch.params), self._clock.now()) if keeps else None
-            return _FetchedContent(kept, 0) if isinstance(kept, ResolvedContent) else await resolver.resolve(fetch)
+        async def fetch_once() -> object:
+            # While this fetch waited for its slot, another tenant may have fetched the same public content.
+            cached = self.cache.get(plan.build_shared_key(fetch.params), self._clock.now()) if uses_cache else None
+            return _FetchedContent(cached, 0) if isinstance(cached, ResolvedContent) else await resolver.resolve(fetch)
 
-        resolved, attempts = await self._call_remote(plan, call_resolver)
-        if isinstance(resolved, _FetchedContent):
-            return resolved
-        # Before it is kept: a resolver is anybody's code, and may end without an answer.
-        if not isinstance(resolved, ResolvedContent):
-            told = f"resolver {resolver.name!r} failed: it answered with no Resolved"
-            raise ResolutionError(Reason.INTERNAL, told)
-        with wrap_resolver_errors(resolver.name):
-            in_the_end = (resolved.found_at, resolved.found_params)
-            size = len(msgspec.json.encode((resolved.source, resolved.annotations, resolved.pinned, in_the_end)))
-        if size > _MAX_RECORD_BYTES:
-            told = f"what is to be recorded of the content is too large: expected at most {_MAX_RECORD_BYTES} bytes"
-            raise ResolutionError(Reason.TOO_LARGE, f"{told}, found {size}")
-        params = (*iter_texts(resolved.pinned), *iter_texts(resolved.found_params))
-        texts = (resolved.source.uri, resolved.found_at, *resolved.annotations.values(), *params)
-        if where := next((found for text in texts if (found := find_credential(text))), ""):
-            told = f"resolver {resolver.name!r} failed: it records an address with a credential, {where}"
-            raise ResolutionError(Reason.INTERNAL, told)
-        return _FetchedContent(resolved, attempts)
+        fetched, attempts = await self._call_remote(plan, fetch_once)
+        if isinstance(fetched, _FetchedContent):
+            return fetched
+        # Before it is cached: a resolver can be third-party code and return anything.
+        return _FetchedContent(_check_resolver_result(resolver.name, fetched), attempts)
 
-    async def _call_remote(self, plan: ResolutionPlan, work: Callable[[], Awaitable[T]]) -> tuple[T, int]:
+    async def _call_remote(self, plan: ResolutionPlan, call: Callable[[], Awaitable[T]]) -> tuple[T, int]:
         return await self._caller.call(
-            work,
+            call,
             resolver=plan.installed.resolver.name,
             remote=plan.remote,
             namespace=plan.fetch.namespace,
             attempts=self.options.attempts,
         )
 
-    def _get_cached(self, plan: ResolutionPlan, params: Parameters) -> _FetchedContent | None:
-        now = self._clock.now()
-        kept = self.cache.get(plan.build_shared_key(params), now)
-        if kept is None and plan.admission.is_public:
-            kept = self.cache.get(plan.build_tenant_key(params), now)  # a failure is nobody else's
-        if isinstance(kept, CachedFailure):
-            raise ResolutionError(kept.error.reason, kept.error.message)
-        return None if kept is None else _FetchedContent(kept, 0)
+    async def _verify(self, plan: ResolutionPlan, reference: Reference, fetched: _FetchedContent) -> ResolutionResult:
+        """Check the digest, the kind, the policies of the actual source and the signatures; then record the result."""
+        content = fetched.content
+        if reference.digest is not None and not reference.digest.matches(content.data):
+            raise ResolutionError(Reason.DIGEST_MISMATCH, reference.digest.describe_mismatch(content.data))
+        with name_source_in_errors(content.source):
+            parsed = await self._parse_object(content.data, plan.fetch.namespace)
+        admission = self._admit_actual_source(plan, reference, content)
+        return ResolutionResult(
+            resolved=content,
+            object=parsed,
+            resolver=reference.resolver,
+            fetched_from="remote" if fetched.attempts else "cache",
+            attempts=fetched.attempts,
+            policies=admission.policies,
+            warnings=await self._verify_signatures(admission, content, parsed),
+            rewritten_from=plan.rewritten_from,
+            policy_source=_find_policy_source(plan, content),
+        )
+
+    async def _parse_object(self, data: bytes, namespace: str) -> Object:
+        """Parse content as an object. Large content takes half a second, so it is parsed in a thread.
+
+        Raises:
+            ResolutionError: The content is no object of an allowed kind.
+        """
+        if len(data) <= _SMALL_BYTES:
+            return parse_content(data, self.options.kinds)
+        async with self._parse_slots.slot("", namespace):
+            parsing = asyncio.get_running_loop().run_in_executor(None, parse_content, data, self.options.kinds)
+            return await await_shielded(parsing)  # a thread cannot be cancelled; its slot is free when it has ended
+
+    def _admit_actual_source(
+        self, plan: ResolutionPlan, reference: Reference, content: ResolvedContent
+    ) -> PolicyDecision:
+        """Check the policies of the place that the content came from, which can differ from the requested place.
+
+        Raises:
+            ResolutionError: ``Denied``: a policy refuses that place, or requires a digest for it.
+        """
+        admission, source = plan.admission, content.source.uri
+        with wrap_resolver_errors(reference.resolver):
+            # Only a URL is an address that policies name, such as that of the next hub of a list.
+            addresses = [source] if urlsplit(source).scheme in ("http", "https") else []
+            other_places = [address for address in addresses if not _is_within(address, plan.uri)]
+        # Also for a place below the requested one: a policy may name just that place and require more.
+        other_places += [content.found_at] if content.found_at not in ("", *other_places) else []
+        for place in other_places:
+            admission = admission.merge(plan.policies.admit_source(place))
+        if content.found_params:
+            admission = admission.merge(plan.policies.admit_params(content.found_params))
+        if admission.digest_required_by and reference.digest is None and not plan.is_pinned:
+            policy = admission.digest_required_by[0]
+            message = f"policy {policy}: requires a digest for the actual source of this content; add a digest"
+            raise ResolutionError(Reason.DENIED, message)
+        return admission
+
+    async def _verify_signatures(
+        self, admission: PolicyDecision, content: ResolvedContent, parsed: Object
+    ) -> tuple[str, ...]:
+        """Verify the signatures that policies require; return the findings of policies that only warn."""
+        warnings = []
+        for rule in admission.signatures:
+            if self._verifier is None:
+                problem = "signatures cannot be verified here"
+            else:
+                problem = await self._verifier(content, parsed, rule)
+            if problem and rule.mode is SignatureMode.ENFORCE:
+                raise ResolutionError(Reason.SIGNATURE_INVALID, f"a policy requires a signature: {problem}")
+            if problem:
+                warnings.append(problem)
+        return tuple(warnings)
 
 
-def _find_policy_source(plan: ResolutionPlan, resolved: ResolvedContent) -> str:
-    found = resolved.found_at or ("" if urlsplit(resolved.source.uri).scheme else plan.uri)
-    return "" if found == resolved.source.uri else found
+def _check_resolver_result(resolver: str, content: object) -> ResolvedContent:
+    """Return the content of a resolver if its type, the size of its record and its addresses are acceptable.
+
+    Raises:
+        ResolutionError: ``Internal``: it is no `ResolvedContent`, or records a credential; ``TooLarge``: its record is
+            too large.
+    """
+    if not isinstance(content, ResolvedContent):
+        message = f"resolver {resolver!r} failed: expected a ResolvedContent, found another type"
+        raise ResolutionError(Reason.INTERNAL, message)
+    with wrap_resolver_errors(resolver):
+        actual_place = (content.found_at, content.found_params)
+        size = len(msgspec.json.encode((content.source, content.annotations, content.pinned, actual_place)))
+    if size > _MAX_RECORD_BYTES:
+        message = f"the record of the content is too large: expected at most {_MAX_RECORD_BYTES} bytes, found {size}"
+        raise ResolutionError(Reason.TOO_LARGE, message)
+    params = (*iter_texts(content.pinned), *iter_texts(content.found_params))
+    texts = (content.source.uri, content.found_at, *content.annotations.values(), *params)
+    if credential := next((credential for text in texts if (credential := find_credential(text))), ""):
+        message = f"resolver {resolver!r} failed: it records an address with a credential, {credential}"
+        raise ResolutionError(Reason.INTERNAL, message)
+    return content
 
 
-def _is_within(found: str, asked: str) -> bool:
-    """Tell whether an address begins with the one that was asked for."""
+def _find_policy_source(plan: ResolutionPlan, content: ResolvedContent) -> str:
+    place = content.found_at or ("" if urlsplit(content.source.uri).scheme else plan.uri)
+    return "" if place == content.source.uri else place
+
+
+def _is_within(address: str, requested: str) -> bool:
+    """Tell whether an address begins with the requested one."""
     try:
-        return SourcePrefix.parse(asked).matches(found)
+        return SourcePrefix.parse(requested).matches(address)
     except ValueError:
         return False

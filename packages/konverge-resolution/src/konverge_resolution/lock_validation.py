@@ -132,8 +132,7 @@ def has_credential(reference: Reference, registry: ResolverRegistry) -> bool:
         ResolutionError: There is no such resolver, or it has no such settings.
     """
     installed = registry.get(reference.resolver)
-    config_key = reference.params.get(CONFIG_KEY, "")
-    settings = installed.settings.select(config_key if isinstance(config_key, str) else "")
+    settings = installed.select_settings(reference.params)
     return any(
         value not in ("", settings.get(each.setting, ""), each.default)
         for name, each in installed.resolver.parameters.items()
@@ -264,9 +263,9 @@ def _validate_params(
 ) -> tuple[Parameters, Resolver, Mapping[str, str]]:
     """The parameters of a reference as its resolver takes them, the resolver and its settings."""
     given = dict(drop_cache_mode(reference.params))
-    config_key = given.pop(CONFIG_KEY, "")
+    given.pop(CONFIG_KEY, None)
     installed = registry.get(reference.resolver)
-    settings = installed.settings.select(config_key if isinstance(config_key, str) else "")
+    settings = installed.select_settings(reference.params)
     with wrap_resolver_errors(reference.resolver):
         return installed.resolver.validate(given, settings), installed.resolver, settings
 

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from konverge.clock import Clock
-from konverge_resolution.engine import Requester
+from konverge_resolution.engine import Requester, ResolutionResult
 from konverge_resolution.errors import ResolutionError
 from konverge_resolution.reasons import Reason
 from konverge_resolution.reference import Reference, to_canonical_json
 from konverge_resolution.reference_parsing import ParsedReference, find_references, parse_reference
 from konverge_resolution.relative_references import ParentDefinition, build_relative_reference
 from konverge_resolution.resolver_registry import ResolverRegistry
-from konverge_resolution.source_failover import FailoverResult, ReferenceResolver, resolve_first
+from konverge_resolution.source_failover import ReferenceResolver, resolve_first
 
 __all__ = ["TreeNode", "resolve_tree"]
 
@@ -35,13 +35,13 @@ class TreeNode:
 
     field_path: str
     reference: Reference
-    result: FailoverResult
+    result: ResolutionResult
     parent: int | None = None
 
     @property
     def parent_definition(self) -> ParentDefinition:
         """It, for what it refers to."""
-        return ParentDefinition(self.reference, self.result.outcome.resolved)
+        return ParentDefinition(self.reference, self.result.resolved)
 
 
 async def resolve_tree(
@@ -97,9 +97,9 @@ async def resolve_tree(
             with _name_field_in_errors(where, parent, found):
                 if isinstance(answer, BaseException):
                     raise answer
-            found.append(TreeNode(where, answer.reference, answer, parent))
+            found.append(TreeNode(where, *answer, parent))
         for index in range(first, len(found)):
-            for where, value in find_references(found[index].result.outcome.object):
+            for where, value in find_references(found[index].result.object):
                 with _name_field_in_errors(where, index, found):
                     written = parse_reference(value, where=where)
                 wanted.append((where, index, written))
@@ -125,7 +125,7 @@ def _name_field_in_errors(where: str, parent: int | None, found: Sequence[TreeNo
     except ResolutionError as error:
         if parent is None:
             raise
-        told = f"{where} of {found[parent].result.outcome.resolved.source}: {error.message}"
+        told = f"{where} of {found[parent].result.resolved.source}: {error.message}"
         raise ResolutionError(
             error.reason, told, retry_after_seconds=error.retry_after_seconds, field_path=where
         ) from None

@@ -17,7 +17,6 @@ from konverge_resolution.reference import Digest, Parameters, Reference
 from konverge_resolution.resolution_plan import ENGINE_PARAMETERS
 from konverge_resolution.resolved_content import ResolvedContent
 from konverge_resolution.resolver_registry import InstalledResolver, ResolverRegistry
-from konverge_resolution.resolver_settings import CONFIG_KEY
 
 __all__ = ["ParentDefinition", "RelativeResolver", "build_relative_reference", "join_path"]
 
@@ -100,9 +99,8 @@ def _unpin_params(
         found: Those of what the path names.
         asked: What the container was asked for by.
     """
-    config_key = asked.get(CONFIG_KEY, "")
     try:
-        settings = installed.settings.select(config_key if isinstance(config_key, str) else "")
+        settings = installed.select_settings(asked)
         given = {name: value for name, value in asked.items() if name not in ENGINE_PARAMETERS}
         taken = installed.resolver.validate(given, settings)
     except ResolutionError:

@@ -10,8 +10,9 @@ from konverge.errors import ConfigurationError, format_error
 from konverge.suggestions import did_you_mean
 from konverge_resolution.errors import ResolutionError
 from konverge_resolution.reasons import Reason
+from konverge_resolution.reference import Parameters
 from konverge_resolution.resolver import Resolver
-from konverge_resolution.resolver_settings import ResolverSettings, parse_settings
+from konverge_resolution.resolver_settings import CONFIG_KEY, ResolverSettings, parse_settings
 
 __all__ = ["ENTRY_POINTS", "InstalledResolver", "ResolverRegistry", "discover_resolvers", "list_resolvers"]
 
@@ -34,6 +35,15 @@ class InstalledResolver:
     settings: ResolverSettings = field(default_factory=ResolverSettings)
     is_enabled: bool = True
     errors: tuple[str, ...] = ()
+
+    def select_settings(self, params: Parameters) -> Mapping[str, str]:
+        """Return the settings that the parameter ``configKey`` selects; the default ones where it is absent or no text.
+
+        Raises:
+            ResolutionError: ``InvalidParams``: there is no such configuration.
+        """
+        config_key = params.get(CONFIG_KEY, "")
+        return self.settings.select(config_key if isinstance(config_key, str) else "")
 
 
 class ResolverRegistry:

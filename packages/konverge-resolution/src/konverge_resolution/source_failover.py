@@ -16,7 +16,7 @@ from konverge_resolution.errors import ResolutionError
 from konverge_resolution.reasons import Reason
 from konverge_resolution.reference import Reference
 
-__all__ = ["FailoverResult", "ReferenceResolver", "SkippedSource", "combine_errors", "resolve_first"]
+__all__ = ["ReferenceResolver", "SkippedSource", "combine_errors", "resolve_first"]
 
 
 class ReferenceResolver(Protocol):
@@ -44,21 +44,6 @@ class SkippedSource:
         return f"{self.reference.resolver}: {self.error.reason}: {self.error.message}"
 
 
-@dataclass(frozen=True, slots=True)
-class FailoverResult:
-    """What came of a list of sources.
-
-    Args:
-        outcome: The content and its record.
-        reference: The one that answered.
-        skipped_sources: Those that were asked before it.
-    """
-
-    outcome: ResolutionResult
-    reference: Reference
-    skipped: tuple[SkippedSource, ...] = ()
-
-
 async def resolve_first(
     source: ReferenceResolver,
     references: Sequence[Reference],
@@ -66,7 +51,7 @@ async def resolve_first(
     *,
     clock: Clock,
     seconds: float | None = None,
-) -> FailoverResult:
+) -> tuple[Reference, ResolutionResult]:
     """Get what the first of these references names that names anything.
 
     Args:
@@ -77,6 +62,9 @@ async def resolve_first(
         seconds: How long all of it may take; those that are left share what is left of it, so that one that hangs
             does not take the time of the next.
 
+    Returns:
+        The reference whose source has the definition, and the result of its resolution.
+
     Raises:
         ResolutionError: None has it, or one was refused. Of several failures it has the reason that may pass, if one
             may, and tells of all.
@@ -86,13 +74,11 @@ async def resolve_first(
     for index, reference in enumerate(references):
         share = None if ends is None else max(0.0, ends - clock.monotonic()) / (len(references) - index)
         try:
-            outcome = await source.resolve(reference, requester, seconds=share)
+            return reference, await source.resolve(reference, requester, seconds=share)
         except ResolutionError as error:
             if not error.traits.allows_failover:
                 raise _add_skipped_sources(error, passed_over) from None
             passed_over.append(SkippedSource(reference, error))
-        else:
-            return FailoverResult(outcome, reference, tuple(passed_over))
     raise combine_errors(passed_over)
 
 

@@ -60,6 +60,7 @@ class FakeSource:
     name: str = "library"
     seconds: float = 0.0
     fetched: list[str] = field(default_factory=list)
+    lookups: int = 0
     parameters: Mapping[str, Parameter] = field(
         default_factory=lambda: {
             "path": Parameter("where", required=True),
@@ -83,6 +84,7 @@ class FakeSource:
         return {**params, "path": join_path(str(params["path"]), path)}
 
     async def pin(self, fetch: FetchRequest) -> Parameters | None:
+        self.lookups += 1
         self._fail()
         try:
             return {**fetch.params, "version": self.heads[str(fetch.params["version"])]}

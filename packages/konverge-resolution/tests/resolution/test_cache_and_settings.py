@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from konverge_resolution import Provenance, Reason, ResolutionError, ResolvedContent, Setting
 from konverge_resolution.content_cache import (
-    CachedFailure,
     CacheKey,
     CacheLimits,
     CacheMode,
@@ -21,7 +20,7 @@ from konverge_resolution.content_cache import (
 from konverge_resolution.resolver_settings import parse_settings
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-FAILED = CachedFailure(ResolutionError(Reason.NOT_FOUND, "no such file"))
+FAILED = ResolutionError(Reason.NOT_FOUND, "no such file")
 SETTINGS = {
     "timeout": Setting("t", "duration", "1m"),
     "server-url": Setting("s"),

@@ -193,7 +193,7 @@ async def test_a_resolver_that_answers_with_nothing_is_at_fault_whether_it_is_ke
             await super().resolve(fetch)
 
     error = await expect_resolution_error(engine_of(Careless()), ref(version=version))
-    assert (error.reason, "answered with no Resolved" in error.message) == (Reason.INTERNAL, True)
+    assert (error.reason, "expected a ResolvedContent" in error.message) == (Reason.INTERNAL, True)
 
 
 async def test_what_names_one_content_for_ever_is_fetched_once() -> None:

@@ -58,7 +58,7 @@ async def test_a_tree_is_everything_that_is_referred_to_once_and_knows_who_does(
     library = a_library()
     engine = build_engine(library)
     nodes = await tree_of(engine, engine)
-    assert [(node.result.outcome.object["metadata"]["name"], node.field_path, node.parent) for node in nodes] == [
+    assert [(node.result.object["metadata"]["name"], node.field_path, node.parent) for node in nodes] == [
         ("p", "", None),
         ("t", "spec.tasks[0].taskRef", 0),
         ("o", "spec.tasks[1].taskRef", 0),
@@ -93,7 +93,7 @@ async def test_what_is_locked_stays_when_its_branch_moves(tmp_path: Path) -> Non
     library.heads["main"] = "2"
     engine = build_engine(library)
     nodes = await tree_of(LockedResolver(engine, lock), engine)
-    assert [node.result.outcome.resolved.data for node in nodes] == [PIPELINE, TASK, OTHER, PIPELINE]
+    assert [node.result.resolved.data for node in nodes] == [PIPELINE, TASK, OTHER, PIPELINE]
 
 
 async def test_what_is_locked_is_there_without_its_source(tmp_path: Path) -> None:
@@ -101,8 +101,8 @@ async def test_what_is_locked_is_there_without_its_source(tmp_path: Path) -> Non
     gone = FakeSource(failure=ResolutionError(Reason.UNREACHABLE, "gone"))
     engine = build_engine(gone)
     nodes = await tree_of(LockedResolver(engine, lock, ContentStore(tmp_path), is_offline=True), engine)
-    assert [node.result.outcome.resolved.data for node in nodes] == [PIPELINE, TASK, OTHER, PIPELINE]
-    assert {node.result.outcome.fetched_from for node in nodes} == {"cache"}
+    assert [node.result.resolved.data for node in nodes] == [PIPELINE, TASK, OTHER, PIPELINE]
+    assert {node.result.fetched_from for node in nodes} == {"cache"}
     assert gone.fetched == []
 
 
@@ -311,7 +311,7 @@ async def test_one_owner_takes_definitions_from_several_kinds_of_sources_at_once
     engine = build_engine(one, two, FakeResolver())
     before = CLOCK.monotonic()
     nodes = await resolve_tree(engine, engine.registry, roots, WEB, clock=CLOCK)
-    assert [node.result.outcome.resolver for node in nodes] == ["one", "two", "shelf"]
+    assert [node.result.resolver for node in nodes] == ["one", "two", "shelf"]
     assert CLOCK.monotonic() - before < 9
 
 

@@ -53,7 +53,7 @@ async def test_a_path_beside_a_definition_of_a_branch_passes_where_the_branch_do
     roots = [ParsedReference((build_reference("ci/p.yaml"),))]
     nodes = await resolve_tree(engine, engine.registry, roots, WEB, clock=CLOCK)
     assert library.fetched == ["ci/p.yaml@1", "t.yaml@1", "u.yaml@1"]
-    assert {node.result.outcome.policies for node in nodes} == {("releases",)}
+    assert {node.result.policies for node in nodes} == {("releases",)}
 
 
 async def test_a_path_is_judged_where_it_leads(library: FakeSource) -> None:

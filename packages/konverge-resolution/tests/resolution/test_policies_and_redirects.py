@@ -192,7 +192,7 @@ async def test_a_redirect_below_what_was_asked_for_is_judged_by_what_names_that_
             engine_of(HttpResolver(), build_guarded_http(), policies=(whole, part)), {"url": f"{url}/a"}
         )
         outcome = await resolve(engine_of(HttpResolver(), build_guarded_http(), policies=(whole,)), {"url": f"{url}/a"})
-    assert told == "policy part asks for a digest of what comes from there: give one"
+    assert told == "policy part: requires a digest for the actual source of this content; add a digest"
     assert (outcome.resolved.data, outcome.policies) == (TASK, ("whole",))
 
 
@@ -465,7 +465,7 @@ async def test_a_manifest_of_another_listed_repository_is_recorded_and_judged_as
         "strict", sources=(SourcePrefix.parse(f"oci://{name}/other"),), signature=SignatureRule(keys=("k",))
     )
     engine.policies = (*engine.policies, strict)
-    with pytest.raises(ResolutionError, match="asks for a signature"):
+    with pytest.raises(ResolutionError, match="requires a signature"):
         await resolve(engine, params)
 
 

@@ -87,7 +87,7 @@ async def resolve_one(flags: ResolveFlags) -> bytes:
     if not flags.is_offline:
         _write_lock(flags, flags.lock_file, found, before=lock)
     _print_warnings(nodes)
-    return _format_result(nodes[0].result.outcome, flags.output)
+    return _format_result(nodes[0].result, flags.output)
 
 
 async def fetch_all(flags: ResolveFlags) -> bytes:
@@ -190,7 +190,7 @@ def _format_entry_count(lock: LockFile) -> str:
 
 def _print_warnings(nodes: list[TreeNode]) -> None:
     for node in nodes:
-        _warn(node.result.outcome)
+        _warn(node.result)
 
 
 def _warn(outcome: ResolutionResult) -> None:

@@ -19,7 +19,6 @@ from konverge.runtime import Process
 from konverge_resolution.consumer.direct_source import DirectSource, open_direct_source
 from konverge_resolution.consumer.remote_definition import (
     CONFIG_MAP,
-    FetchResult,
     RemoteDefinition,
     build_config_map,
     build_config_map_key,
@@ -35,6 +34,7 @@ from konverge_resolution.reference import Reference
 from konverge_resolution.reference_parsing import ParsedReference
 from konverge_resolution.requests.api_types import ResolutionRequest
 from konverge_resolution.requests.request_format import drop_content
+from konverge_resolution.resolved_content import ResolvedContent
 from konverge_resolution.source_failover import SkippedSource, combine_errors
 
 __all__ = ["CONDITION", "DefinitionClient", "DefinitionRecord"]
@@ -68,7 +68,7 @@ class DefinitionRecord:
 class _DefinitionSource(Protocol):
     """Gets what references name, over several passes."""
 
-    async def fetch(self, reference: Reference, ctx: OwnerContext) -> FetchResult | PendingFetch:
+    async def fetch(self, reference: Reference, ctx: OwnerContext) -> ResolvedContent | PendingFetch:
         """What came, as far as it has."""
 
     async def release(self, reference: Reference, ctx: OwnerContext) -> None:
@@ -194,7 +194,7 @@ class DefinitionClient:
                 continue
             if isinstance(fetched, PendingFetch):
                 return fetched
-            copy = build_config_map(name, written, ctx.owner, fetched)
+            copy = build_config_map(name, written, ctx.owner, fetched, reference.resolver)
             definition = parse_config_map(copy, ctx.owner_uid)  # refused before it is written, if it is no definition
             # Before it is created: as soon as it is there, no pass comes here any more.
             await self._remove_other_copies(name, key, ctx)

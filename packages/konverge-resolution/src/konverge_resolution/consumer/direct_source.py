@@ -15,12 +15,12 @@ from konverge.kube import GroupVersionKind
 from konverge.kube.metadata import ObjectMeta
 from konverge.operator.owner_context import OwnerContext
 from konverge.runtime import Process
-from konverge_resolution.consumer.remote_definition import FetchResult
 from konverge_resolution.consumer.requested_definition import PendingFetch
 from konverge_resolution.engine import Engine, Requester
 from konverge_resolution.errors import ResolutionError
 from konverge_resolution.reference import Reference, build_request_name
 from konverge_resolution.requests.request_format import format_service_account
+from konverge_resolution.resolved_content import ResolvedContent
 
 __all__ = ["DirectSource", "open_direct_source"]
 
@@ -35,7 +35,7 @@ class _OwnerFetch:
 
     owner_uid: str
     namespace: str
-    task: asyncio.Task[FetchResult]
+    task: asyncio.Task[ResolvedContent]
     ended_at: datetime | None = None
 
     @property
@@ -64,9 +64,9 @@ class DirectSource:
         self._service_account_name = service_account_name
         self._retry = retry
         self._fetches: dict[str, _OwnerFetch] = {}
-        self._tasks: set[asyncio.Task[FetchResult]] = set()
+        self._tasks: set[asyncio.Task[ResolvedContent]] = set()
 
-    async def fetch(self, reference: Reference, ctx: OwnerContext) -> FetchResult | PendingFetch:
+    async def fetch(self, reference: Reference, ctx: OwnerContext) -> ResolvedContent | PendingFetch:
         """What came of a reference, as far as it has; its end wakes the owner.
 
         Raises:
@@ -122,7 +122,7 @@ class DirectSource:
         self._tasks.add(task)
         gvk, key = ctx.owner_gvk, ctx.owner_key
 
-        def on_done(done: asyncio.Task[FetchResult]) -> None:
+        def on_done(done: asyncio.Task[ResolvedContent]) -> None:
             self._tasks.discard(done)
             made.ended_at = self._clock.now()
             if not done.cancelled():
@@ -131,9 +131,8 @@ class DirectSource:
 
         task.add_done_callback(on_done)
 
-    async def _resolve(self, reference: Reference, requester: Requester) -> FetchResult:
-        outcome = await self._engine.resolve(reference, requester)
-        return FetchResult(outcome.resolved.data, outcome.resolved.source, outcome.resolver)
+    async def _resolve(self, reference: Reference, requester: Requester) -> ResolvedContent:
+        return (await self._engine.resolve(reference, requester)).resolved
 
     def _forget_expired(self) -> None:
         now = self._clock.now()

@@ -17,11 +17,10 @@ from konverge_resolution.errors import ResolutionError
 from konverge_resolution.reasons import Reason
 from konverge_resolution.reference import Digest, to_canonical_json
 from konverge_resolution.reference_parsing import ParsedReference
-from konverge_resolution.resolved_content import Provenance
+from konverge_resolution.resolved_content import Provenance, ResolvedContent
 
 __all__ = [
     "CONFIG_MAP",
-    "FetchResult",
     "RemoteDefinition",
     "build_config_map",
     "build_config_map_key",
@@ -35,21 +34,6 @@ _OWNER = "resolution.konverge.dev/owner"
 _NAME = "resolution.konverge.dev/definition"
 _CONTENT = "content"
 _RECORD = "record"
-
-
-@dataclass(frozen=True, slots=True)
-class FetchResult:
-    """What came of a reference.
-
-    Args:
-        data: The content.
-        source: Where it came from.
-        resolver: Who got it.
-    """
-
-    data: bytes
-    source: Provenance
-    resolver: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +79,20 @@ def build_labels(name: str, owner: Object) -> dict[str, str]:
     return {_OWNER: str(owner["metadata"]["uid"]), _NAME: name}
 
 
-def build_config_map(name: str, written: ParsedReference, owner: Object, fetched: FetchResult) -> Object:
-    """The copy, to be created."""
+def build_config_map(
+    name: str, written: ParsedReference, owner: Object, content: ResolvedContent, resolver: str
+) -> Object:
+    """Build the ConfigMap with an owner's copy of a definition.
+
+    Args:
+        name: The owner's name for the definition.
+        written: The reference of the owner.
+        owner: The owner.
+        content: The content.
+        resolver: The resolver that returned it.
+    """
     key = build_config_map_key(name, written, owner)
-    record = _ContentRecord(str(Digest.of(fetched.data)), fetched.source, fetched.resolver)
+    record = _ContentRecord(str(Digest.of(content.data)), content.source, resolver)
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -109,7 +103,7 @@ def build_config_map(name: str, written: ParsedReference, owner: Object, fetched
             "ownerReferences": [build_owner_reference(owner)],
         },
         "immutable": True,
-        "binaryData": {_CONTENT: base64.b64encode(fetched.data).decode("ascii")},
+        "binaryData": {_CONTENT: base64.b64encode(content.data).decode("ascii")},
         "data": {_RECORD: msgspec.json.encode(record, order="sorted").decode()},
     }
 

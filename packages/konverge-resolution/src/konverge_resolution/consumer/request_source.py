@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from konverge.errors import ConflictError, KindNotServedError, KindUnreachableError, NotFoundError
 from konverge.kube import Object, ObjectKey, find_condition
 from konverge.operator.owner_context import OwnerContext
-from konverge_resolution.consumer.remote_definition import CONFIG_MAP, FetchResult
+from konverge_resolution.consumer.remote_definition import CONFIG_MAP
 from konverge_resolution.consumer.requested_definition import PendingFetch
 from konverge_resolution.errors import ResolutionError
 from konverge_resolution.reasons import REASON_TRAITS, Reason
@@ -21,6 +21,7 @@ from konverge_resolution.requests.konverge_requests import (
     read_content,
 )
 from konverge_resolution.requests.request_format import SUCCEEDED, format_service_account, get_status, parse_api_time
+from konverge_resolution.resolved_content import ResolvedContent
 
 __all__ = ["RequestSource"]
 
@@ -55,7 +56,7 @@ class RequestSource:
         self._service_account_name = service_account_name
         self._retry = retry
 
-    async def fetch(self, reference: Reference, ctx: OwnerContext) -> FetchResult | PendingFetch:
+    async def fetch(self, reference: Reference, ctx: OwnerContext) -> ResolvedContent | PendingFetch:
         """What came of a reference, as far as it has; its end wakes the owner.
 
         Raises:
@@ -70,7 +71,7 @@ class RequestSource:
             ctx.request_requeue(ctx.clock.now() + _RETRY_INTERVAL)
             raise ResolutionError(Reason.RESOLVER_NOT_AVAILABLE, _NO_REQUESTS) from None
 
-    async def _read_request(self, reference: Reference, ctx: OwnerContext) -> FetchResult | PendingFetch:
+    async def _read_request(self, reference: Reference, ctx: OwnerContext) -> ResolvedContent | PendingFetch:
         wanted = build_request(reference, ctx.owner, service_account_name=self._service_account_name)
         key = ObjectKey.of(wanted)
         try:
@@ -121,7 +122,7 @@ class RequestSource:
 
     async def _read_content(
         self, reference: Reference, key: ObjectKey, ctx: OwnerContext
-    ) -> FetchResult | PendingFetch:
+    ) -> ResolvedContent | PendingFetch:
         try:
             # What is held in memory has no content.
             request = await ctx.cluster.live.get(REQUEST, key)
@@ -141,9 +142,7 @@ class RequestSource:
         data = read_content(request, config_map)
         if reference.digest is not None and not reference.digest.matches(data):
             raise ResolutionError(Reason.DIGEST_MISMATCH, reference.digest.describe_mismatch(data))
-        return FetchResult(
-            data, parse_provenance(request), str(get_status(request).get("resolver") or reference.resolver)
-        )
+        return ResolvedContent(data, parse_provenance(request))
 
     async def _schedule_retry(self, request: Object, reason: str, ctx: OwnerContext) -> None:
         """Have a failure that may pass asked for anew, some time after it ended."""

@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import Any
 
 from konverge.kube import Condition, Object, build_owner_reference, format_micro_time
+from konverge_resolution.engine import ResolutionResult
 from konverge_resolution.errors import ResolutionError
 from konverge_resolution.reasons import Reason
 from konverge_resolution.reference import Digest, Reference, Value, build_request_name
@@ -24,7 +25,6 @@ from konverge_resolution.requests.request_format import (
     IN_PROGRESS,
     RESOLVED,
     SUCCEEDED,
-    RequestResult,
     RequestSpec,
     build_request_state,
     format_service_account,
@@ -142,36 +142,37 @@ class KonvergeRequestFormat:
             "deadline": format_micro_time(deadline),
         }
 
-    def build_success_status(self, obj: Object, result: RequestResult, now: datetime) -> Object:
+    def build_success_status(
+        self, obj: Object, result: ResolutionResult, started: datetime, now: datetime, *, config_map_name: str = ""
+    ) -> Object:
         """The status of one with its result."""
-        outcome = result.outcome
-        found = outcome.resolved
+        found = result.resolved
         told = f"fetched from {found.source.uri}"
-        if outcome.policy_source:
-            how = "redirected to" if outcome.is_redirected else "which policies name"
-            told += f", {how} {outcome.policy_source}"
+        if result.policy_source:
+            how = "redirected to" if result.is_redirected else "which policies name"
+            told += f", {how} {result.policy_source}"
         status: Object = {
             "conditions": self._build_conditions(obj, "True", RESOLVED, told, now),
             "dataDigest": str(Digest.of(found.data)),
             "source": {"uri": found.source.uri, "digest": dict(found.source.digest)},
-            "resolver": outcome.resolver,
-            "fetchedFrom": outcome.fetched_from,
-            "attempts": outcome.attempts,
-            "startedAt": format_micro_time(result.started),
+            "resolver": result.resolver,
+            "fetchedFrom": result.fetched_from,
+            "attempts": result.attempts,
+            "startedAt": format_micro_time(started),
             "finishedAt": format_micro_time(now),
         }
         if found.source.entry_point:
             status["source"]["entryPoint"] = found.source.entry_point
-        if result.config_map_name:
-            status["dataRef"] = {"name": result.config_map_name, "key": CONTENT_KEY}
+        if config_map_name:
+            status["dataRef"] = {"name": config_map_name, "key": CONTENT_KEY}
         else:
             status["data"] = base64.b64encode(found.data).decode("ascii")
         further = {
             "annotations": dict(found.annotations),
-            "policies": list(outcome.policies),
-            "warnings": list(outcome.warnings),
-            "rewrittenFrom": outcome.rewritten_from,
-            "policySource": outcome.policy_source,
+            "policies": list(result.policies),
+            "warnings": list(result.warnings),
+            "rewrittenFrom": result.rewritten_from,
+            "policySource": result.policy_source,
         }
         return status | {name: value for name, value in further.items() if value}
 

@@ -24,7 +24,6 @@ __all__ = [
     "RESOLVED",
     "SUCCEEDED",
     "RequestFormat",
-    "RequestResult",
     "RequestSpec",
     "build_request_state",
     "drop_content",
@@ -66,21 +65,6 @@ class RequestSpec:
     error: ResolutionError | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RequestResult:
-    """What a request came to.
-
-    Args:
-        outcome: The content and its record.
-        started: When it was handed to the engine.
-        config_map_name: The name of the ConfigMap that has the content; empty when the request has it.
-    """
-
-    outcome: ResolutionResult
-    started: datetime
-    config_map_name: str = ""
-
-
 class RequestFormat(Protocol):
     """One kind of request.
 
@@ -101,8 +85,18 @@ class RequestFormat(Protocol):
     def build_pending_status(self, obj: Object, resolver: str, deadline: datetime, now: datetime) -> Object:
         """The status of a request that has begun."""
 
-    def build_success_status(self, obj: Object, result: RequestResult, now: datetime) -> Object:
-        """The status of a request with its result."""
+    def build_success_status(
+        self, obj: Object, result: ResolutionResult, started: datetime, now: datetime, *, config_map_name: str = ""
+    ) -> Object:
+        """Build the status of a request with its result.
+
+        Args:
+            obj: The request.
+            result: The content and its record.
+            started: The time when the engine received it.
+            now: The current time.
+            config_map_name: The name of the ConfigMap with the content; empty when the status has the content.
+        """
 
     def build_failure_status(
         self, obj: Object, error: ResolutionError, started: datetime | None, now: datetime

@@ -26,7 +26,7 @@ from konverge_resolution.reasons import Reason
 from konverge_resolution.reference import Digest
 from konverge_resolution.requests.api_types import CONTENT_KEY
 from konverge_resolution.requests.fetch_pool import FetchPool, RequestId
-from konverge_resolution.requests.request_format import RESOLVED, SUCCEEDED, RequestFormat, RequestResult, RequestSpec
+from konverge_resolution.requests.request_format import RESOLVED, SUCCEEDED, RequestFormat, RequestSpec
 from konverge_resolution.requests.request_lifecycle import (
     FetchPhase,
     RequestAction,
@@ -215,7 +215,7 @@ class RequestReconciler:
         if dialect.separates_content and len(outcome.resolved.data) > self.context.configuration.inline_bytes:
             content_in = await self._store_content(ctx, outcome)
         status = dialect.build_success_status(
-            ctx.owner, RequestResult(outcome, ended.started, content_in), self._clock.now()
+            ctx.owner, outcome, ended.started, self._clock.now(), config_map_name=content_in
         )
         if not await self._write_status(dialect, ctx, status):
             return Again(requeue_after=_CONFLICT_RETRY)

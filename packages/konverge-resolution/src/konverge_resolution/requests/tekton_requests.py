@@ -13,13 +13,13 @@ from typing import Any
 
 from konverge.crd import UnstructuredResource, unstructured_resource
 from konverge.kube import Condition, GroupVersionKind, Object, format_micro_time
+from konverge_resolution.engine import ResolutionResult
 from konverge_resolution.errors import ResolutionError
 from konverge_resolution.reasons import Reason
 from konverge_resolution.reference import Reference, Value
 from konverge_resolution.requests.request_format import (
     IN_PROGRESS,
     SUCCEEDED,
-    RequestResult,
     RequestSpec,
     build_request_state,
     format_service_account,
@@ -95,15 +95,17 @@ class TektonRequestFormat:
             "refSource": {},
         }
 
-    def build_success_status(self, obj: Object, result: RequestResult, now: datetime) -> Object:
+    def build_success_status(
+        self, obj: Object, result: ResolutionResult, started: datetime, now: datetime, *, config_map_name: str = ""
+    ) -> Object:
         """The status of one with its result."""
-        found = result.outcome.resolved
+        found = result.resolved
         source: Object = {"uri": found.source.uri, "digest": dict(found.source.digest)}
         if found.source.entry_point:
             source["entryPoint"] = found.source.entry_point
         annotations = {**found.annotations, _DEADLINE: None}
-        if result.outcome.is_redirected:
-            annotations[_POLICY_SOURCE] = result.outcome.policy_source
+        if result.is_redirected:
+            annotations[_POLICY_SOURCE] = result.policy_source
         return {
             "conditions": self._build_conditions(obj, "True", "", "", now),
             "observedGeneration": obj["metadata"].get("generation"),
