@@ -197,7 +197,9 @@ async def test_an_author_who_never_comes_to_rest_gets_a_slow_loop(
     assert 100 <= before <= 101 + before_seconds, "the next one is half a minute away"
     assert waited_seconds < 20, "but that of an edit is not"
     assert len(passes) - before <= 1 + after_seconds / 30, "and what its pass wrote is no edit"
-    (line,) = [record.getMessage() for record in caplog.records if "without coming to rest" in record.getMessage()]
+    (line,) = [
+        record.getMessage() for record in caplog.records if "without reaching a steady state" in record.getMessage()
+    ]
     opening = re.search(rf"shop {town.namespace}/corner: (\d+) reconciles", line)
     assert opening is not None
     assert 100 <= int(opening[1]) <= before

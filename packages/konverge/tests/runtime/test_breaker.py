@@ -26,7 +26,7 @@ def test_the_opening_names_the_noisiest_source() -> None:
         opening = breaker.record_start("a", 2.0, "ConfigMap a changed")
 
     assert opening.source == "ConfigMap a changed"
-    assert opening.share == opening.passes - 3
+    assert opening.share == opening.reconciles - 3
     assert opening.seconds == 2.0
 
 

@@ -435,7 +435,7 @@ def test_a_result_says_what_it_cannot_be_made_of() -> None:
         Result(5)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="priority: expected an int, found str"):
         Result(priority="high")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="from now on"):
+    with pytest.raises(ValueError, match="zero or a positive time"):
         Result(timedelta(seconds=-1))
 
 

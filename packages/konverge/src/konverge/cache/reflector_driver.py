@@ -150,24 +150,21 @@ class ReflectorDriver:
         """Keep the collection up to date until cancelled; failures are retried, with growing pauses, for ever."""
         unsubscribe = self._server.subscribe(self._on_server_change)
         try:
-            await self._run()
+            while True:
+                step = self._reflector.next_step(self._clock.monotonic())
+                try:
+                    if isinstance(step, WaitStep):
+                        await self._wait(step.seconds)
+                    elif isinstance(step, ReadPage):
+                        await self._read_page(step)
+                    else:
+                        await self._watch(step)
+                except KonvergeError as error:
+                    self._handle_failure(error)
+                except Exception as error:  # noqa: BLE001  # a mistake, and no reason to stop following for good
+                    self._handle_failure(self._wrap_unexpected_error(error))
         finally:
             unsubscribe()
-
-    async def _run(self) -> None:
-        while True:
-            step = self._reflector.next_step(self._clock.monotonic())
-            try:
-                if isinstance(step, WaitStep):
-                    await self._wait(step.seconds)
-                elif isinstance(step, ReadPage):
-                    await self._read_page(step)
-                else:
-                    await self._watch(step)
-            except KonvergeError as error:
-                self._handle_failure(error)
-            except Exception as error:  # noqa: BLE001  # a mistake, and no reason to stop following for good
-                self._handle_failure(self._wrap_unexpected_error(error))
 
     async def wait_until_synced(self, timeout_seconds: float) -> None:
         """Wait until reads are answered.

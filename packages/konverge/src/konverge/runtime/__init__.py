@@ -1,8 +1,9 @@
-"""What turns changes in a cluster into passes over owners, and keeps a process of such passes alive.
+"""The runtime: turns changes in a cluster into reconciles of owners, and runs the process of an operator.
 
-In come watch events (through `konverge.cache`); out come calls of a reconcile function, each with the owner as it was
-read and a client that reads from shared caches. Kept here: per key one pass at a time, and an event during it means
-exactly one more (invariant 3); a pass sees its own writes (2); a settled system sends no requests (1).
+The input is watch events (through `konverge.cache`). The output is calls of a reconcile function, each with the owner
+as it was read and a client that reads from shared caches. The runtime keeps three invariants: one key has one
+reconcile at a time, and an event during it causes exactly one more (invariant 3); a reconcile reads its own writes (2);
+a steady system sends no requests (1).
 """
 
 from konverge.client.retries import Backoff
@@ -14,7 +15,6 @@ from konverge.runtime.controller import (
     DEFAULT_WORKERS,
     Controller,
     PartialFailureError,
-    ReconcileTimeoutError,
     Result,
 )
 from konverge.runtime.controller_observer import ControllerObserver, ReconcileOutcome, ReconcileTracer
@@ -23,6 +23,7 @@ from konverge.runtime.owner_assignment import OwnerAssignment, build_assignment
 from konverge.runtime.owner_reconciler import Finalizer, OwnerKind
 from konverge.runtime.process import Process, Service
 from konverge.runtime.queue import KeyEvent, Queue
+from konverge.runtime.reconcile_failures import ReconcileTimeoutError
 from konverge.runtime.reconciliation import Reconciliation, ReconciliationFilter, current_reconciliation
 
 __all__ = [

@@ -1,12 +1,12 @@
-"""The brake on loops of success: a key whose passes never come to rest is slowed down, and said so once. Pure.
+"""The breaker for loops of successful reconciles: it slows down a key that never becomes steady. Pure.
 
-A pass that fails waits for its back-off. One that succeeds and changes something wakes its own key again, and if it
-changes something each time (or if two controllers undo each other's work) it would do so for ever, at full speed.
+A reconcile that fails waits for its backoff. One that succeeds and changes an object triggers its own key again. If it
+makes a change each time, or if two controllers undo each other's changes, this loop never ends and runs at full speed.
 
-Each key has a bucket of passes that refills slowly. A pass takes one out; an empty bucket opens the breaker: the key
-gets one pass now and then, until nothing has called for it for a while. A pass that nothing but the key's own
-`Result.requeue_after` called for is free: its author chose the pace. Who edits the object meanwhile does not wait for
-the loop: an edit passes at once, as long as edits are not a loop themselves.
+Each key has a bucket of tokens that refills slowly. A reconcile takes one token; an empty bucket opens the breaker.
+The key then gets one reconcile per probe interval, until no event requests it for a while. A reconcile that only the
+key's own `Result.requeue_after` requested takes no token: its author chose the interval. A user who edits the object
+meanwhile does not wait for the loop: the edit is reconciled at once, unless the edits are a loop themselves.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ __all__ = ["Breaker", "BreakerOpened", "BreakerOptions"]
 
 K = TypeVar("K", bound=Hashable)
 
-# Sources are remembered to name the noisiest one: of a loop there are one or two.
+# Sources are recorded to report the most frequent one. A loop has one or two.
 _MAX_SOURCES = 16
 _SWEEP_EVERY = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class BreakerOptions:
-    """When a key's passes are too many.
+    """Limits on the reconciles of one key.
 
     Args:
-        burst: So many passes may follow each other; bringing up the largest owner takes a fraction of that.
-        refill: How often one more is allowed.
-        probe: How often a key whose breaker is open gets a pass.
-        calm: The breaker closes when nothing has called for the key for so long; more than `probe`, or each probe of
-            a loop would close it.
-        edit: How often a key whose breaker is open gets a pass at once because somebody else has edited its object.
+        burst: Number of reconciles in quick succession; the creation of the largest owner takes a fraction of that.
+        refill: Interval after which one more reconcile is allowed.
+        probe: Interval between reconciles of a key whose breaker is open.
+        calm: Time without a request for the key after which the breaker closes. It must exceed `probe`, or each probe
+            of a loop would close the breaker.
+        edit: Minimum interval between immediate reconciles for edits of the object while the breaker is open.
     """
 
     burst: int = 100
@@ -49,16 +49,16 @@ class BreakerOptions:
 
 @dataclass(frozen=True, slots=True)
 class BreakerOpened:
-    """A breaker has opened.
+    """Record of a breaker that opened.
 
     Args:
-        passes: So many passes there were.
-        seconds: Within so long.
-        source: What called for most of them.
-        share: How many of the passes that source called for.
+        reconciles: Number of reconciles before it opened.
+        seconds: Time in which they ran.
+        source: The most frequent cause of the reconciles.
+        share: Number of reconciles with that cause.
     """
 
-    passes: int
+    reconciles: int
     seconds: float
     source: str
     share: int
@@ -69,18 +69,18 @@ class _KeyBucket:
     tokens: float
     counted_at: float
     since: float
-    passes: int = 0
+    reconciles: int = 0
     sources: Counter[str] = field(default_factory=Counter)
     is_open: bool = False
-    wanted_at: float = 0.0
+    requested_at: float = 0.0
     edited_at: float = -inf
 
 
 class Breaker(Generic[K]):
-    """The buckets of all keys; a key at rest has none.
+    """The buckets of all keys. A steady key has no bucket.
 
     Args:
-        options: When passes are too many.
+        options: The limits; the defaults of `BreakerOptions` when not given.
     """
 
     def __init__(self, options: BreakerOptions | None = None) -> None:
@@ -90,44 +90,44 @@ class Breaker(Generic[K]):
         self._until_sweep = _SWEEP_EVERY
 
     def __len__(self) -> int:
-        """How many keys have had passes of late."""
+        """Return the number of keys with a bucket: those that were reconciled recently."""
         return len(self._buckets)
 
     def record_start(self, key: K, now: float, source: str) -> BreakerOpened | None:
-        """A pass of the key begins, called for by that source; tells if it opens the breaker."""
+        """Record the start of a reconcile that the source requested; return a record if this opens the breaker."""
         bucket = self._get_bucket(key, now)
         bucket.tokens = max(0.0, bucket.tokens - 1.0)
-        bucket.passes += 1
+        bucket.reconciles += 1
         if source in bucket.sources or len(bucket.sources) < _MAX_SOURCES:
             bucket.sources[source] += 1
         if bucket.is_open or bucket.tokens >= 1.0:
             return None
-        bucket.is_open, bucket.wanted_at = True, now
-        loudest, share = bucket.sources.most_common(1)[0]
-        return BreakerOpened(bucket.passes, now - bucket.since, loudest, share)
+        bucket.is_open, bucket.requested_at = True, now
+        source, share = bucket.sources.most_common(1)[0]
+        return BreakerOpened(bucket.reconciles, now - bucket.since, source, share)
 
     def compute_delay(self, key: K, now: float, *, is_edit: bool = False) -> float:
-        """Something calls for the key: how long its pass must wait at least; 0 while its breaker is closed.
+        """Record a request for a reconcile of the key; return its minimum delay in seconds, 0 for a closed breaker.
 
         Args:
             key: The key.
-            now: Monotonic seconds.
-            is_edit: Whether it is that somebody else wants something else of the object.
+            now: The present time in monotonic seconds.
+            is_edit: Whether another client changed the desired state of the object.
         """
         bucket = self._buckets.get(key)
         if bucket is None or not bucket.is_open:
             return 0.0
-        if now - bucket.wanted_at >= self._options.calm.total_seconds():
+        if now - bucket.requested_at >= self._options.calm.total_seconds():
             del self._buckets[key]
             return 0.0
-        bucket.wanted_at = now
+        bucket.requested_at = now
         if is_edit and now - bucket.edited_at >= self._options.edit.total_seconds():
             bucket.edited_at = now
             return 0.0
         return self._options.probe.total_seconds()
 
     def forget(self, key: K) -> None:
-        """The key is gone."""
+        """Remove the bucket of the key."""
         self._buckets.pop(key, None)
 
     def _get_bucket(self, key: K, now: float) -> _KeyBucket:
@@ -147,7 +147,7 @@ class Breaker(Generic[K]):
         bucket.counted_at = now
 
     def _sweep(self, now: float) -> None:
-        """Forget the keys that have been at rest: now and then, so that it costs a key next to nothing."""
+        """Remove the buckets of steady keys; this runs only occasionally, so that its cost per key is negligible."""
         self._until_sweep -= 1
         if self._until_sweep:
             return

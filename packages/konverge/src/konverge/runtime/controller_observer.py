@@ -1,7 +1,7 @@
-"""What a controller tells about its work: the ports that metrics and tracing implement. None of them may wait or raise.
+"""The ports through which a controller reports: metrics and tracing implement them. No method may wait or raise.
 
-What can be read at any time (depth, active workers, the longest run) is not told here: whoever exports it reads
-`Controller` and `Queue`.
+Values that can be read at any time (depth, active workers, longest run) are not reported here. An exporter reads them
+from `Controller` and `Queue`.
 """
 
 from __future__ import annotations
@@ -16,50 +16,50 @@ __all__ = ["ControllerObserver", "ReconcileOutcome", "ReconcileTracer"]
 
 
 class ReconcileOutcome(Enum):
-    """How a pass ended."""
+    """Outcome of one reconcile, as in its metrics."""
 
     SUCCESS = "success"
     REQUEUE_AFTER = "requeue_after"
     ERROR = "error"
     TERMINAL = "terminal"
     TIMEOUT = "timeout"
-    ABANDONED = "abandoned"  # cancelled, because the right to reconcile the key was lost
+    ABANDONED = "abandoned"  # ended because the replica lost the assignment of the key
 
 
 class FailureReporter(Protocol):
-    """Reports on objects whose passes fail; it must neither wait nor raise."""
+    """Port for reports on objects whose reconciles fail. Implementations must neither wait nor raise."""
 
     def report_failure(self, key: ObjectKey, error: BaseException, times: int) -> bool:
-        """A pass has failed, so many `times` in a row; tells whether that was reported."""
+        """Report the latest of `times` consecutive failures; return whether it was reported."""
 
     def report_recovery(self, key: ObjectKey) -> None:
-        """A pass has succeeded after a failure that was reported."""
+        """Report a success that follows a reported failure."""
 
 
 class ControllerObserver(Protocol):
-    """Hears what one controller does."""
+    """Port for the metrics of one controller."""
 
     def on_add(self, *, priority: int) -> None:
-        """A key that did not wait before has been put into the queue."""
+        """Record that a key which was not waiting entered the queue."""
 
     def on_retry(self) -> None:
-        """A key has been put back after a failure."""
+        """Record that a key was requeued after a failure."""
 
     def on_start(self, *, waited_seconds: float) -> None:
-        """A pass starts; its key had been due for so long."""
+        """Record the start of a reconcile whose key had been due for this time."""
 
     def on_event_latency(self, *, seconds: float) -> None:
-        """That pass answers a change that came so long ago."""
+        """Record the time between a change and the start of the reconcile that it triggered."""
 
     def on_finish(self, outcome: ReconcileOutcome, *, seconds: float) -> None:
-        """A pass has ended after so long."""
+        """Record the end of a reconcile with its outcome and duration."""
 
     def on_breaker_open(self, key: ObjectKey, source: str) -> None:
-        """The key's passes come too fast for no good, mostly because of that source, and are slowed down."""
+        """Record that the breaker slows down a key; the source is the most frequent cause of its reconciles."""
 
 
 class ReconcileTracer(Protocol):
-    """Wraps each pass in a span."""
+    """Port for tracing: wraps each reconcile in a span."""
 
     def start_span(self, controller: str, key: ObjectKey, reconcile_id: str) -> AbstractContextManager[None]:
-        """The span of one pass; an exception that leaves it is recorded on it."""
+        """Return a context manager for the span of one reconcile; it records an exception that leaves the block."""

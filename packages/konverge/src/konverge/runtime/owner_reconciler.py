@@ -1,4 +1,4 @@
-"""What surrounds an author's pass over one owner: reading it, noting what is read, its finalizer."""
+"""Reconcile of one owner around the author's function: read the owner, track reads, manage the finalizer."""
 
 from __future__ import annotations
 
@@ -24,28 +24,29 @@ __all__ = ["Finalizer", "OwnerKind", "OwnerReconciler", "OwnerReporter", "Reconc
 _log = logging.getLogger("konverge.runtime")
 
 ReconcileOwner: TypeAlias = Callable[[Object, CachedClient], Awaitable[Result | None]]
-"""One pass: the owner as it was read, and the client to read and write with."""
+"""Function that reconciles one owner: receives the owner as it was read, and the client for reads and writes."""
 
 
 class OwnerReporter(Protocol):
-    """Reports on owners whose passes fail; it must neither wait nor raise."""
+    """Port for reports on owners whose reconciles fail. Implementations must neither wait nor raise."""
 
     def report_failure(self, owner: Object, error: BaseException, times: int) -> bool:
-        """A pass has failed, so many `times` in a row; tells whether that was reported."""
+        """Report the latest of `times` consecutive failures; return whether it was reported."""
 
     def report_recovery(self, owner: Object) -> None:
-        """A pass has succeeded after a failure that was reported."""
+        """Report a success that follows a reported failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finalizer:
-    """What has to be done before an owner may go.
+    """Work that must be done before an owner is deleted.
 
     Args:
-        names: The entries in ``metadata.finalizers``, which come and go together.
-        finalize: One pass over an owner that is being deleted. None says that all is done; a `Result` that it is not.
-        is_needed: Tells whether an owner gets it before its pass; None for every owner. Who has it keeps it until the
-            end, since what it was needed for may still be there.
+        names: Entries in ``metadata.finalizers``; they are added and removed together.
+        finalize: Reconciles an owner that is being deleted. It returns None when the work is complete, and a `Result`
+            while it is not.
+        is_needed: Returns whether an owner gets the finalizer before its reconcile; None for every owner. An owner
+            keeps its finalizer until its deletion, since the objects that required it may still exist.
     """
 
     names: tuple[str, ...]
@@ -58,17 +59,18 @@ class OwnerKind:
     """A kind whose objects are reconciled.
 
     Args:
-        name: What its controller is called in logs.
+        name: Name of its controller in logs.
         gvk: The kind.
-        reconcile: One pass.
-        workers: How many owners at once.
-        timeout: How long a pass may take.
-        finalizer: What has to be done before an owner may go; None for nothing.
-        when: Which of an owner's own changes call for a pass; None for all.
-        report_deletion: One pass over an owner that is being deleted and that only others hold; None for nothing.
-        reporter: Reports which owners fail; None reports nothing.
-        forget: Is told of an owner that is gone, or not ours any more; None when nobody needs to know.
-        kinds_of: Names the kinds that the passes over an owner will read, as far as that can be told; it never raises.
+        reconcile: Reconciles one owner.
+        workers: Number of owners that are reconciled concurrently.
+        timeout: Time limit of one reconcile.
+        finalizer: Work before the deletion of an owner; None for none.
+        when: Selects the changes of an owner that trigger its reconcile; None for all.
+        report_deletion: Reconciles an owner that is being deleted and has only finalizers of other controllers; None
+            skips such owners.
+        reporter: Reports owners whose reconciles fail; None reports nothing.
+        forget: Called for an owner that is deleted or no longer assigned to this replica; None for no call.
+        kinds_of: Returns the kinds that the reconciles of an owner are expected to read; it never raises.
     """
 
     name: str
@@ -85,12 +87,12 @@ class OwnerKind:
 
 
 class OwnerReconciler:
-    """The passes over the owners of one kind.
+    """Reconciles the owners of one kind.
 
     Args:
-        kind: The kind and its reconcile.
-        clients: Make the client of each pass.
-        assignment: Decides which owners are this process's to reconcile; None for all.
+        kind: The kind and its reconcile function.
+        clients: Builds the client of each reconcile.
+        assignment: Decides which owners are assigned to this replica; None for all.
     """
 
     def __init__(
@@ -103,10 +105,10 @@ class OwnerReconciler:
         self._deleted_at: dict[ObjectKey, datetime] = {}
         self._terminating: dict[ObjectKey, TerminatingNamespaces] = {}
 
-    # What the controller reports (`konverge.runtime.controller_observer.FailureReporter`).
+    # Methods of `konverge.runtime.controller_observer.FailureReporter`.
 
     def report_failure(self, key: ObjectKey, error: BaseException, times: int) -> bool:
-        """Report that a pass over the owner of that key has failed, if there still is one, and it is ours."""
+        """Report a failed reconcile of the owner, if the owner still exists and is assigned to this replica."""
         owner = self._get_assigned_owner(key)
         return (
             owner is not None
@@ -115,76 +117,70 @@ class OwnerReconciler:
         )
 
     def report_recovery(self, key: ObjectKey) -> None:
-        """Report that a pass has succeeded again; for an owner that is being deleted, none has."""
+        """Report the recovery of the owner, unless it is being deleted: then its reconciles have not recovered."""
         owner = self._get_assigned_owner(key)
         if owner is not None and not is_deleting(owner) and self.kind.reporter is not None:
             self.kind.reporter.report_recovery(owner)
 
     def list_keys(self) -> list[ObjectKey]:
-        """The keys of all owners that there are and that are ours."""
+        """Return the keys of all owners that are assigned to this replica."""
         return [meta.key for meta in self._informer.store.iter_metadata() if self._is_assigned(meta.uid)]
 
     def mark_taken_over(self, keys: Iterable[ObjectKey]) -> None:
-        """Another process may have worked on these owners until just now.
+        """Mark owners that another replica may have reconciled until now.
 
-        What it wrote last may not have come through the watch yet: the next pass over each takes no object for absent
-        before it has asked the server.
+        The last writes of that replica may not have arrived through the watch. The next reconcile of each owner
+        therefore considers an object absent only after a request to the server confirms it.
         """
         self._taken_over.update(keys)
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
-        """One pass over the owner of that key, if there is one, and it is ours."""
-        reader = ReadingOwner(self.kind.gvk, key)
-        reads, owner = self._clients.read_tracker, self._get_assigned_owner(key)
+        """Reconcile the owner with the key, if it exists and is assigned to this replica.
+
+        An owner gets the finalizer before the author's function runs, and loses it when `Finalizer.finalize` returns
+        None. An owner that waits only for finalizers of other controllers goes to `OwnerKind.report_deletion`.
+        """
+        kind, finalizer, reads = self.kind, self.kind.finalizer, self._clients.read_tracker
+        reader, owner = ReadingOwner(kind.gvk, key), self._get_assigned_owner(key)
         self._record_deletion(key, owner)
         if owner is None or (is_deleting(owner) and not self._is_finalized_here(owner)):
-            reads.forget(reader)
-            self._taken_over.discard(key)
-            self._terminating.pop(key, None)
-            if self.kind.forget is not None:
-                self.kind.forget(key)
-            return None if owner is None else await self._report_deletion(owner, reader)
+            self._forget(reader)
+            if owner is None or kind.report_deletion is None:
+                return None
+            result = await kind.report_deletion(owner, self._clients.build_client(reader, self._get_permit(owner)))
+            reads.forget(reader)  # a change of an object that it read must not trigger a reconcile
+            return result
         is_complete = False
         reads.begin(reader)
         terminating = self._take_terminating(owner)
         try:
-            permit = self._get_permit(owner)
-            client = self._clients.build_client(
-                reader, permit, doubts_absence=key in self._taken_over, terminating=terminating
-            )
-            result = await self._run_reconcile(owner, client)
+            permit, doubts_absence = self._get_permit(owner), key in self._taken_over
+            client = self._clients.build_client(reader, permit, doubts_absence=doubts_absence, terminating=terminating)
+            if finalizer is None:
+                result = await kind.reconcile(owner, client)
+            elif is_deleting(owner):
+                result = await finalizer.finalize(owner, client)
+                if result is None:
+                    await self._remove_finalizer(owner, finalizer, client)
+            else:
+                # Before any object exists that requires the finalizer: a crash in between leaves nothing behind.
+                result = await kind.reconcile(await self._add_finalizer(owner, finalizer, client), client)
             is_complete = True
             self._taken_over.discard(key)
         except Exception as error:
-            # What is left to do for an owner that is being deleted is tried again, whatever becomes of its namespace.
+            # The remaining work for an owner that is being deleted is retried, even in a terminating namespace.
             if is_deleting(owner) or not terminating.was_hit:
                 raise
-            return self._handle_refusal(key, terminating, error)
+            _log.info("%s %s: not finished, no retry for now: %s", kind.name, key, format_error(error))
+            return _build_terminating_result(error, terminating.compute_requeue_after(self._clients.clock.monotonic()))
         finally:
             if not terminating.is_empty:
                 self._terminating[key] = terminating
             reads.finish(reader, complete=is_complete)
         return result
 
-    def _take_terminating(self, owner: Object) -> TerminatingNamespaces:
-        """What earlier passes over this very owner have found out."""
-        key, uid = ObjectKey.of(owner), str(owner["metadata"]["uid"])
-        known = self._terminating.pop(key, None)
-        if known is None or known.owner_uid != uid:
-            return TerminatingNamespaces(uid, key.namespace)
-        known.was_hit = False
-        return known
-
-    def _handle_refusal(self, key: ObjectKey, terminating: TerminatingNamespaces, error: Exception) -> Result | None:
-        """A pass could not make what it should in a namespace that is being deleted: nobody has to mend that."""
-        _log.info("%s %s: not finished, and not tried again for now: %s", self.kind.name, key, format_error(error))
-        pause = terminating.compute_requeue_after(self._clients.clock.monotonic())
-        if isinstance(error, PartialFailureError):
-            pause = error.requeue_after if pause is None else min(pause, error.requeue_after)
-        return None if pause is None else Result(requeue_after=pause)
-
     def list_deletion_times(self) -> list[datetime]:
-        """Since when each owner is being deleted that is still there."""
+        """Return the deletion timestamp of each owner that is being deleted and still exists."""
         return list(self._deleted_at.values())
 
     def _record_deletion(self, key: ObjectKey, owner: Object | None) -> None:
@@ -192,27 +188,24 @@ class OwnerReconciler:
         if owner is not None and is_deleting(owner):
             self._deleted_at[key] = parse_time(owner["metadata"]["deletionTimestamp"])
 
-    async def _report_deletion(self, owner: Object, reader: ReadingOwner) -> Result | None:
-        if self.kind.report_deletion is None:
-            return None
-        result = await self.kind.report_deletion(owner, self._clients.build_client(reader, self._get_permit(owner)))
-        self._clients.read_tracker.forget(reader)  # it reads nothing that it would have to be told of
-        return result
-
     def _get_permit(self, owner: Object) -> WritePermit | None:
         return None if self._assignment is None else self._assignment.get_permit(owner["metadata"]["uid"])
 
-    async def _run_reconcile(self, owner: Object, client: CachedClient) -> Result | None:
-        finalizer = self.kind.finalizer
-        if finalizer is None:
-            return await self.kind.reconcile(owner, client)
-        if not is_deleting(owner):
-            # Before anything exists that would need it: a crash in between leaves nothing behind.
-            return await self.kind.reconcile(await self._add_finalizer(owner, finalizer, client), client)
-        result = await finalizer.finalize(owner, client)
-        if result is None:
-            await self._remove_finalizer(owner, finalizer, client)
-        return result
+    def _forget(self, reader: ReadingOwner) -> None:
+        self._clients.read_tracker.forget(reader)
+        self._taken_over.discard(reader.key)
+        self._terminating.pop(reader.key, None)
+        if self.kind.forget is not None:
+            self.kind.forget(reader.key)
+
+    def _take_terminating(self, owner: Object) -> TerminatingNamespaces:
+        """Return the terminating namespaces that earlier reconciles of the same owner, by its UID, found."""
+        key, uid = ObjectKey.of(owner), str(owner["metadata"]["uid"])
+        terminating = self._terminating.pop(key, None)
+        if terminating is None or terminating.owner_uid != uid:
+            return TerminatingNamespaces(uid, key.namespace)
+        terminating.was_hit = False
+        return terminating
 
     async def _add_finalizer(self, owner: Object, finalizer: Finalizer, client: CachedClient) -> Object:
         metadata = owner["metadata"]
@@ -220,14 +213,14 @@ class OwnerReconciler:
         missing = [name for name in finalizer.names if name not in present]
         if not missing or (finalizer.is_needed is not None and not finalizer.is_needed(owner)):
             return owner
-        # The whole list is replaced: the version makes sure that nobody else's entry gets lost.
+        # The patch replaces the whole list: the resource version prevents the loss of another controller's entry.
         body = {"metadata": {"resourceVersion": metadata["resourceVersion"], "finalizers": [*present, *missing]}}
         return await client.patch(self.kind.gvk, ObjectKey.of(owner), body, patch_type="merge")
 
     async def _remove_finalizer(self, owner: Object, finalizer: Finalizer, client: CachedClient) -> None:
         key, uid = ObjectKey.of(owner), owner["metadata"]["uid"]
         try:
-            # What finalizing wrote to the owner, its status for one, has made the version that was read an old one.
+            # Writes of the finalizer to the owner, such as its status, made the resource version that was read stale.
             current = await client.get(self.kind.gvk, key)
             metadata = current["metadata"]
             if metadata["uid"] != uid:
@@ -236,10 +229,10 @@ class OwnerReconciler:
             body = {"metadata": {"resourceVersion": metadata["resourceVersion"], "finalizers": rest or None}}
             await client.patch(self.kind.gvk, key, body, patch_type="merge")
         except NotFoundError:
-            return  # somebody has taken the finalizer away by hand
+            return  # a user removed the finalizer by hand
 
     def _get_assigned_owner(self, key: ObjectKey) -> Object | None:
-        """The owner of that key, if there is one, and it is ours."""
+        """Return the owner with the key if it exists and is assigned to this replica, else None."""
         store = self._informer.store
         meta = store.get_metadata(key)
         return None if meta is None or not self._is_assigned(meta.uid) else store.get(key)
@@ -255,3 +248,14 @@ class OwnerReconciler:
     @property
     def _informer(self) -> Informer:
         return self._clients.informers.running[self.kind.gvk]
+
+
+def _build_terminating_result(error: Exception, requeue_after: timedelta | None) -> Result | None:
+    """Return the result of a reconcile that could not create an object in a namespace that is being deleted.
+
+    Such a failure needs no repair. The next reconcile comes when the namespace may exist anew, or when a part of the
+    reconcile that succeeded requested it.
+    """
+    if isinstance(error, PartialFailureError):
+        requeue_after = error.requeue_after if requeue_after is None else min(requeue_after, error.requeue_after)
+    return None if requeue_after is None else Result(requeue_after=requeue_after)

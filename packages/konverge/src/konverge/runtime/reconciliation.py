@@ -1,8 +1,7 @@
-"""Which pass is running: the identifier that ties together all that one reconcile logs.
+"""The running reconcile: the identifier that connects all log records of one reconcile.
 
-The runtime sets it around each pass; tasks that the pass starts inherit it. `ReconciliationFilter` puts it on every
-log record,
-also on those of libraries, so that a formatter can show it: ``%(controller)s %(object)s %(reconcile_id)s``.
+The runtime sets it around each reconcile; tasks that the reconcile starts inherit it. `ReconciliationFilter` adds it to
+every log record, also to those of libraries, for formats such as ``%(controller)s %(object)s %(reconcile_id)s``.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ __all__ = ["Reconciliation", "ReconciliationFilter", "current_reconciliation"]
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """One reconcile of one object.
+    """Record of one reconcile of one object.
 
     Args:
         controller: The controller's name.
         key: The object.
-        reconcile_id: Tells this pass from all others.
-        source: What called for it last.
+        reconcile_id: Unique identifier of this reconcile.
+        source: The latest cause of this reconcile.
     """
 
     controller: str
@@ -34,24 +33,25 @@ class Reconciliation:
 
     @property
     def log_fields(self) -> dict[str, str]:
-        """What a log record of the pass carries."""
+        """The fields of each log record of the reconcile."""
         return {"controller": self.controller, "object": str(self.key), "reconcile_id": self.reconcile_id}
 
 
-current_reconciliation: ContextVar[Reconciliation | None] = ContextVar("konverge_current_pass", default=None)
-"""The pass that the running task belongs to; None outside of any."""
+current_reconciliation: ContextVar[Reconciliation | None] = ContextVar("konverge_current_reconciliation", default=None)
+"""The reconcile that the current task belongs to; None outside of any."""
 
 
 class ReconciliationFilter(logging.Filter):
-    """Adds the fields of the running pass to each record; empty ones outside of any, so that a format never fails.
+    """Adds the fields of the running reconcile to each record. Outside of any they are empty, so a format never fails.
 
-    It belongs on a handler: a filter on a logger does not see the records of that logger's children.
+    Attach it to a handler: a filter on a logger does not see the records of that logger's children.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Complete the record; every record passes."""
-        running = current_reconciliation.get()
-        fields = dict.fromkeys(("controller", "object", "reconcile_id"), "") if running is None else running.log_fields
+        """Add the fields to the record; return True, so that every record is logged."""
+        reconciliation = current_reconciliation.get()
+        names = ("controller", "object", "reconcile_id")
+        fields = dict.fromkeys(names, "") if reconciliation is None else reconciliation.log_fields
         for name, value in fields.items():
             record.__dict__.setdefault(name, value)
         return True
