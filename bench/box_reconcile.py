@@ -94,7 +94,9 @@ class _Subject:
 
 def _box() -> _Subject:
     running = BoxController(load_box(BOX))
-    return _Subject(running.operator, lambda: sum(run.health.resources["shop"].results.total() for run in running.runs))
+    return _Subject(
+        running.operator, lambda: sum(run.health.resources["shop"].results.total() for run in running.active.runs)
+    )
 
 
 def _python() -> _Subject:

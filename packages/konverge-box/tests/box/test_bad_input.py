@@ -123,7 +123,7 @@ async def test_what_is_hostile_is_told_with_its_path_while_others_are_served(clu
             assert len(ready.message) < 33_000
         await library.change(BOOK, "good", text="second")
         await library.wait_for_data("good", text="second")
-        [run] = box.runs
+        [run] = box.active.runs
         assert {name for name, health in run.health.resources.items() if not health.is_degraded} >= {"book", "hang"}
         forever.set()
 
@@ -219,7 +219,7 @@ async def test_the_value_of_a_secret_is_in_nothing_that_a_run_shows(
         await library.wait_until_quiet()
         stored, drawn = await library.get(SECRET, "stored"), await library.get(SECRET, "drawn")
         outputs.add_metrics()
-        outputs.add(*(run.build_debug_rows() for run in box.runs))
+        outputs.add(*(run.build_debug_rows() for run in box.active.runs))
         for gvk in kinds.values():
             outputs.add(json.dumps(await library.get(gvk, "one")))
         outputs.add(json.dumps((await cluster.client.list(EVENT, namespace=cluster.namespace)).items))

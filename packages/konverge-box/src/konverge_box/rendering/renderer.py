@@ -31,8 +31,9 @@ from konverge_box.rendering.rendering_model import RenderedGroup, RenderedItem, 
 from konverge_box.runtime import BoxController
 from konverge_box.runtime.box_reconciler import BoxReconciler
 from konverge_box.runtime.pipeline import Pipeline
+from konverge_box.runtime.reconcile_state import ReconcileInputs, ReconcileState
 from konverge_box.runtime.resource_class import build_resource_class
-from konverge_box.runtime.step_order import DeniedError, ReconcileState
+from konverge_box.runtime.step_order import DeniedError
 from konverge_box.runtime.uniqueness import build_cluster_uniqueness_check
 from konverge_box.steps.resource_plan import PlannedGroup, PlannedResource
 
@@ -75,7 +76,7 @@ async def render_box(
     """
     running = BoxController(box, pool=pool)
     name = _find_crd(box, owner)
-    pipeline = running.pipelines[name]
+    pipeline = running.active.pipelines[name]
     clock, entropy = SimulatedClock(at), SeededEntropy()
     kinds = [build_resource_class(declared) for declared in box.spec.crds.values()]
     made = _collect_kinds(box)
@@ -110,7 +111,7 @@ class _StepRecorder:
 
     pipeline: Pipeline
     caller: OfflineCaller
-    state: ReconcileState | None = None
+    owner: Object
     before: Object = field(default_factory=dict)
     steps: list[RenderedStep] = field(default_factory=list)
     conditions: list[Object] = field(default_factory=list)
@@ -122,19 +123,17 @@ class _StepRecorder:
         """Tell whether an object cannot be rendered."""
         return any(each.problem for step in self.steps for group in step.groups for each in group.objects)
 
-    def record_step(self, name: str, seconds: float) -> None:
-        state = self.state
-        assert state is not None, "a pass steps when it is made"
+    def on_step(self, step: str, seconds: float, state: ReconcileState) -> None:
         error = ""
         if state.failure is not None and self.failure is None and not isinstance(state.failure, DeniedError):
             error = format_error(state.failure)
         self.failure = state.failure
         notes = tuple(state.notes[self.note_count :])
         self.note_count = len(state.notes)
-        if name in _HIDDEN_STEPS and not (error or notes):
+        if step in _HIDDEN_STEPS and not (error or notes):
             return
-        made = {} if error and name not in ("external", "onCreate", "onReconcile") else self._describe_step(name, state)
-        self.steps.append(RenderedStep(step=name, error=error, notes=notes, **made))
+        made = {} if error and step not in ("external", "onCreate", "onReconcile") else self._describe_step(step, state)
+        self.steps.append(RenderedStep(step=step, error=error, notes=notes, **made))
         self.before = copy_json(state.object)
 
     def _describe_step(self, name: str, state: ReconcileState) -> dict[str, Any]:
@@ -143,8 +142,8 @@ class _StepRecorder:
             case "normalize" | "mutation":
                 changes = find_changes(self.before, state.object)
                 return {"changes": changes, **({"object": _build_object(state.object)} if changes else {})}
-            case "validation" if state.violations is not None:
-                denied, warned = state.violations.denied, state.violations.warned
+            case "validation" if state.results.violations is not None:
+                denied, warned = state.results.violations.denied, state.results.violations.warned
                 texts = [tuple(f"{each.field}: {each.message}" for each in found) for found in (denied, warned)]
                 return {"denied": texts[0], "warned": texts[1]}
             case "cross" if declared.cross:
@@ -153,20 +152,20 @@ class _StepRecorder:
                 answered = mask_sensitive(scope.get("external", {}))
                 told = {each: self._describe_call(each, answered) for each in answered}
                 return {"values": answered, "calls": told}
-            case "onCreate" | "onReconcile" if state.plan is not None:
+            case "onCreate" | "onReconcile" if state.results.plan is not None:
                 first = len(declared.on_create)
-                groups = state.plan.groups[:first] if name == "onCreate" else state.plan.groups[first:]
+                groups = state.results.plan.groups[:first] if name == "onCreate" else state.results.plan.groups[first:]
                 return {"groups": tuple(map(_build_group, groups))}
-            case "forEach" if state.plan is not None:
+            case "forEach" if state.results.plan is not None:
                 counts: dict[str, int] = {}
-                for entry in (entry for group in state.plan.groups for entry in group.entries):
+                for entry in (entry for group in state.results.plan.groups for entry in group.entries):
                     if entry.resource.for_each is not None:
                         counts[entry.resource.path] = counts.get(entry.resource.path, 0) + 1
                 return {"values": counts} if counts else {}
             case "providers" if declared.providers:
                 return {"items": tuple(self._iter_items(state))}
             case "status":
-                found = state.ctx.owner.get("status") or {}
+                found = self.owner.get("status") or {}
                 status = {key: value for key, value in found.items() if key != "conditions"}
                 return {"values": mask_sensitive(status)} if status else {}
         return {}
@@ -210,18 +209,18 @@ async def _record_reconcile(
             dry_run_cluster=cluster,
         )
         async with OfflineCaller(answers, clock=clock, entropy=entropy) as caller:
-            watched = _StepRecorder(pipeline, caller, before=copy_json(live))
+            watched = _StepRecorder(pipeline, caller, ctx.owner, before=copy_json(live))
             is_unique = await build_cluster_uniqueness_check(ctx.cluster, pipeline, ctx.owner)
-            one = BoxReconciler(
-                pipeline,
-                ctx,
+            inputs = ReconcileInputs(
+                pipeline=pipeline,
+                ctx=ctx,
                 caller=caller,
                 entropy=entropy,
                 is_unique=is_unique,
-                foreign_conditions=set(),
-                on_step=watched.record_step,
+                now=clock.now(),
+                is_dry_run=True,
             )
-            watched.state = one.state
+            one = BoxReconciler(inputs, watched)
             try:
                 await one.reconcile()
             except Exception as error:  # noqa: BLE001  # what a step has met is what is to be shown

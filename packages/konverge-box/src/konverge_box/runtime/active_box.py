@@ -1,9 +1,9 @@
-"""The box at work: what passes are made with, which becomes another one while they run when the file has changed."""
+"""The box in use: its pipelines and its runs. A changed file replaces the box while reconciles run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from weakref import WeakKeyDictionary
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from konverge.operator.owner_context import OperatorRun
 from konverge_box.file import OperatorBox
@@ -15,31 +15,47 @@ __all__ = ["ActiveBox"]
 
 
 class ActiveBox:
-    """A box, its pipelines and its runs.
+    """The box in use.
 
     Args:
         box: The box at the beginning.
         pool: The providers.
 
     Attributes:
-        box: The box as it is.
-        pipelines: Its pipelines by name. Both are replaced together; a pass goes on with what it began with.
-        pool: The providers, of this box and of those after it.
+        box: The current box.
+        pipelines: Its pipelines by name. Both are replaced together; a reconcile keeps the pipeline it began with.
+        pool: The providers of this box and of its replacements.
+
+    Raises:
+        konverge.errors.KonvergeError: A step cannot be compiled.
     """
 
     def __init__(self, box: OperatorBox, pool: ProviderPool) -> None:
         self.box = box
         self.pool = pool
         self.pipelines: Mapping[str, Pipeline] = compile_pipelines(box, pool)
-        self._runs: WeakKeyDictionary[OperatorRun, BoxRun] = WeakKeyDictionary()
+        self._runs: dict[OperatorRun, BoxRun] = {}
 
     def replace(self, box: OperatorBox, pipelines: Mapping[str, Pipeline]) -> None:
-        """Replace the box: passes under way end with what they began with, all owners get another one."""
+        """Replace the box. Running reconciles finish with the old pipeline, and all owners are queued again."""
         self.box, self.pipelines = box, pipelines
-        for run in list(self._runs.values()):
+        for run in self.runs:
             run.replace_box(box)
 
     @property
     def runs(self) -> list[BoxRun]:
-        """Its runs that are under way."""
+        """The current runs of the box."""
         return list(self._runs.values())
+
+    def find_run(self, operator_run: OperatorRun | None) -> BoxRun | None:
+        """Return the box's part of an operator's run; None outside a run, as in a dry run."""
+        return None if operator_run is None else self._runs.get(operator_run)
+
+    @contextmanager
+    def register_run(self, operator_run: OperatorRun, run: BoxRun) -> Iterator[None]:
+        """Add a run of the box, and remove it at the end of the block."""
+        self._runs[operator_run] = run
+        try:
+            yield
+        finally:
+            self._runs.pop(operator_run, None)

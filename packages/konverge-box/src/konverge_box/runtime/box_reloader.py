@@ -37,16 +37,16 @@ class BoxReloader:
     """Looks at the file of a box.
 
     Args:
-        running: The box.
+        active: The box in use.
         file: Its file, as it was when the box was loaded.
 
     Attributes:
         problem: Why what is there now is not in use; empty when it is.
     """
 
-    def __init__(self, running: ActiveBox, file: Path) -> None:
+    def __init__(self, active: ActiveBox, file: Path) -> None:
         self.problem = ""
-        self._running = running
+        self._active = active
         self._file = file
         self._seen: _Signature = _NO_SIGNATURE  # what is there now may be newer than what was loaded
 
@@ -81,7 +81,7 @@ class BoxReloader:
         if await asyncio.to_thread(_read_signature, self._file) != signature:
             return False  # replaced while we read: the next look sees it whole
         self._seen = signature
-        if box == self._running.box:
+        if box == self._active.box:
             if self.problem:
                 self._clear_problem()
             return False
@@ -89,9 +89,9 @@ class BoxReloader:
         return True
 
     def _compile_box(self, text: bytes) -> tuple[OperatorBox, dict[str, Pipeline]]:
-        box = load_valid_box(text, file=str(self._file), pool=self._running.pool)
-        pipelines = dict(compile_pipelines(box, self._running.pool))
-        mistakes = list(find_restart_errors(self._running.box, box, self._running.pipelines, pipelines))
+        box = load_valid_box(text, file=str(self._file), pool=self._active.pool)
+        pipelines = dict(compile_pipelines(box, self._active.pool))
+        mistakes = list(find_restart_errors(self._active.box, box, self._active.pipelines, pipelines))
         if mistakes:
             raise KonvergeError(f"{self._file}: restart the operator for this: {'; '.join(mistakes)}")
         return box, pipelines
@@ -100,17 +100,17 @@ class BoxReloader:
         self.problem = problem[:_MAX_PROBLEM_LENGTH]
         _log.error(
             "box %s: the changed file is not in use, the one before stays: %s",
-            self._running.box.metadata.name,
+            self._active.box.metadata.name,
             self.problem,
         )
-        for run in self._running.runs:
+        for run in self._active.runs:
             run.reload_problem = self.problem
             if run.metrics is not None:
                 run.metrics.record_reload(applied=False)
 
     def _accept_box(self, box: OperatorBox, pipelines: dict[str, Pipeline]) -> None:
-        changed = [name for name in box.spec.crds if _schema_differs(self._running.box, box, name)]
-        self._running.replace(box, pipelines)
+        changed = [name for name in box.spec.crds if _schema_differs(self._active.box, box, name)]
+        self._active.replace(box, pipelines)
         self._clear_problem()
         for name in changed:
             _log.warning(
@@ -123,8 +123,8 @@ class BoxReloader:
 
     def _clear_problem(self) -> None:
         self.problem = ""
-        _log.info("box %s: the changed file is in use", self._running.box.metadata.name)
-        for run in self._running.runs:
+        _log.info("box %s: the changed file is in use", self._active.box.metadata.name)
+        for run in self._active.runs:
             run.reload_problem = ""
             if run.metrics is not None:
                 run.metrics.record_reload(applied=True)

@@ -1,19 +1,25 @@
-"""What is kept for one run of a box: how its custom resources do, what its passes share, who is told."""
+"""One run of a box: the reconciles in a running operator, and what they share."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from konverge.errors import format_error
 from konverge.kube import Object, ObjectKey
+from konverge.operator import OwnerContext, Result
 from konverge.operator.owner_context import OperatorRun
 from konverge.runtime import Process
 from konverge_box.calls import Caller
 from konverge_box.file import OperatorBox
 from konverge_box.runtime.box_health import BoxHealth, BoxReconcileResult, Wanted
-from konverge_box.runtime.box_metrics import BoxMetrics
+from konverge_box.runtime.box_metrics import BoxMetrics, StepTimer
+from konverge_box.runtime.box_reconciler import BoxReconciler, StepObserver
 from konverge_box.runtime.pipeline import Pipeline
+from konverge_box.runtime.reconcile_state import ReconcileInputs
+from konverge_box.runtime.step_order import DeniedError
 from konverge_box.runtime.uniqueness import format_index_key, format_index_name, is_oldest
 
 __all__ = ["BoxRun"]
@@ -24,14 +30,17 @@ _MAX_REMEMBERED = 100_000
 
 
 class BoxRun:
-    """One run.
+    """One run of a box. It owns the health of the custom resources, the metrics and the caller.
 
     Args:
-        box: The box as it is at the beginning.
-        pipelines: Its custom resources by name; the kinds stay the same as long as it runs.
+        box: The box at the beginning.
+        pipelines: Its pipelines by name. Their kinds stay the same during the run.
         run: The run of the operator.
-        process: The process.
-        caller: Makes external calls.
+        process: The process of the operator.
+        caller: Sends external calls.
+
+    Attributes:
+        reload_problem: The error of the changed file that is not in use; empty without one.
     """
 
     def __init__(
@@ -44,85 +53,151 @@ class BoxRun:
     ) -> None:
         self.name = box.metadata.name
         self.process = process
-        self.caller = caller
         self.metrics = None if run.metrics is None else BoxMetrics(self.name, run.metrics)
         self.health = BoxHealth(*_read_health_settings(box))
         self.reload_problem = ""
+        self._caller = caller
         self._clock = run.clock
+        self._entropy = run.entropy
         self._gvks = {name: pipeline.gvk for name, pipeline in pipelines.items()}
-        # Asked of the server once: by owner, which conditions are somebody else's.
-        self._strangers: dict[tuple[str, str], set[str]] = {}
+        # By owner. The server is asked once who writes them.
+        self._foreign_conditions: dict[tuple[str, str], frozenset[str]] = {}
         run.sections[f"box {self.name}"] = self.build_debug_rows
 
     def replace_box(self, box: OperatorBox) -> None:
-        """The box is another one now: queue all its owners."""
+        """Use the settings of a replaced box, and queue all its owners."""
         self.health.configure(*_read_health_settings(box))
         for name, gvk in self._gvks.items():
             self.process.controllers[gvk].workers = box.spec.crds[name].reconcile.workers
             self.process.enqueue(gvk, self.process.list_owners(gvk), reason="the box changed")
 
-    def describe_unmet(self, name: str, key: ObjectKey) -> str:
-        """What the passes of this owner have to wait for; empty for nothing."""
-        if not self.health.has_started:
-            self.health.start({each: self.process.list_owners(gvk) for each, gvk in self._gvks.items()})
-        found = self.health.find_unmet(name)
-        if found is not None:
-            other = found[0]
-            self.health.remove_missing(other, self.process.list_owners(self._gvks[other]))
-            found = self.health.find_unmet(name)
-        if found is None:
-            return ""
-        self.health.record_waiting(name, key)
-        if self.metrics is not None:
-            self.metrics.record_reconcile(name, BoxReconcileResult.WAITING, self.health)
-        return self.health.describe_unmet(*found)
+    async def reconcile(self, pipeline: Pipeline, ctx: OwnerContext) -> Result | None:
+        """Reconcile one owner and record the result, unless another custom resource must be ready first.
 
-    def record_reconcile(self, name: str, key: ObjectKey, result: BoxReconcileResult, error: str = "") -> None:
-        """A pass has ended; who waited for that is woken."""
-        health = self.health.resources[name]
-        was_degraded = health.is_degraded
-        self.health.record_reconcile(name, key, result, error=error, at=self._clock.now())
-        if health.is_degraded != was_degraded:
-            if health.is_degraded:
-                _log.error("box %s: %s is degraded: %d passes in a row have failed", self.name, name, health.failures)
-            else:
-                _log.info("box %s: %s is not degraded any more", self.name, name)
-        if self.metrics is not None:
-            self.metrics.record_reconcile(name, result, self.health)
-        for other, keys in self.health.take_unblocked().items():
-            self.process.enqueue(self._gvks[other], keys, reason="what it waited for is ready")
+        Raises:
+            DeniedError: The object breaks rules, and the file requests a retry.
+            Exception: The error of the first step that failed.
+        """
+        name, key = pipeline.name, ctx.owner_key
+        reconciler = self._build_reconciler(pipeline, ctx)
+        unmet = self._describe_unmet(name, key)
+        if unmet:
+            await reconciler.report_waiting(unmet)
+            return Result(requeue_after=pipeline.resync)
+        started = ctx.clock.monotonic()
+        try:
+            result = await reconciler.reconcile()
+        except asyncio.CancelledError:
+            # The exception does not name its reason: the clock shows whether the reconcile timed out.
+            seconds = ctx.clock.monotonic() - started
+            if seconds >= pipeline.reconcile_timeout.total_seconds():
+                self._record_reconcile(
+                    name, key, BoxReconcileResult.ERROR, f"the reconcile timed out after {seconds:.0f} s"
+                )
+            raise
+        except DeniedError as error:
+            self._record_reconcile(name, key, BoxReconcileResult.DENIED, str(error))
+            raise
+        except Exception as error:
+            self._record_reconcile(name, key, BoxReconcileResult.ERROR, format_error(error))
+            raise
+        finally:
+            self._record_step_results(pipeline, ctx, reconciler)
+        is_denied = isinstance(reconciler.state.failure, DeniedError)
+        self._record_reconcile(name, key, BoxReconcileResult.DENIED if is_denied else BoxReconcileResult.SUCCESS)
+        return result
 
-    def find_foreign_conditions(self, name: str, uid: str) -> set[str]:
-        """The types of conditions of an owner that are known to be somebody else's."""
-        if len(self._strangers) >= _MAX_REMEMBERED:
-            self._strangers.clear()
-        return self._strangers.setdefault((name, uid), set())
+    async def finalize(self, pipeline: Pipeline, ctx: OwnerContext) -> Result | None:
+        """Do one step of the deletion of one owner; return None when the box has cleaned up after it.
 
-    def build_uniqueness_check(self, pipeline: Pipeline, owner: Object) -> Callable[[str, Any], bool]:
-        """Tells whether no older object of the custom resource has a value."""
-
-        def check(path: str, value: Any) -> bool:
-            keys = self.process.list_keys_by_index(pipeline.gvk, format_index_name(path), format_index_key(value))
-            held = (self.process.get_cached(pipeline.gvk, key) for key in keys)
-            return is_oldest(owner, [each for each in held if each is not None])
-
-        return check
+        Raises:
+            Exception: A part of the deletion failed.
+        """
+        return await self._build_reconciler(pipeline, ctx).finalize()
 
     def build_debug_rows(self) -> list[dict[str, Any]]:
-        """The debug page's table."""
+        """Return the rows of the debug page's table."""
         rows = [
             {
                 "custom resource": name,
                 "state": health.state,
                 "failures in a row": health.failures,
                 "waiting": len(health.waiting),
-                **{f"passes: {result.value}": health.results[result] for result in BoxReconcileResult},
+                **{f"reconciles: {result.value}": health.results[result] for result in BoxReconcileResult},
                 "last error": health.last_error,
                 "at": "" if health.last_error_at is None else health.last_error_at.isoformat(timespec="seconds"),
             }
             for name, health in self.health.resources.items()
         ]
         return [*rows, *([{"custom resource": "(file)", "state": self.reload_problem}] if self.reload_problem else [])]
+
+    def _build_reconciler(self, pipeline: Pipeline, ctx: OwnerContext) -> BoxReconciler:
+        observer: StepObserver | None = None if self.metrics is None else StepTimer(self.metrics, pipeline.name)
+        inputs = ReconcileInputs(
+            pipeline=pipeline,
+            ctx=ctx,
+            caller=self._caller,
+            entropy=self._entropy,
+            is_unique=self._build_uniqueness_check(pipeline, ctx.owner),
+            now=ctx.clock.now(),
+            foreign_conditions=self._foreign_conditions.get((pipeline.name, ctx.owner_uid), frozenset()),
+        )
+        return BoxReconciler(inputs, observer)
+
+    def _build_uniqueness_check(self, pipeline: Pipeline, owner: Object) -> Callable[[str, Any], bool]:
+        """Return a function that tells whether no older object of the custom resource has a value."""
+
+        def check(path: str, value: Any) -> bool:
+            keys = self.process.list_keys_by_index(pipeline.gvk, format_index_name(path), format_index_key(value))
+            others = (self.process.get_cached(pipeline.gvk, key) for key in keys)
+            return is_oldest(owner, [other for other in others if other is not None])
+
+        return check
+
+    def _describe_unmet(self, name: str, key: ObjectKey) -> str:
+        """Describe what the owner must wait for, and record that it waits; return an empty text for nothing."""
+        if not self.health.has_started:
+            self.health.start({name: self.process.list_owners(gvk) for name, gvk in self._gvks.items()})
+        unmet = self.health.find_unmet(name)
+        if unmet is not None:
+            other, _ = unmet
+            self.health.remove_missing(other, self.process.list_owners(self._gvks[other]))
+            unmet = self.health.find_unmet(name)
+        if unmet is None:
+            return ""
+        self.health.record_waiting(name, key)
+        if self.metrics is not None:
+            self.metrics.record_reconcile(name, BoxReconcileResult.WAITING, self.health)
+        return self.health.describe_unmet(*unmet)
+
+    def _record_step_results(self, pipeline: Pipeline, ctx: OwnerContext, reconciler: BoxReconciler) -> None:
+        results = reconciler.state.results
+        if results.violations is not None and self.metrics is not None:
+            denied, warned = bool(results.violations.denied), bool(results.violations.warned)
+            self.metrics.record_validation(pipeline.name, denied=denied, warned=warned)
+        if results.foreign_conditions:
+            if len(self._foreign_conditions) >= _MAX_REMEMBERED:
+                self._foreign_conditions.clear()
+            owner = pipeline.name, ctx.owner_uid
+            earlier = self._foreign_conditions.get(owner, frozenset())
+            self._foreign_conditions[owner] = earlier | results.foreign_conditions
+
+    def _record_reconcile(self, name: str, key: ObjectKey, result: BoxReconcileResult, error: str = "") -> None:
+        """Record the end of a reconcile, and queue the owners that waited for it."""
+        health = self.health.resources[name]
+        was_degraded = health.is_degraded
+        self.health.record_reconcile(name, key, result, error=error, at=self._clock.now())
+        if health.is_degraded != was_degraded:
+            if health.is_degraded:
+                _log.error(
+                    "box %s: %s is degraded: %d reconciles in a row have failed", self.name, name, health.failures
+                )
+            else:
+                _log.info("box %s: %s is no longer degraded", self.name, name)
+        if self.metrics is not None:
+            self.metrics.record_reconcile(name, result, self.health)
+        for other, keys in self.health.take_unblocked().items():
+            self.process.enqueue(self._gvks[other], keys, reason="the custom resource that it waited for is ready")
 
 
 def _read_health_settings(box: OperatorBox) -> tuple[dict[str, Mapping[str, Wanted]], dict[str, int]]:

@@ -1,24 +1,19 @@
-"""The steps of a pass, in their order, and what each does with what came before.
+"""The steps of a reconcile and their order: the table `STEP_ORDER`.
 
-The table `ORDER` is the order. A step gets the `ReconcileState` and adds to it; what its expressions may read is the
-scope,
-into which only the steps before it have put something. The first error stops the steps after it, but for those that run
-`always`.
+A step gets the inputs of the reconcile and adds its results to the `ReconcileState`. Its expressions read the scope,
+which contains only the results of earlier steps. The first error skips all later steps except those that run `always`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import dataclass
 
-from konverge.component import Component
 from konverge.errors import ConflictError, KonvergeError
-from konverge.kube import Condition, Object
+from konverge.kube import Object
 from konverge.operator import OwnerContext
-from konverge_box.calls import Caller, CallError
-from konverge_box.providers import DispatchResult
+from konverge_box.calls import CallError
 from konverge_box.runtime.box_conditions import (
     READY,
     VALIDATION_FAILED,
@@ -28,24 +23,23 @@ from konverge_box.runtime.box_conditions import (
     find_suspect_types,
     is_stale_field,
 )
-from konverge_box.runtime.pipeline import Pipeline
-from konverge_box.steps import Scope, StepError
+from konverge_box.runtime.reconcile_state import ReconcileInputs, ReconcileState
+from konverge_box.steps import StepError
 from konverge_box.steps.component_builder import build_component
 from konverge_box.steps.creation_marks import plan_marks
 from konverge_box.steps.labels import CREATED
-from konverge_box.steps.resource_plan import ResourcePlan
 from konverge_box.steps.validation import RuleEvaluationError, RuleViolations, summarize_violations
 
-__all__ = ["STEP_ORDER", "DeniedError", "PipelineStep", "ReconcileState", "report_kept_object"]
+__all__ = ["STEP_ORDER", "DeniedError", "PipelineStep", "report_kept_object"]
 
 _PROVIDERS = "providers"
 
 
 class DeniedError(KonvergeError):
-    """The custom resource breaks rules that deny it.
+    """An error that reports the deny rules that the custom resource breaks.
 
     Args:
-        violations: All of them.
+        violations: All broken rules.
     """
 
     def __init__(self, violations: RuleViolations) -> None:
@@ -53,181 +47,123 @@ class DeniedError(KonvergeError):
         self.violations = violations
 
 
-@dataclass
-class ReconcileState:
-    """What a pass has come to so far.
-
-    Args:
-        pipeline: The steps.
-        ctx: The context of the pass; its owner is the object in the cluster, on which conditions are staged.
-        scope: What expressions of the next step may read.
-        object: The canonical object.
-        caller: Makes external calls.
-        now: The time of the pass.
-        failure: What stopped the steps; None so far.
-        violations: What validation has found; None before it.
-        plan: What is made; None before it is known.
-        components: Those that have been reconciled.
-        provider_result: What became of what providers keep; None before.
-        foreign_conditions: Types of conditions, and a field of the status, that are known to be somebody else's.
-        notes: What went wrong that stops nothing.
-        status_without_fields: The status before the file's own fields were put on it; None before that.
-        requeue_after: When to look again; None for no need.
-    """
-
-    pipeline: Pipeline
-    ctx: OwnerContext
-    scope: Scope
-    object: Object
-    caller: Caller
-    now: datetime
-    foreign_conditions: set[str]
-    failure: Exception | None = None
-    violations: RuleViolations | None = None
-    plan: ResourcePlan | None = None
-    components: list[Component] = field(default_factory=list)
-    provider_result: DispatchResult | None = None
-    notes: list[str] = field(default_factory=list)
-    status_without_fields: Object | None = None
-    requeue_after: timedelta | None = None
-
-    def replace_object(self, obj: Object) -> None:
-        """The canonical object is another one: all later steps see its spec and metadata."""
-        self.object = obj
-        self.scope = self.scope.with_names(metadata=obj.get("metadata", {}), spec=obj.get("spec", {}))
-
-    def request_requeue(self, after: timedelta | None) -> None:
-        """Ask for another pass after so long; the earliest wins."""
-        if after is not None and (self.requeue_after is None or after < self.requeue_after):
-            self.requeue_after = after
-
-    @property
-    def parts(self) -> list[tuple[str, Condition]]:
-        """What Ready sums up."""
-        owner = self.ctx.owner
-        found = [(component.name, component.condition(owner)) for component in self.components]
-        if self.provider_result is not None:
-            found += [
-                (condition.type.removesuffix("Ready"), condition) for condition in self.provider_result.conditions
-            ]
-        return found
+async def _run_normalize(inputs: ReconcileInputs, state: ReconcileState) -> None:
+    state.replace_object(inputs.pipeline.normalization.normalize_object(state.scope, state.object))
 
 
-async def _run_normalize(state: ReconcileState) -> None:
-    state.replace_object(state.pipeline.normalization.normalize_object(state.scope, state.object))
+async def _run_mutation(inputs: ReconcileInputs, state: ReconcileState) -> None:
+    state.replace_object(inputs.pipeline.mutations.apply_rules(state.scope, state.object).object)
 
 
-async def _run_mutation(state: ReconcileState) -> None:
-    state.replace_object(state.pipeline.mutations.apply_rules(state.scope, state.object).object)
-
-
-async def _run_validation(state: ReconcileState) -> None:
+async def _run_validation(inputs: ReconcileInputs, state: ReconcileState) -> None:
     try:
-        state.violations = state.pipeline.validation.check_rules(state.scope)
+        violations = state.results.violations = inputs.pipeline.validation.check_rules(state.scope)
     except RuleEvaluationError as error:
-        state.violations = error.violations
+        state.results.violations = error.violations
         raise
-    if state.violations.denied:
-        raise DeniedError(state.violations)
+    if violations.denied:
+        raise DeniedError(violations)
 
 
-async def _run_cross(state: ReconcileState) -> None:
-    cluster = state.ctx.cluster
-    found = await state.pipeline.observations.observe(state.scope, cluster, cluster.without_read_tracking())
-    state.scope = state.scope.with_names(cross=found)
+async def _run_cross(inputs: ReconcileInputs, state: ReconcileState) -> None:
+    cluster = inputs.ctx.cluster
+    observed = await inputs.pipeline.observations.observe(state.scope, cluster, cluster.without_read_tracking())
+    state.scope = state.scope.with_names(cross=observed)
 
 
-async def _run_external(state: ReconcileState) -> None:
-    namespace = state.ctx.owner_key.namespace
+async def _run_external(inputs: ReconcileInputs, state: ReconcileState) -> None:
+    ctx, pipeline = inputs.ctx, inputs.pipeline
     try:
-        found = await state.pipeline.calls.run_calls(
-            state.scope, state.caller, reader=state.ctx.cluster, namespace=namespace
+        results = await pipeline.calls.run_calls(
+            state.scope, inputs.caller, reader=ctx.cluster, namespace=ctx.owner_key.namespace
         )
     except CallError as error:
-        # What was answered is still there to be shown.
+        # The status can show the results of the calls that succeeded.
         state.scope = state.scope.with_names(external=error.results)
         raise
-    state.scope = state.scope.with_names(external=found)
-    for name, kept_for in state.pipeline.requeue_periods.items():
-        if found[name]["called"]:
-            state.request_requeue(kept_for)
+    state.scope = state.scope.with_names(external=results)
+    for name, period in pipeline.requeue_periods.items():
+        if results[name]["called"]:
+            state.request_requeue(period)
 
 
-async def _run_for_each(state: ReconcileState) -> None:
-    ctx = state.ctx
-    state.plan = await state.pipeline.groups.plan(state.scope, ctx.owner, ctx.cluster, state.now)
-    ctx.request_requeue(state.plan.requeue_at)
-    for entry in (entry for group in state.plan.groups for entry in group.entries):
+async def _run_for_each(inputs: ReconcileInputs, state: ReconcileState) -> None:
+    ctx = inputs.ctx
+    plan = state.results.plan = await inputs.pipeline.groups.plan(state.scope, ctx.owner, ctx.cluster, inputs.now)
+    ctx.request_requeue(plan.requeue_at)
+    for entry in (entry for group in plan.groups for entry in group.entries):
         if entry.is_foreign:
             report_kept_object(ctx, f"{entry.gvk.kind} {entry.key} is not of this object, and stays")
 
 
-def report_kept_object(ctx: OwnerContext, told: str) -> None:
-    """Say by an event, once in the life of the process, that an object is not deleted since it is another's."""
-    about = ("left", ctx.owner_uid, told)
+def report_kept_object(ctx: OwnerContext, message: str) -> None:
+    """Record an event, once in the life of the process, that an object is not deleted because another one owns it."""
+    about = ("left", ctx.owner_uid, message)
     if ctx.events is not None and ctx.applied_cache.find_note(*about) is None:
-        ctx.events.warning(ctx.owner, reason="ResourceLeftAlone", message=told, action="Delete")
-        ctx.applied_cache.store_note(told, *about)
+        ctx.events.warning(ctx.owner, reason="ResourceLeftAlone", message=message, action="Delete")
+        ctx.applied_cache.store_note(message, *about)
 
 
-async def _run_on_create(state: ReconcileState) -> None:
-    await _reconcile_groups(state, slice(len(state.pipeline.declared.on_create)))
+async def _run_on_create(inputs: ReconcileInputs, state: ReconcileState) -> None:
+    await _reconcile_groups(inputs, state, slice(len(inputs.pipeline.declared.on_create)))
 
 
-async def _run_on_reconcile(state: ReconcileState) -> None:
-    await _reconcile_groups(state, slice(len(state.pipeline.declared.on_create), None))
+async def _run_on_reconcile(inputs: ReconcileInputs, state: ReconcileState) -> None:
+    await _reconcile_groups(inputs, state, slice(len(inputs.pipeline.declared.on_create), None))
 
 
-async def _reconcile_groups(state: ReconcileState, which: slice) -> None:
-    assert state.plan is not None, "they are planned before"
-    for group in state.plan.groups[which]:
-        component = build_component(group, adopts=state.pipeline.declared.reconcile.adopt)
-        state.components.append(component)
-        await component.reconcile(state.ctx)
+async def _reconcile_groups(inputs: ReconcileInputs, state: ReconcileState, selected: slice) -> None:
+    plan = state.results.plan
+    assert plan is not None, "forEach plans the groups"
+    for group in plan.groups[selected]:
+        component = build_component(group, adopts=inputs.pipeline.declared.reconcile.adopt)
+        state.results.components.append(component)
+        await component.reconcile(inputs.ctx)
 
 
-async def _save_marks(state: ReconcileState) -> None:
-    """Note what was made once. Also after an error: what is there is there."""
-    if state.plan is None:
+async def _save_marks(inputs: ReconcileInputs, state: ReconcileState) -> None:
+    """Record on the owner what was created once, also after an error: the objects that exist must not be repeated."""
+    ctx, plan = inputs.ctx, state.results.plan
+    if plan is None:
         return
-    ctx = state.ctx
-    marks = await plan_marks(state.plan, ctx.owner, ctx.cluster)
+    marks = await plan_marks(plan, ctx.owner, ctx.cluster)
     if marks is None:
         return
     try:
-        answer = await _write_marks(ctx, ctx.owner, marks)
+        updated = await _write_marks(ctx, ctx.owner, marks)
     except ConflictError:
         live = await ctx.cluster.get(ctx.owner_gvk, ctx.owner_key, live=True)
-        marks = await plan_marks(state.plan, live, ctx.cluster)
+        marks = await plan_marks(plan, live, ctx.cluster)
         if marks is not None:
             await _write_marks(ctx, live, marks)
-        # The owner keeps the version in which it was read: who writes by it later in this pass must hear of the change.
+        # The owner keeps the version that was read: a later conditional write of this reconcile must detect the change.
         return
     metadata = ctx.owner["metadata"]
-    metadata["annotations"] = dict(answer["metadata"].get("annotations") or {})
-    metadata["resourceVersion"] = answer["metadata"]["resourceVersion"]
+    metadata["annotations"] = dict(updated["metadata"].get("annotations") or {})
+    metadata["resourceVersion"] = updated["metadata"]["resourceVersion"]
 
 
 async def _write_marks(ctx: OwnerContext, owner: Object, marks: list[str]) -> Object:
-    """Write the marks of an owner as it was read.
+    """Write the marks to the owner in the version that was read; return the updated owner.
 
     Raises:
-        ConflictError: It has changed since: an older list must not replace a newer one, whose Jobs would run again.
+        ConflictError: The owner has changed since. An older list must not replace a newer one: its Jobs would run
+            again.
     """
     metadata = owner["metadata"]
-    # With the UID, a later object of that name is none the wiser.
+    # The UID protects a later object of the same name.
     same = {"uid": ctx.owner_uid, "resourceVersion": metadata["resourceVersion"]}
     body = {"metadata": {**same, "annotations": {CREATED: json.dumps(marks)}}}
     return await ctx.cluster.patch(ctx.owner_gvk, ctx.owner_key, body, patch_type="merge")
 
 
-async def _run_providers(state: ReconcileState) -> None:
-    ctx = state.ctx
-    if ctx.observer is not None and state.pipeline.declared.providers:
-        state.notes.append("what providers keep is not rehearsed")  # no dry run reaches them
+async def _run_providers(inputs: ReconcileInputs, state: ReconcileState) -> None:
+    ctx, pipeline = inputs.ctx, inputs.pipeline
+    if inputs.is_dry_run and pipeline.declared.providers:
+        state.notes.append("providers are not called in a dry run")
         return
-    dispatched = await state.pipeline.providers.reconcile(state.scope, ctx.owner, ctx.cluster, ctx.cluster)
-    state.provider_result = dispatched
+    dispatched = await pipeline.providers.reconcile(state.scope, ctx.owner, ctx.cluster, ctx.cluster)
+    state.results.provider_result = dispatched
     state.scope = state.scope.with_names(providers=dispatched.results)
     state.request_requeue(dispatched.requeue_after)
     for condition in dispatched.conditions:
@@ -235,29 +171,28 @@ async def _run_providers(state: ReconcileState) -> None:
     if dispatched.status:
         _get_status(ctx.owner)[_PROVIDERS] = dispatched.status
     if dispatched.problems:
-        raise StepError(state.pipeline.where, "; ".join(map(str, dispatched.problems)))
+        raise StepError(pipeline.where, "; ".join(map(str, dispatched.problems)))
 
 
-async def _update_status(state: ReconcileState) -> None:
-    """The fields of the file's own, from everything that there is by now, also after an error."""
-    ctx, pipeline = state.ctx, state.pipeline
-    if state.plan is not None:  # without one nobody knows what there should be: fields that ask keep what they had
+async def _update_status(inputs: ReconcileInputs, state: ReconcileState) -> None:
+    """Set the declared status fields from the results so far, also after an error."""
+    ctx, pipeline, plan = inputs.ctx, inputs.pipeline, state.results.plan
+    if plan is not None:  # without a plan the desired children are unknown: fields that read them keep their values
         try:
-            children = await pipeline.children.read(ctx.owner, state.plan.children, ctx.cluster, ctx.secret_values)
+            children = await pipeline.children.read(ctx.owner, plan.children, ctx.cluster, ctx.secret_values)
         except KonvergeError as error:
             state.notes.append(f"status: children cannot be read: {error}")
         else:
             state.scope = state.scope.with_names(children=children)
-    state.status_without_fields = ctx.owner.get("status") or {}
-    result = pipeline.status_fields.evaluate_fields(state.scope, failed=state.failure is not None)
-    ctx.owner["status"] = result.apply_to_status(ctx.owner.get("status"))
-    state.notes += [f"status: {problem}" for problem in result.problems]
+    state.results.status_without_fields = ctx.owner.get("status") or {}
+    evaluated = pipeline.status_fields.evaluate_fields(state.scope, failed=state.failure is not None)
+    ctx.owner["status"] = evaluated.apply_to_status(ctx.owner.get("status"))
+    state.notes += [f"status: {problem}" for problem in evaluated.problems]
 
 
-async def _report_conditions(state: ReconcileState) -> None:
-    """What validation found, and conditions that nobody reports any more."""
-    ctx, pipeline = state.ctx, state.pipeline
-    violations = state.violations
+async def _report_conditions(inputs: ReconcileInputs, state: ReconcileState) -> None:
+    """Stage the conditions of validation, and remove conditions that the box no longer reports."""
+    ctx, pipeline, violations = inputs.ctx, inputs.pipeline, state.results.violations
     if violations is not None:
         for condition in build_validation_conditions(
             ctx.owner, violations, can_deny=pipeline.can_deny, can_warn=pipeline.can_warn
@@ -265,35 +200,37 @@ async def _report_conditions(state: ReconcileState) -> None:
             ctx.stage(condition)
     stale = [] if pipeline.can_deny else [VALIDATION_FAILED]
     stale += [] if pipeline.can_warn else [VALIDATION_WARNING]
-    ctx.retire_conditions(*stale, *await _find_stale_conditions(state))
+    ctx.retire_conditions(*stale, *await _find_stale_conditions(inputs, state))
     if ctx.owner_generation is not None:
         _get_status(ctx.owner)["observedGeneration"] = ctx.owner_generation
 
 
-async def _find_stale_conditions(state: ReconcileState) -> list[str]:
-    """Conditions of what the file had once; what it lists of providers goes at once.
+async def _find_stale_conditions(inputs: ReconcileInputs, state: ReconcileState) -> list[str]:
+    """Find conditions of groups and providers that the file no longer has; delete an old `status.providers`.
 
-    Who wrote one, only the server can say, and it is asked once.
+    Only the server knows who wrote a condition. It is asked once: the results record the foreign ones.
     """
-    ctx = state.ctx
+    ctx, provider_result = inputs.ctx, state.results.provider_result
     if state.failure is not None:
         return []
-    declared = {READY, *state.pipeline.groups.condition_types}
-    if state.provider_result is not None:
-        declared |= {condition.type for condition in state.provider_result.conditions}
-    suspected = [kind for kind in find_suspect_types(ctx.owner, declared) if kind not in state.foreign_conditions]
+    declared = {READY, *inputs.pipeline.groups.condition_types}
+    if provider_result is not None:
+        declared |= {condition.type for condition in provider_result.conditions}
+    foreign = inputs.foreign_conditions
+    suspected = [kind for kind in find_suspect_types(ctx.owner, declared) if kind not in foreign]
     status = _get_status(ctx.owner)
-    has_none = state.provider_result is not None and not state.provider_result.status
-    lists_old_items = has_none and _PROVIDERS in status and _PROVIDERS not in state.foreign_conditions
+    has_no_items = provider_result is not None and not provider_result.status
+    lists_old_items = has_no_items and _PROVIDERS in status and _PROVIDERS not in foreign
     if not (suspected or lists_old_items):
         return []
     live = await ctx.cluster.get(ctx.owner_gvk, ctx.owner_key, live=True)
     stale = find_stale_types(live, suspected)
-    state.foreign_conditions.update(kind for kind in suspected if kind not in stale)
+    new_foreign = {kind for kind in suspected if kind not in stale}
     if lists_old_items and is_stale_field(live, _PROVIDERS):
         del status[_PROVIDERS]
     elif lists_old_items:
-        state.foreign_conditions.add(_PROVIDERS)
+        new_foreign.add(_PROVIDERS)
+    state.results.foreign_conditions = frozenset(new_foreign)
     return stale
 
 
@@ -306,16 +243,16 @@ def _get_status(owner: Object) -> Object:
 
 @dataclass(frozen=True, slots=True)
 class PipelineStep:
-    """One step.
+    """One step of a reconcile.
 
     Args:
-        name: As the file calls it, or what it is.
-        run: Does it.
-        always: Also after an error.
+        name: The name of the step in the box file, or its purpose.
+        run: The function of the step.
+        always: Tells whether the step runs also after an error.
     """
 
     name: str
-    run: Callable[[ReconcileState], Awaitable[None]]
+    run: Callable[[ReconcileInputs, ReconcileState], Awaitable[None]]
     always: bool = False
 
 
@@ -333,4 +270,4 @@ STEP_ORDER = (
     PipelineStep("status", _update_status, always=True),
     PipelineStep("report", _report_conditions, always=True),
 )
-"""The order of a pass."""
+"""The steps of every reconcile, in their order."""

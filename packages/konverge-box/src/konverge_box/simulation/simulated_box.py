@@ -97,7 +97,7 @@ class SimulatedBox:
     @property
     def owner_kinds(self) -> frozenset[str]:
         """The kinds of the box's custom resources."""
-        return frozenset(pipeline.gvk.kind for pipeline in self._running.pipelines.values())
+        return frozenset(pipeline.gvk.kind for pipeline in self._running.active.pipelines.values())
 
     @property
     def operations(self) -> list[RecordedOperation]:
@@ -109,13 +109,13 @@ class SimulatedBox:
         """How many passes have failed so far."""
         return sum(
             found.results[BoxReconcileResult.ERROR]
-            for run in self._running.runs
+            for run in self._running.active.runs
             for found in run.health.resources.values()
         )
 
     def list_last_errors(self) -> list[str]:
         """What the last failures were, of each custom resource of the box."""
-        found = [health.last_error for run in self._running.runs for health in run.health.resources.values()]
+        found = [health.last_error for run in self._running.active.runs for health in run.health.resources.values()]
         return [text for text in found if text]
 
     async def apply(self, obj: Object) -> None:
@@ -176,8 +176,8 @@ class SimulatedBox:
     async def reconcile_all(self) -> list[RecordedOperation]:
         """Have one more pass over every custom resource, and answer what was written in it."""
         before = len(self.operations)
-        for run in self._running.runs:
-            for pipeline in self._running.pipelines.values():
+        for run in self._running.active.runs:
+            for pipeline in self._running.active.pipelines.values():
                 owners = run.process.list_owners(pipeline.gvk)
                 run.process.enqueue(pipeline.gvk, owners, reason="the simulation asks for another pass")
         await self.wait_until_idle()
@@ -186,8 +186,8 @@ class SimulatedBox:
     async def describe_ready_conditions(self) -> list[str]:
         """What Ready says of each custom resource."""
         found: list[str] = []
-        for run in self._running.runs:
-            for pipeline in self._running.pipelines.values():
+        for run in self._running.active.runs:
+            for pipeline in self._running.active.pipelines.values():
                 for key in sorted(run.process.list_owners(pipeline.gvk)):
                     found += await self._describe_ready(pipeline.gvk, key)
         return found
@@ -223,7 +223,7 @@ class SimulatedBox:
         """Wait until the operator's caches know of a change, if they hold such objects at all."""
         with suppress(TimeoutError):  # a cache that does not cover it
             async with asyncio.timeout(_CACHE_TIMEOUT_SECONDS):
-                while not all(self._has_seen(run.process, gvk, key, live, uid) for run in self._running.runs):
+                while not all(self._has_seen(run.process, gvk, key, live, uid) for run in self._running.active.runs):
                     await self.sleep_briefly()
 
     def _has_seen(self, process: Process, gvk: GroupVersionKind, key: ObjectKey, live: Object | None, uid: str) -> bool:
@@ -242,7 +242,7 @@ class SimulatedBox:
 
     def _is_busy(self) -> bool:
         now = self.cluster.clock.monotonic()
-        for run in self._running.runs:
+        for run in self._running.active.runs:
             for controller in run.process.controllers.values():
                 wait = controller.queue.compute_wait_seconds(now)
                 if controller.queue.running or (wait is not None and wait <= 0):
@@ -296,7 +296,7 @@ async def start_simulated_box(
         operator_client = Client(recording, user_agent=f"konverge-simulate ({box.metadata.name})", clock=cluster.clock)
         for obj in given:
             await stage.apply(obj)
-        made = {gvk for pipeline in running.pipelines.values() for gvk in pipeline.groups.kinds}
+        made = {gvk for pipeline in running.active.pipelines.values() for gvk in pipeline.groups.kinds}
         for gvk in made | {kind.gvk for kind in KINDS.values() if kind.gvk is not None}:
             with suppress(KindNotServedError):
                 recording.register_kind((await client.mapping(gvk)).plural, gvk.kind)
@@ -321,7 +321,7 @@ async def _stop_box(stage: SimulatedBox) -> None:
 async def _wait_until_started(stage: SimulatedBox, running: BoxController) -> None:
     try:
         async with asyncio.timeout(_SERVED_TIMEOUT_SECONDS):
-            while not (running.runs and all(run.process.controllers for run in running.runs)):
+            while not (running.active.runs and all(run.process.controllers for run in running.active.runs)):
                 await stage.sleep_briefly()
     except TimeoutError:
         raise KonvergeError(f"the operator has not started within {_SERVED_TIMEOUT_SECONDS:g} s") from None

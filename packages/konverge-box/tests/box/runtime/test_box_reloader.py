@@ -49,7 +49,7 @@ async def test_a_good_file_is_at_work_for_all_objects_and_a_bad_one_leaves_the_l
     file = tmp_path / "box.yaml"
     file.write_text(shelf(onReconcile={"configMaps": [build_config_map(edition="first")]}))
     running = load_running_box(file)
-    reloader = BoxReloader(running, file)
+    reloader = BoxReloader(running.active, file)
     async with library.running(running):
         await library.create(SHELF, "top")
         await library.wait_for_data("top", edition="first")
@@ -73,13 +73,13 @@ async def test_a_good_file_is_at_work_for_all_objects_and_a_bad_one_leaves_the_l
         assert not await reloader.reload_if_changed()
         assert "nonsense" in reloader.problem
         assert "the changed file is not in use, the one before stays" in caplog.text
-        assert [run.reload_problem for run in running.runs] == [reloader.problem]
+        assert [run.reload_problem for run in running.active.runs] == [reloader.problem]
         await library.create(SHELF, "bottom")
         await library.wait_for_data("bottom", edition="second")
 
         rewrite(file, shelf(onReconcile={"configMaps": [build_config_map(edition="third")]}))
         assert await reloader.reload_if_changed()
-        assert (reloader.problem, [run.reload_problem for run in running.runs]) == ("", [""])
+        assert (reloader.problem, [run.reload_problem for run in running.active.runs]) == ("", [""])
         await library.wait_for_data("top", edition="third")
         await library.wait_for_data("bottom", edition="third")
 
@@ -94,13 +94,13 @@ async def test_a_pass_under_way_ends_with_the_steps_that_it_began_with(
     )
     changed_at: list[int] = []
     async with library.running(running):
-        pipeline = running.pipelines["shelf"]
+        pipeline = running.active.pipelines["shelf"]
         plan = pipeline.groups.plan
 
         async def slow_plan(*args: Any, **named: Any) -> Any:
             if not changed_at:
                 changed_at.append(len(library.requests()))
-                running.replace(changed.box, changed.pipelines)
+                running.active.replace(changed.active.box, changed.active.pipelines)
             return await plan(*args, **named)
 
         monkeypatch.setattr(pipeline.groups, "plan", slow_plan)
@@ -131,7 +131,7 @@ async def test_a_file_that_changed_between_its_loading_and_the_first_look_is_tak
     file.write_text(shelf())
     running = load_running_box(file)
     rewrite(file, shelf(mutation=[{"field": "spec.a", "default": 1}]))
-    assert await BoxReloader(running, file).reload_if_changed()
+    assert await BoxReloader(running.active, file).reload_if_changed()
 
 
 @pytest.mark.anyio
@@ -139,14 +139,14 @@ async def test_a_file_that_says_the_same_again_changes_nothing_but_that_it_is_in
     file = tmp_path / "box.yaml"
     file.write_text(shelf())
     running = load_running_box(file)
-    reloader, before = BoxReloader(running, file), running.pipelines
+    reloader, before = BoxReloader(running.active, file), running.active.pipelines
     rewrite(file, "nonsense")
     assert not await reloader.reload_if_changed()
     assert reloader.problem
     rewrite(file, f"# as before\n{shelf()}")
     assert not await reloader.reload_if_changed()
     assert reloader.problem == ""
-    assert running.pipelines is before
+    assert running.active.pipelines is before
 
 
 def test_what_only_a_start_can_change_is_named() -> None:
@@ -186,14 +186,14 @@ def test_an_object_with_a_record_of_what_providers_made_is_held_by_a_finalizer_w
 async def test_a_file_that_needs_a_start_is_refused_with_the_word(tmp_path: Path) -> None:
     file = tmp_path / "box.yaml"
     running = BoxController(build_box(shelf=build_custom_resource("Shelf")))
-    before = running.pipelines
-    reloader = BoxReloader(running, file)
+    before = running.active.pipelines
+    reloader = BoxReloader(running.active, file)
     rewrite(file, build_box_text(shelf=build_custom_resource("Board")))
 
     assert not await reloader.reload_if_changed()
 
     assert "restart the operator for this: spec.crds.shelf.resource.kind was 'Shelf'" in reloader.problem
-    assert running.pipelines is before
+    assert running.active.pipelines is before
 
 
 @pytest.mark.anyio
@@ -201,7 +201,7 @@ async def test_a_file_that_is_gone_for_a_moment_is_waited_for(tmp_path: Path) ->
     file = tmp_path / "box.yaml"
     file.write_text(shelf())
     running = load_running_box(file)
-    reloader = BoxReloader(running, file)
+    reloader = BoxReloader(running.active, file)
     file.unlink()
     assert not await reloader.reload_if_changed()
     assert "No such file" in reloader.problem

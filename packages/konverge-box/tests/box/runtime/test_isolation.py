@@ -14,9 +14,9 @@ from konverge_box.calls import CallRequest
 from konverge_box.file import load_box
 from konverge_box.providers import ProviderPool, ProviderRegistry
 from konverge_box.runtime import BoxController
+from konverge_box.runtime.box_dry_run import DryRunCaller
 from konverge_box.runtime.box_health import BoxHealth, BoxReconcileResult
 from konverge_box.runtime.box_metrics import BoxMetrics
-from konverge_box.runtime.dry_run_caller import DryRunCaller
 from tests.box.providers.fake_cloud import FakeCloud, FakeCloudProvider
 from tests.box.running.box_harness import (
     BOOK,
@@ -121,7 +121,7 @@ async def test_a_file_without_providers_leaves_nothing_of_them_in_the_status(lib
     async with library.running(running):
         await library.create(SHELF, "top")
         await library.wait_for_condition(SHELF, "top", "Ready", type="CloudReady", status="True")
-        running.replace(bare.box, bare.pipelines)
+        running.active.replace(bare.active.box, bare.active.pipelines)
 
         async def is_bare() -> bool:
             status = (await library.get(SHELF, "top"))["status"]
@@ -141,15 +141,15 @@ async def test_a_pass_that_never_ends_counts_as_a_failure_when_its_time_is_over(
     async def forever(*args: Any) -> Any:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(running.pipelines["shelf"].groups, "plan", forever)
+    monkeypatch.setattr(running.active.pipelines["shelf"].groups, "plan", forever)
     async with library.running(running):
         await library.create(SHELF, "stuck")
-        [run] = running.runs
+        [run] = running.active.runs
         await library.clock.sleep(130)
 
         health = run.health.resources["shelf"]
         assert health.is_started
-        assert (health.failures, health.last_error) == (1, "it was not done after 120 s")
+        assert (health.failures, health.last_error) == (1, "the reconcile timed out after 120 s")
 
 
 async def test_a_rehearsal_makes_no_call_that_might_change_something() -> None:
@@ -157,7 +157,7 @@ async def test_a_rehearsal_makes_no_call_that_might_change_something() -> None:
         request = CallRequest(protocol="http", url=URL("https://example.com/"), networks=NOWHERE, method="POST")
         answer = await caller.call(request)
 
-    assert answer.error == "a rehearsal makes no such call (POST): it might change something"
+    assert answer.error == "not sent in a dry run: a POST call can change data"
 
 
 async def test_metrics_and_the_debug_page_tell_how_each_custom_resource_does(library: BoxHarness) -> None:
@@ -168,14 +168,14 @@ async def test_metrics_and_the_debug_page_tell_how_each_custom_resource_does(lib
         await library.create(SHELF, "rude", text="rude")
         await library.wait_for_condition(SHELF, "rude", "ValidationFailed")
         await library.create(SHELF, "poison", lines={"no": "list"})
-        [run] = running.runs
+        [run] = running.active.runs
         await library.cluster.eventually(
             lambda: run.health.resources["shelf"].is_degraded or None, describe="it is degraded"
         )
         rows = {row["custom resource"]: row for row in run.build_debug_rows()}
 
     assert rows["shelf"]["state"] == "degraded"
-    assert rows["shelf"]["passes: denied"] >= 1
+    assert rows["shelf"]["reconciles: denied"] >= 1
     assert "expected a list" in rows["shelf"]["last error"]
     assert rows["book"]["state"] == "healthy"
 

@@ -28,8 +28,9 @@ from konverge_box.providers import ItemRequest, ProviderPool, ProviderRegistry, 
 from konverge_box.runtime import STEP_ORDER, box_reconciler
 from konverge_box.runtime.box_reconciler import BoxReconciler
 from konverge_box.runtime.pipeline import Pipeline
+from konverge_box.runtime.reconcile_state import ReconcileInputs, ReconcileState
 from konverge_box.runtime.resource_class import build_resource_class
-from konverge_box.runtime.step_order import PipelineStep, ReconcileState
+from konverge_box.runtime.step_order import PipelineStep
 from konverge_cluster.embedded import LocalCluster
 from konverge_cluster.testing.polling import eventually
 from tests.box.providers.fake_cloud import FakeCloud, FakeCloudProvider
@@ -263,14 +264,15 @@ class ShelfNamespace:
         pool = ProviderPool(ProviderRegistry.from_providers([cloud]))
         ctx: Any = Context(client=Journal(self.client, entries), owner=owner, clock=self.clock)
         async with Service(entries) as caller:
-            one = BoxReconciler(
-                Pipeline(load_box(BOX), "shelf", pool),
-                ctx,
+            inputs = ReconcileInputs(
+                pipeline=Pipeline(load_box(BOX), "shelf", pool),
+                ctx=ctx,
                 caller=caller,
                 entropy=SeededEntropy(3),
                 is_unique=lambda path, value: True,
-                foreign_conditions=set(),
+                now=self.clock.now(),
             )
+            one = BoxReconciler(inputs)
             error = ""
             with pytest.MonkeyPatch.context() as patched:
                 patched.setattr(box_reconciler, "STEP_ORDER", order)
@@ -327,9 +329,9 @@ async def test_the_scope_of_a_step_has_the_names_of_earlier_steps_alone() -> Non
     known: dict[str, set[str]] = {}
 
     def watched(step: PipelineStep) -> PipelineStep:
-        async def run(state: ReconcileState) -> None:
+        async def run(inputs: ReconcileInputs, state: ReconcileState) -> None:
             known.setdefault(step.name, set(state.scope.names) - ALWAYS)
-            await step.run(state)
+            await step.run(inputs, state)
 
         return replace(step, run=run)
 

@@ -61,7 +61,7 @@ async def test_a_settled_object_sends_no_requests(library: BoxHarness) -> None:
         await library.wait_for_condition(SHELF, "top", "Healthy", status="True")
         await library.wait_until_quiet()
         before = len(library.requests())
-        [run] = running.runs
+        [run] = running.active.runs
         passes = run.health.resources["shelf"].results.total()
 
         run.process.enqueue(SHELF, run.process.list_owners(SHELF), reason="a test")
@@ -84,7 +84,7 @@ async def test_a_denied_object_keeps_what_it_has_and_waits_for_its_change(librar
         await library.wait_for_condition(SHELF, "top", "Healthy", status="True")
         await library.change(SHELF, "top", text="rude")
         ready = await library.wait_for_condition(SHELF, "top", "ValidationFailed", status="False")
-        [run] = running.runs
+        [run] = running.active.runs
         await library.wait_until_quiet()
         passes = run.health.resources["shelf"].results.total()
         await library.clock.sleep(3.0)
@@ -105,7 +105,7 @@ async def test_a_denied_object_is_tried_again_where_the_file_says_so(library: Bo
     async with library.running(build_box(shelf=shelf)) as running:
         await library.create(SHELF, "top")
         await library.wait_for_condition(SHELF, "top", "ValidationFailed")
-        [run] = running.runs
+        [run] = running.active.runs
 
         passes = run.health.resources["shelf"].results
         await library.cluster.eventually(
@@ -137,12 +137,12 @@ async def test_too_many_failures_in_a_row_degrade_a_custom_resource_and_one_succ
 ) -> None:
     shelf = {**LINES, "reconcile": {"failureThreshold": 3}}
     async with library.running(build_box(shelf=shelf, book=build_custom_resource("Book"))) as running:
-        [run] = running.runs if running.runs else [None]
         await library.create(SHELF, "poison", lines={"no": "list"})
         await library.cluster.eventually(
-            lambda: running.runs and running.runs[0].health.resources["shelf"].is_degraded, describe="it is degraded"
+            lambda: running.active.runs and running.active.runs[0].health.resources["shelf"].is_degraded,
+            describe="it is degraded",
         )
-        [run] = running.runs
+        [run] = running.active.runs
         assert "spec.crds.shelf" in run.health.resources["shelf"].last_error
         assert not run.health.resources["book"].is_degraded
 
@@ -160,7 +160,8 @@ async def test_passes_wait_until_another_custom_resource_is_healthy(library: Box
     async with library.running(build_box(shelf=shelf, book=book)) as running:
         await library.create(SHELF, "poison", lines={"no": "list"})
         await library.cluster.eventually(
-            lambda: running.runs and running.runs[0].health.resources["shelf"].is_degraded, describe="it is degraded"
+            lambda: running.active.runs and running.active.runs[0].health.resources["shelf"].is_degraded,
+            describe="it is degraded",
         )
         await library.create(BOOK, "novel")
         await library.wait_for_condition(
@@ -261,7 +262,7 @@ async def test_marks_that_another_process_makes_during_a_pass_are_kept(
     running = BoxController(
         build_box(shelf=build_custom_resource("Shelf", onCreate={"configMaps": [build_config_map(a="b")]}))
     )
-    pipeline = running.pipelines["shelf"]
+    pipeline = running.active.pipelines["shelf"]
     plan = pipeline.groups.plan
     marked: list[str] = []
 
@@ -308,7 +309,7 @@ async def test_a_finalizer_comes_with_the_need_for_it_and_goes_with_its_owner_wh
         await library.wait_for_condition(SHELF, "top", "Reconciled")
         assert "finalizers" not in (await library.get(SHELF, "top"))["metadata"]
 
-        running.replace(careful.box, careful.pipelines)
+        running.active.replace(careful.active.box, careful.active.pipelines)
 
         async def has_finalizer() -> bool:
             metadata = (await library.get(SHELF, "top"))["metadata"]
@@ -341,7 +342,7 @@ async def test_a_pass_comes_again_when_an_answer_is_not_kept_any_more(
             return {"asked": {"called": True}, "skipped": {"called": False}}
 
     running = BoxController(box)
-    monkeypatch.setattr(running.pipelines["shelf"], "calls", Answers())
+    monkeypatch.setattr(running.active.pipelines["shelf"], "calls", Answers())
     async with library.running(running):
         await library.create(SHELF, "top")
         await library.wait_for_condition(SHELF, "top", "Reconciled")
