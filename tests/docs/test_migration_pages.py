@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -188,13 +189,16 @@ async def test_the_function_of_the_page_for_kopf_follows_its_source_and_repairs_
 
 
 @pytest.mark.parametrize("editor", GO_EDITORS)
-def test_an_editor_has_the_go_methods_in_snake_case(editor: str) -> None:
-    wanted = {snake(name) for name in GO_EDITORS[editor].split()}
+def test_an_editor_has_the_go_methods_in_snake_case_or_sets_their_field(editor: str) -> None:
+    cls = getattr(konverge.mutation, editor)
+    methods = {name for name in dir(cls) if not name.startswith("_")}
+    absent = [name for name in GO_EDITORS[editor].split() if snake(name) not in methods]
 
-    found = {name for name in dir(getattr(konverge.mutation, editor)) if not name.startswith("_")}
+    # A method that sets or clears one field is `set` with that field.
+    fields = {re.sub(r"^(Set|Clear)", "", name).lower() for name in absent}
 
-    assert wanted - found == set()
-    assert "raw" in found
+    assert fields - {field.lower() for field in list_settable_fields(cls)} == set()
+    assert "raw" in methods
 
 
 @pytest.mark.parametrize("mutator", GO_MUTATORS)
@@ -202,6 +206,11 @@ def test_a_mutator_has_the_go_methods_in_snake_case(mutator: str) -> None:
     wanted = {snake(name) for name in GO_MUTATORS[mutator].split()}
 
     assert wanted - set(dir(getattr(konverge.primitives, mutator))) == set()
+
+
+def list_settable_fields(editor: type[Any]) -> frozenset[str]:
+    declared = getattr(sys.modules[editor.__module__], editor.__name__.replace("Editor", "Fields"), None)
+    return declared.__optional_keys__ if declared else frozenset()
 
 
 def snake(name: str) -> str:

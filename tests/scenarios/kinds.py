@@ -186,7 +186,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "Job": Scenario(
         kind=primitives.Job,
         content={"spec": build_task(backoffLimit=1)},
-        change=lambda job: job.edit_job_spec(lambda spec: spec.set_parallelism(2)),
+        change=lambda job: job.edit_job_spec(lambda spec: spec.set(parallelism=2)),
         changed=("spec.parallelism", 2),
         drift={"spec": {"backoffLimit": 9}},
         ready="Completed",
@@ -199,7 +199,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         content={
             "spec": {"schedule": "0 0 1 1 *", "concurrencyPolicy": "Allow", "jobTemplate": {"spec": build_task()}},
         },
-        change=lambda job: job.edit_cron_job_spec(lambda spec: spec.set_schedule("0 0 2 1 *")),
+        change=lambda job: job.edit_cron_job_spec(lambda spec: spec.set(schedule="0 0 2 1 *")),
         changed=("spec.schedule", "0 0 2 1 *"),
         drift={"spec": {"concurrencyPolicy": "Forbid"}},
         ready="Operational",
@@ -268,7 +268,7 @@ SCENARIOS: Mapping[str, Scenario] = {
                 "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "nobody"},
             }
         },
-        change=lambda scaler: scaler.edit_horizontal_pod_autoscaler_spec(lambda spec: spec.set_min_replicas(2)),
+        change=lambda scaler: scaler.edit_horizontal_pod_autoscaler_spec(lambda spec: spec.set(minReplicas=2)),
         changed=("spec.minReplicas", 2),
         drift={"spec": {"maxReplicas": 9}},
         ready="Operational",
@@ -347,7 +347,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "PodDisruptionBudget": Scenario(
         kind=primitives.PodDisruptionBudget,
         content={"spec": {"maxUnavailable": "50%", "selector": {"matchLabels": {"app": "web"}}}},
-        change=lambda budget: budget.edit_spec(lambda spec: spec.set_unhealthy_pod_eviction_policy("AlwaysAllow")),
+        change=lambda budget: budget.edit_spec(lambda spec: spec.set(unhealthyPodEvictionPolicy="AlwaysAllow")),
         changed=("spec.unhealthyPodEvictionPolicy", "AlwaysAllow"),
         drift={"spec": {"maxUnavailable": "10%"}},
     ),

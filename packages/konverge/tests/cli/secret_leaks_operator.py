@@ -113,7 +113,7 @@ def invalid(vault: Vault) -> Component:
     service = {"metadata": build_metadata(vault, "invalid"), "spec": {"ports": [{"port": 80}]}}
 
     def set_type(edit: Any) -> None:
-        edit.edit_service_spec(lambda spec: spec.set_type(cell.require()))
+        edit.edit_service_spec(lambda spec: spec.set(type=cell.require()))
 
     return (
         ComponentBuilder("invalid", condition_type="InvalidReady")

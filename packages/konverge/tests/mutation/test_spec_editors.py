@@ -42,13 +42,7 @@ DOCS_TLS = {"hosts": ["docs.test"], "secretName": "docs"}
 @pytest.mark.parametrize(
     ("before", "edit", "after"),
     [
-        case("class", {}, lambda e: e.set_ingress_class_name("web"), {"ingressClassName": "web"}),
-        case(
-            "default backend",
-            {"defaultBackend": {"resource": {}}},
-            lambda e: e.set_default_backend(BACKEND),
-            {"defaultBackend": BACKEND},
-        ),
+        case("class", {}, lambda e: e.set(ingressClassName="web"), {"ingressClassName": "web"}),
         case("rule", {"rules": [SHOP]}, lambda e: e.ensure_rule(DOCS), {"rules": [SHOP, DOCS]}),
         case(
             "rule replaced by host",
@@ -104,12 +98,9 @@ def test_ingress_spec(before: Object, edit: Callable[[IngressSpecEditor], None],
         case(
             "modes",
             {"accessModes": ["ReadOnlyMany"]},
-            lambda e: e.set_access_modes(("ReadWriteOnce",)),
+            lambda e: e.set(accessModes=("ReadWriteOnce",)),
             {"accessModes": ["ReadWriteOnce"]},
         ),
-        case("class", {}, lambda e: e.set_storage_class_name(""), {"storageClassName": ""}),
-        case("mode", {}, lambda e: e.set_volume_mode("Block"), {"volumeMode": "Block"}),
-        case("volume", {}, lambda e: e.set_volume_name("disk"), {"volumeName": "disk"}),
     ],
 )
 def test_persistent_volume_claim_spec(
@@ -127,27 +118,7 @@ def test_persistent_volume_claim_spec(
             lambda e: e.set_capacity("2Gi"),
             {"capacity": {"storage": "2Gi"}},
         ),
-        case("modes", {}, lambda e: e.set_access_modes(["ReadWriteOnce"]), {"accessModes": ["ReadWriteOnce"]}),
-        case(
-            "reclaim policy",
-            {},
-            lambda e: e.set_persistent_volume_reclaim_policy("Retain"),
-            {"persistentVolumeReclaimPolicy": "Retain"},
-        ),
-        case("class", {}, lambda e: e.set_storage_class_name("fast"), {"storageClassName": "fast"}),
-        case(
-            "mount options",
-            {"mountOptions": ["ro"]},
-            lambda e: e.set_mount_options(("hard", "nolock")),
-            {"mountOptions": ["hard", "nolock"]},
-        ),
-        case("mode", {}, lambda e: e.set_volume_mode("Block"), {"volumeMode": "Block"}),
-        case(
-            "affinity",
-            {"nodeAffinity": {"required": {}}},
-            lambda e: e.set_node_affinity({"required": {"nodeSelectorTerms": []}}),
-            {"nodeAffinity": {"required": {"nodeSelectorTerms": []}}},
-        ),
+        case("modes", {}, lambda e: e.set(accessModes=["ReadWriteOnce"]), {"accessModes": ["ReadWriteOnce"]}),
     ],
 )
 def test_persistent_volume_spec(
@@ -243,7 +214,7 @@ def test_a_metric_that_differs_in_any_part_of_its_identity_is_appended(there: Ob
     ],
 )
 def test_a_metric_that_could_not_be_found_again_is_refused(nameless: Object) -> None:
-    with pytest.raises(ValueError, match="a metric needs a type"):
+    with pytest.raises(ValueError, match="^metric: expected a type"):
         HorizontalPodAutoscalerSpecEditor({}).ensure_metric(nameless)
 
 
@@ -261,9 +232,7 @@ def test_odd_metrics_that_are_there_are_left_alone() -> None:
 @pytest.mark.parametrize(
     ("before", "edit", "after"),
     [
-        case("target", {}, lambda e: e.set_scale_target_ref(DEPLOYMENT), {"scaleTargetRef": DEPLOYMENT}),
-        case("fewest", {}, lambda e: e.set_min_replicas(2), {"minReplicas": 2}),
-        case("most", {"maxReplicas": 3}, lambda e: e.set_max_replicas(9), {"maxReplicas": 9}),
+        case("target", {}, lambda e: e.set(scaleTargetRef=DEPLOYMENT), {"scaleTargetRef": DEPLOYMENT}),
         case(
             "metrics removed, whatever their selector",
             {
@@ -282,14 +251,8 @@ def test_odd_metrics_that_are_there_are_left_alone() -> None:
             lambda e: e.remove_metric("Resource", "cpu"),
             {},
         ),
-        case(
-            "behavior",
-            {},
-            lambda e: e.set_behavior({"scaleDown": {"stabilizationWindowSeconds": 60}}),
-            {"behavior": {"scaleDown": {"stabilizationWindowSeconds": 60}}},
-        ),
-        case("behavior cleared", {"behavior": {"scaleUp": {}}}, lambda e: e.set_behavior(None), {}),
-        case("no behavior to clear", {}, lambda e: e.set_behavior(None), {}),
+        case("behavior cleared", {"behavior": {"scaleUp": {}}}, lambda e: e.set(behavior=None), {}),
+        case("no behavior to clear", {}, lambda e: e.set(behavior=None), {}),
     ],
 )
 def test_horizontal_pod_autoscaler_spec(
@@ -307,7 +270,7 @@ WEB = {"ports": [{"port": 80}]}
         case(
             "selector replaced",
             {"podSelector": {"matchLabels": {"a": "b"}}},
-            lambda e: e.set_pod_selector({}),
+            lambda e: e.set(podSelector={}),
             {"podSelector": {}},
         ),
         case("ingress", {}, lambda e: e.append_ingress_rule(WEB), {"ingress": [WEB]}),
@@ -321,7 +284,6 @@ WEB = {"ports": [{"port": 80}]}
         case("ingress removed", {"ingress": [WEB], "egress": []}, lambda e: e.remove_ingress_rules(), {"egress": []}),
         case("egress removed", {"egress": [WEB]}, lambda e: e.remove_egress_rules(), {}),
         case("nothing to remove", {}, lambda e: e.remove_egress_rules(), {}),
-        case("types", {}, lambda e: e.set_policy_types(("Egress",)), {"policyTypes": ["Egress"]}),
     ],
 )
 def test_network_policy_spec(before: Object, edit: Callable[[NetworkPolicySpecEditor], None], after: Object) -> None:
@@ -331,28 +293,14 @@ def test_network_policy_spec(before: Object, edit: Callable[[NetworkPolicySpecEd
 @pytest.mark.parametrize(
     ("before", "edit", "after"),
     [
-        case("available", {}, lambda e: e.set_min_available(1), {"minAvailable": 1}),
-        case("share available", {"minAvailable": 1}, lambda e: e.set_min_available("50%"), {"minAvailable": "50%"}),
-        case("unavailable", {}, lambda e: e.set_max_unavailable(0), {"maxUnavailable": 0}),
-        case("available cleared", {"minAvailable": 1}, lambda e: e.clear_min_available(), {}),
-        case("unavailable cleared", {"maxUnavailable": 1}, lambda e: e.clear_max_unavailable(), {}),
-        case("nothing to clear", {}, lambda e: e.clear_max_unavailable(), {}),
-        case(
-            "selector",
-            {"selector": {"matchLabels": {"a": "b"}}},
-            lambda e: e.set_selector({"matchLabels": {"c": "d"}}),
-            {"selector": {"matchLabels": {"c": "d"}}},
-        ),
-        case(
-            "eviction",
-            {},
-            lambda e: e.set_unhealthy_pod_eviction_policy("AlwaysAllow"),
-            {"unhealthyPodEvictionPolicy": "AlwaysAllow"},
-        ),
+        case("available", {}, lambda e: e.set(minAvailable=1), {"minAvailable": 1}),
+        case("available cleared", {"minAvailable": 1}, lambda e: e.set(minAvailable=None), {}),
+        case("unavailable cleared", {"maxUnavailable": 1}, lambda e: e.set(maxUnavailable=None), {}),
+        case("nothing to clear", {}, lambda e: e.set(maxUnavailable=None), {}),
         case(
             "eviction cleared",
             {"unhealthyPodEvictionPolicy": "AlwaysAllow"},
-            lambda e: e.clear_unhealthy_pod_eviction_policy(),
+            lambda e: e.set(unhealthyPodEvictionPolicy=None),
             {},
         ),
     ],
@@ -366,12 +314,12 @@ def test_pod_disruption_budget_spec(
 @pytest.mark.parametrize(
     ("editor", "put"),
     [
-        pytest.param(IngressSpecEditor, lambda e, value: e.set_default_backend(value), id="backend"),
-        pytest.param(PersistentVolumeSpecEditor, lambda e, value: e.set_node_affinity(value), id="affinity"),
-        pytest.param(HorizontalPodAutoscalerSpecEditor, lambda e, value: e.set_behavior(value), id="behavior"),
-        pytest.param(NetworkPolicySpecEditor, lambda e, value: e.set_pod_selector(value), id="pod selector"),
+        pytest.param(IngressSpecEditor, lambda e, value: e.set(defaultBackend=value), id="backend"),
+        pytest.param(PersistentVolumeSpecEditor, lambda e, value: e.set(nodeAffinity=value), id="affinity"),
+        pytest.param(HorizontalPodAutoscalerSpecEditor, lambda e, value: e.set(behavior=value), id="behavior"),
+        pytest.param(NetworkPolicySpecEditor, lambda e, value: e.set(podSelector=value), id="pod selector"),
         pytest.param(NetworkPolicySpecEditor, lambda e, value: e.append_ingress_rule(value), id="ingress rule"),
-        pytest.param(PodDisruptionBudgetSpecEditor, lambda e, value: e.set_selector(value), id="selector"),
+        pytest.param(PodDisruptionBudgetSpecEditor, lambda e, value: e.set(selector=value), id="selector"),
     ],
 )
 def test_a_value_is_copied_on_its_way_in(

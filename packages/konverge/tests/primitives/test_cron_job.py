@@ -64,10 +64,10 @@ def test_suspension_keeps_it() -> None:
 def test_each_part_is_edited_where_it_is() -> None:
     def shape(m: CronJobMutator) -> None:
         m.edit_object_metadata(lambda metadata: metadata.ensure_label("on", "object"))
-        m.edit_cron_job_spec(lambda spec: spec.set_schedule("0 3 * * *"))
-        m.edit_job_spec(lambda spec: spec.set_backoff_limit(2))
+        m.edit_cron_job_spec(lambda spec: spec.set(schedule="0 3 * * *"))
+        m.edit_job_spec(lambda spec: spec.set(backoffLimit=2))
         m.edit_pod_template_metadata(lambda metadata: metadata.ensure_label("on", "pods"))
-        m.edit_pod_spec(lambda spec: spec.set_service_account_name("backup"))
+        m.edit_pod_spec(lambda spec: spec.set(serviceAccountName="backup"))
         m.ensure_container({"name": "backup"})
 
     desired = CronJob(build_named(), mutations=Mutation("shape", shape)).render()

@@ -124,7 +124,7 @@ def test_suspension_deletes_it_at_once() -> None:
 
 def test_the_spec_has_its_own_edits() -> None:
     on_delete = Mutation[DaemonSetMutator](
-        "hold", lambda m: m.edit_daemon_set_spec(lambda spec: spec.set_update_strategy({"type": "OnDelete"}))
+        "hold", lambda m: m.edit_daemon_set_spec(lambda spec: spec.set(updateStrategy={"type": "OnDelete"}))
     )
     desired = DaemonSet(build_named(), mutations=on_delete).render()
     assert desired["spec"] == {"updateStrategy": {"type": "OnDelete"}}

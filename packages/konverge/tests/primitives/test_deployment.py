@@ -216,7 +216,7 @@ def test_suspension_scales_to_zero() -> None:
 def test_the_spec_has_its_own_edits() -> None:
     def hold(m: DeploymentMutator) -> None:
         m.ensure_replicas(2)
-        m.edit_deployment_spec(lambda spec: spec.set_paused(True))
+        m.edit_deployment_spec(lambda spec: spec.set(paused=True))
 
     deployment = Deployment(build_named(), mutations=Mutation("hold", hold))
     assert deployment.render()["spec"] == {"replicas": 2, "paused": True}

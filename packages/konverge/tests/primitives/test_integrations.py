@@ -193,7 +193,7 @@ def expose(m: IngressMutator) -> None:
 
 def ask_for_space(m: PersistentVolumeClaimMutator) -> None:
     m.set_storage_request("1Gi")
-    m.edit_persistent_volume_claim_spec(lambda spec: spec.set_volume_mode("Block"))
+    m.edit_persistent_volume_claim_spec(lambda spec: spec.set(volumeMode="Block"))
 
 
 def keep(m: PersistentVolumeMutator) -> None:
@@ -204,7 +204,7 @@ def keep(m: PersistentVolumeMutator) -> None:
 
 
 def widen(m: HorizontalPodAutoscalerMutator) -> None:
-    m.edit_horizontal_pod_autoscaler_spec(lambda spec: spec.set_max_replicas(9))
+    m.edit_horizontal_pod_autoscaler_spec(lambda spec: spec.set(maxReplicas=9))
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_suspension_stops_and_deletes_it() -> None:
 
 def test_the_spec_has_its_own_edits() -> None:
     def shape(m: JobMutator) -> None:
-        m.edit_job_spec(lambda spec: spec.set_backoff_limit(2))
+        m.edit_job_spec(lambda spec: spec.set(backoffLimit=2))
         m.edit_pod_spec(lambda spec: spec.raw().update(restartPolicy="Never"))
         m.ensure_container({"name": "import"})
 

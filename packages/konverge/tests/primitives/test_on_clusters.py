@@ -24,6 +24,7 @@ from konverge.primitives import (
     StatefulSetMutator,
     SuspensionStatus,
 )
+from konverge.types import apps_v1
 from konverge_cluster.testing import Cluster
 
 pytestmark = pytest.mark.anyio
@@ -131,7 +132,7 @@ async def test_a_workload_without_replicas_is_healthy(
 async def test_a_paused_deployment_does_not_wait_for_its_rollout(cluster: Cluster) -> None:
     await apply(cluster, Deployment(workload(cluster)))
     await until(cluster, Deployment(workload(cluster)), ConvergingStatus.HEALTHY)
-    pause = Mutation[DeploymentMutator]("pause", lambda m: m.edit_deployment_spec(lambda spec: spec.set_paused(True)))
+    pause = Mutation[DeploymentMutator]("pause", lambda m: m.edit_deployment_spec(lambda spec: spec.set(paused=True)))
     paused = Deployment(workload(cluster, image="konverge.test/app:2"), mutations=pause)
 
     await apply(cluster, paused)
@@ -148,10 +149,10 @@ async def test_a_paused_deployment_does_not_wait_for_its_rollout(cluster: Cluste
     ],
 )
 async def test_a_stateful_set_is_healthy_as_far_as_its_strategy_goes(
-    cluster: Cluster, strategy: Object, updated: int
+    cluster: Cluster, strategy: apps_v1.StatefulSetUpdateStrategy, updated: int
 ) -> None:
     hold = Mutation[StatefulSetMutator](
-        "hold", lambda m: m.edit_stateful_set_spec(lambda spec: spec.set_update_strategy(strategy))
+        "hold", lambda m: m.edit_stateful_set_spec(lambda spec: spec.set(updateStrategy=strategy))
     )
     first = StatefulSet(workload(cluster), mutations=hold)
     changed = StatefulSet(workload(cluster, image="konverge.test/app:2"), mutations=hold)

@@ -143,7 +143,7 @@ def test_the_spec_itself_is_the_pod_s() -> None:
         m.ensure_container({"name": "app"})
         m.ensure_container_env_var({"name": "MODE", "value": "fast"})
         m.ensure_init_container({"name": "setup"})
-        m.edit_pod_spec(lambda spec: spec.set_service_account_name("web"))
+        m.edit_pod_spec(lambda spec: spec.set(serviceAccountName="web"))
         m.edit_object_metadata(lambda metadata: metadata.ensure_label("app", "web"))
 
     desired = Pod(build_named(), mutations=Mutation("shape", shape)).render()

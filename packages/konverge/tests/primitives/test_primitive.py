@@ -140,7 +140,7 @@ def test_a_mutation_runs_on_every_pass_and_sees_what_was_extracted_since() -> No
 
 
 def test_a_mutation_for_another_kind_is_refused_by_the_type_checker_and_named_by_the_error() -> None:
-    pause = Mutation[DeploymentMutator]("pause", lambda m: m.edit_deployment_spec(lambda spec: spec.set_paused(True)))
+    pause = Mutation[DeploymentMutator]("pause", lambda m: m.edit_deployment_spec(lambda spec: spec.set(paused=True)))
     stateful_set = StatefulSet(build_named(), mutations=pause)  # type: ignore[arg-type]
     with pytest.raises(KonvergeError, match="intent for pause: AttributeError: .*StatefulSetMutator.*edit_deployment"):
         stateful_set.render()

@@ -131,7 +131,7 @@ def test_suspension_scales_to_zero() -> None:
 def test_the_spec_has_its_own_edits() -> None:
     def shape(m: ReplicaSetMutator) -> None:
         m.ensure_replicas(2)
-        m.edit_replica_set_spec(lambda spec: spec.set_min_ready_seconds(5))
+        m.edit_replica_set_spec(lambda spec: spec.set(minReadySeconds=5))
         m.edit_pod_template_metadata(lambda metadata: metadata.ensure_label("app", "web"))
 
     assert ReplicaSet(build_named(), mutations=Mutation("shape", shape)).render()["spec"] == {

@@ -97,5 +97,5 @@ def test_suspension_leaves_a_service_in_place() -> None:
 
 
 def test_the_spec_has_its_own_edits() -> None:
-    expose = Mutation[ServiceMutator]("expose", lambda m: m.edit_service_spec(lambda spec: spec.set_type("NodePort")))
+    expose = Mutation[ServiceMutator]("expose", lambda m: m.edit_service_spec(lambda spec: spec.set(type="NodePort")))
     assert Service(build_named(), mutations=expose).render()["spec"] == {"type": "NodePort"}

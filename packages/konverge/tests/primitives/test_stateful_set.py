@@ -188,7 +188,7 @@ def test_a_volume_claim_template_needs_a_name() -> None:
 
 def test_the_spec_has_its_own_edits() -> None:
     def shape(m: StatefulSetMutator) -> None:
-        m.edit_stateful_set_spec(lambda spec: spec.set_service_name("db"))
+        m.edit_stateful_set_spec(lambda spec: spec.set(serviceName="db"))
         m.ensure_replicas(3)
 
     assert StatefulSet(build_named(), mutations=Mutation("shape", shape)).render()["spec"] == {

@@ -138,8 +138,8 @@ def test_one_mutation_of_subjects_fits_both_bindings() -> None:
 
 def test_a_budget_has_its_own_edits() -> None:
     def loosen(m: PodDisruptionBudgetMutator) -> None:
-        m.edit_spec(lambda spec: spec.clear_min_available())
-        m.edit_spec(lambda spec: spec.set_max_unavailable("10%"))
+        m.edit_spec(lambda spec: spec.set(minAvailable=None))
+        m.edit_spec(lambda spec: spec.set(maxUnavailable="10%"))
 
     budget = PodDisruptionBudget(build_named(spec={"minAvailable": 1}), mutations=Mutation("loosen", loosen))
     assert budget.render()["spec"] == {"maxUnavailable": "10%"}

@@ -11,7 +11,7 @@ import pytest
 # Each line with a mistake says so.
 SAMPLE = """
 from konverge.client import Client
-from konverge.mutation import Mutation
+from konverge.mutation import DeploymentSpecEditor, Mutation
 from konverge.primitives import Deployment, Secret, Service, Static
 from konverge.types import apiextensions_v1, apps_v1, autoscaling_v2, core_v1, meta_v1, networking_v1
 
@@ -69,6 +69,13 @@ deeper: apiextensions_v1.JSONSchemaProps = {"properties": {"size": {"typ": "inte
 minimum: autoscaling_v2.HorizontalPodAutoscalerSpec = {"maxReplicas": 3}  # mistake
 service["spec"]["port"]  # mistake
 Secret(["no", "object"])  # mistake
+
+edit = DeploymentSpecEditor({})
+edit.set(replicas=3, paused=None, strategy={"type": "Recreate"})
+edit.set(replica=3)  # mistake
+edit.set(replicas="3")  # mistake
+edit.set(strategy={"type": "Sometimes"})  # mistake
+edit.set(template={})  # mistake
 """.lstrip()
 
 

@@ -87,4 +87,4 @@ class DeploymentMutator(WorkloadMutator):
 
     def ensure_replicas(self, replicas: int) -> None:
         """Set how many pods are wanted."""
-        self.edit_deployment_spec(lambda spec: spec.set_replicas(replicas))
+        self.edit_deployment_spec(lambda spec: spec.set(replicas=replicas))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
 
 from konverge.kube import GroupVersionKind, Object
 from konverge.mutation import EditCategory, EditFunction, Mutator, PersistentVolumeSpecEditor
@@ -61,12 +62,12 @@ class PersistentVolumeMutator(Mutator):
 
     def set_storage_class_name(self, name: str) -> None:
         """Set the storage class."""
-        self.edit_persistent_volume_spec(lambda spec: spec.set_storage_class_name(name))
+        self.edit_persistent_volume_spec(lambda spec: spec.set(storageClassName=name))
 
-    def set_reclaim_policy(self, policy: str) -> None:
-        """Set what becomes of it when its claim is gone: ``Retain`` or ``Delete``."""
-        self.edit_persistent_volume_spec(lambda spec: spec.set_persistent_volume_reclaim_policy(policy))
+    def set_reclaim_policy(self, policy: Literal["Delete", "Recycle", "Retain"]) -> None:
+        """Set what happens to the volume after its claim is deleted."""
+        self.edit_persistent_volume_spec(lambda spec: spec.set(persistentVolumeReclaimPolicy=policy))
 
     def set_mount_options(self, options: Iterable[str]) -> None:
         """Replace the options that it is mounted with."""
-        self.edit_persistent_volume_spec(lambda spec: spec.set_mount_options(options))
+        self.edit_persistent_volume_spec(lambda spec: spec.set(mountOptions=list(options)))

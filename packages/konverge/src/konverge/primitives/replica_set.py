@@ -70,4 +70,4 @@ class ReplicaSetMutator(PodTemplateMutator):
 
     def ensure_replicas(self, replicas: int) -> None:
         """Set how many pods are wanted."""
-        self.edit_replica_set_spec(lambda spec: spec.set_replicas(replicas))
+        self.edit_replica_set_spec(lambda spec: spec.set(replicas=replicas))

@@ -91,7 +91,7 @@ class StatefulSetMutator(WorkloadMutator):
 
     def ensure_replicas(self, replicas: int) -> None:
         """Set how many pods are wanted."""
-        self.edit_stateful_set_spec(lambda spec: spec.set_replicas(replicas))
+        self.edit_stateful_set_spec(lambda spec: spec.set(replicas=replicas))
 
     def ensure_volume_claim_template(self, template: Mapping[str, Any]) -> None:
         """Replace the volume claim template of that name, else append it.

@@ -1,40 +1,37 @@
-"""The spec of a CronJob."""
+"""Editor of the spec of a CronJob."""
 
 from __future__ import annotations
 
+from typing import Literal, TypedDict, Unpack
+
 from konverge.mutation.editors.editor import Editor
 
-__all__ = ["CronJobSpecEditor"]
+__all__ = ["CronJobSpecEditor", "CronJobSpecFields"]
+
+
+class CronJobSpecFields(TypedDict, total=False):
+    """Fields of a ``batch/v1`` CronJobSpec outside the job template, without ``suspend``."""
+
+    concurrencyPolicy: Literal["Allow", "Forbid", "Replace"] | None
+    failedJobsHistoryLimit: int | None
+    schedule: str
+    startingDeadlineSeconds: int | None
+    successfulJobsHistoryLimit: int | None
+    timeZone: str | None
 
 
 class CronJobSpecEditor(Editor):
     """Edits a CronJob's ``spec`` outside the job template.
 
-    ``suspend`` has no method: it belongs to the component's suspension.
+    `set` does not accept ``suspend``: the suspension of the component controls that field.
     """
 
     __slots__ = ()
 
-    def set_schedule(self, schedule: str) -> None:
-        """Set when Jobs are made, as five fields: ``"0 3 * * 1-5"``."""
-        self._fields["schedule"] = schedule
+    def set(self, **fields: Unpack[CronJobSpecFields]) -> None:
+        """Set these fields to copies of the values; None removes a field.
 
-    def set_concurrency_policy(self, policy: str) -> None:
-        """``Allow``, ``Forbid`` or ``Replace``: what becomes of a Job that still runs when the next is due."""
-        self._fields["concurrencyPolicy"] = policy
-
-    def set_starting_deadline_seconds(self, seconds: int) -> None:
-        """Set how late a Job may start; one that is later counts as missed."""
-        self._fields["startingDeadlineSeconds"] = seconds
-
-    def set_successful_jobs_history_limit(self, limit: int) -> None:
-        """Set how many succeeded Jobs are kept."""
-        self._fields["successfulJobsHistoryLimit"] = limit
-
-    def set_failed_jobs_history_limit(self, limit: int) -> None:
-        """Set how many failed Jobs are kept."""
-        self._fields["failedJobsHistoryLimit"] = limit
-
-    def set_time_zone(self, zone: str) -> None:
-        """Set the time zone of the schedule: ``Europe/Berlin``."""
-        self._fields["timeZone"] = zone
+        ``schedule`` has five fields: ``"0 3 * * 1-5"``. A Job that would start later than ``startingDeadlineSeconds``
+        counts as missed.
+        """
+        self._set_fields(fields, CronJobSpecFields.__optional_keys__)

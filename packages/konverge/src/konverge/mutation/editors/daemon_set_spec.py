@@ -1,14 +1,24 @@
-"""The spec of a DaemonSet."""
+"""Editor of the spec of a DaemonSet."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from konverge.mutation.editors.editor import Editor
-from konverge.mutation.field_editing import copy_json
 
-__all__ = ["DaemonSetSpecEditor"]
+if TYPE_CHECKING:
+    from konverge.types import apps_v1, meta_v1
+
+__all__ = ["DaemonSetSpecEditor", "DaemonSetSpecFields"]
+
+
+class DaemonSetSpecFields(TypedDict, total=False):
+    """Fields of an ``apps/v1`` DaemonSetSpec outside the pod template."""
+
+    minReadySeconds: int | None
+    revisionHistoryLimit: int | None
+    selector: meta_v1.LabelSelector
+    updateStrategy: apps_v1.DaemonSetUpdateStrategy | None
 
 
 class DaemonSetSpecEditor(Editor):
@@ -16,14 +26,6 @@ class DaemonSetSpecEditor(Editor):
 
     __slots__ = ()
 
-    def set_update_strategy(self, strategy: Mapping[str, Any]) -> None:
-        """Replace the update strategy: ``{"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}``."""
-        self._fields["updateStrategy"] = copy_json(strategy)
-
-    def set_min_ready_seconds(self, seconds: int) -> None:
-        """Set how long a pod must be ready before it counts as available."""
-        self._fields["minReadySeconds"] = seconds
-
-    def set_revision_history_limit(self, limit: int) -> None:
-        """Set how many old revisions are kept."""
-        self._fields["revisionHistoryLimit"] = limit
+    def set(self, **fields: Unpack[DaemonSetSpecFields]) -> None:
+        """Set these fields to copies of the values; None removes a field."""
+        self._set_fields(fields, DaemonSetSpecFields.__optional_keys__)

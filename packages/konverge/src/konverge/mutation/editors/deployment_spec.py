@@ -1,10 +1,27 @@
-"""The spec of a Deployment."""
+"""Editor of the spec of a Deployment."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypedDict, Unpack
+
 from konverge.mutation.editors.editor import Editor
 
-__all__ = ["DeploymentSpecEditor"]
+if TYPE_CHECKING:
+    from konverge.types import apps_v1, meta_v1
+
+__all__ = ["DeploymentSpecEditor", "DeploymentSpecFields"]
+
+
+class DeploymentSpecFields(TypedDict, total=False):
+    """Fields of an ``apps/v1`` DeploymentSpec outside the pod template."""
+
+    minReadySeconds: int | None
+    paused: bool | None
+    progressDeadlineSeconds: int | None
+    replicas: int | None
+    revisionHistoryLimit: int | None
+    selector: meta_v1.LabelSelector
+    strategy: apps_v1.DeploymentStrategy | None
 
 
 class DeploymentSpecEditor(Editor):
@@ -12,22 +29,6 @@ class DeploymentSpecEditor(Editor):
 
     __slots__ = ()
 
-    def set_replicas(self, replicas: int) -> None:
-        """Set how many pods are wanted."""
-        self._fields["replicas"] = replicas
-
-    def set_paused(self, paused: bool) -> None:
-        """Hold or resume rollouts."""
-        self._fields["paused"] = paused
-
-    def set_min_ready_seconds(self, seconds: int) -> None:
-        """Set how long a pod must be ready before it counts as available."""
-        self._fields["minReadySeconds"] = seconds
-
-    def set_revision_history_limit(self, limit: int) -> None:
-        """Set how many old ReplicaSets are kept."""
-        self._fields["revisionHistoryLimit"] = limit
-
-    def set_progress_deadline_seconds(self, seconds: int) -> None:
-        """Set how long a rollout may stand still before the Deployment reports it."""
-        self._fields["progressDeadlineSeconds"] = seconds
+    def set(self, **fields: Unpack[DeploymentSpecFields]) -> None:
+        """Set these fields to copies of the values; None removes a field."""
+        self._set_fields(fields, DeploymentSpecFields.__optional_keys__)

@@ -1,17 +1,19 @@
-"""What all editors share: the mapping, or the list, under them."""
+"""Base classes of the editors of a mapping and of a list."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 from konverge.kube import Object
-from konverge.mutation.field_editing import ensure_list
+from konverge.mutation.field_editing import copy_json, ensure_list
+from konverge.suggestions import did_you_mean
 
 __all__ = ["Editor", "ListEditor"]
 
 
 class Editor:
-    """Edits one mapping in place. Its repr shows no content: the mapping may be a Secret's."""
+    """Edits one mapping in place. Its repr has no content: the mapping may belong to a Secret."""
 
     __slots__ = ("_fields",)
 
@@ -19,27 +21,42 @@ class Editor:
         self._fields = fields
 
     def raw(self) -> Object:
-        """The plain mapping itself; changing it changes the object."""
+        """Return the edited mapping itself; a change of it changes the object."""
         return self._fields
+
+    def _set_fields(self, fields: Mapping[str, object], names: Collection[str]) -> None:
+        """Set fields to copies of the values; None removes a field.
+
+        Raises:
+            TypeError: A field is not among the names. Without this check, a typo fails only when the server applies
+                the object.
+        """
+        for field, value in fields.items():
+            if field not in names:
+                raise TypeError(f"{type(self).__name__}.set: {field}: unknown field{did_you_mean(field, names)}")
+            if value is None:
+                self._fields.pop(field, None)
+            else:
+                self._fields[field] = copy_json(value)
 
 
 class ListEditor:
-    """Edits one list in place, and nothing beside it: what else its object holds is out of reach.
+    """Edits one list in place and no other field of the object.
 
     Args:
-        parent: The mapping that holds the list, or will.
+        parent: The mapping that has, or will have, the list.
     """
 
     __slots__ = ("_parent",)
 
     field: ClassVar[str]
-    """Where in the mapping the list is."""
+    """The field of the mapping that holds the list."""
 
     def __init__(self, parent: Object) -> None:
         self._parent = parent
 
     def raw(self) -> list[Any]:
-        """The plain list itself, made when it is absent; changing it changes the object."""
+        """Return the edited list itself, created if absent; a change of it changes the object."""
         return ensure_list(self._parent, self.field)
 
     def _drop_when_empty(self) -> None:

@@ -1,16 +1,19 @@
-"""The spec of a HorizontalPodAutoscaler."""
+"""Editor of the spec of a HorizontalPodAutoscaler."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from konverge.mutation.editors.editor import Editor
 from konverge.mutation.field_editing import copy_json, remove_items, set_item
 
-__all__ = ["HorizontalPodAutoscalerSpecEditor"]
+if TYPE_CHECKING:
+    from konverge.types import autoscaling_v2
 
-# Where a metric of each type has its source, and which of the source's fields tell it from others of the type.
+__all__ = ["HorizontalPodAutoscalerSpecEditor", "HorizontalPodAutoscalerSpecFields"]
+
+# For each metric type: the field of its source, and the fields of the source that belong to the metric's identity.
 _SOURCES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "Resource": ("resource", ()),
     "ContainerResource": ("containerResource", ("container",)),
@@ -20,54 +23,51 @@ _SOURCES: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
+class HorizontalPodAutoscalerSpecFields(TypedDict, total=False):
+    """Fields of an ``autoscaling/v2`` HorizontalPodAutoscalerSpec."""
+
+    behavior: autoscaling_v2.HorizontalPodAutoscalerBehavior | None
+    maxReplicas: int
+    metrics: list[autoscaling_v2.MetricSpec] | None
+    minReplicas: int | None
+    scaleTargetRef: autoscaling_v2.CrossVersionObjectReference
+
+
 class HorizontalPodAutoscalerSpecEditor(Editor):
     """Edits the ``spec`` of an ``autoscaling/v2`` HorizontalPodAutoscaler."""
 
     __slots__ = ()
 
-    def set_scale_target_ref(self, target: Mapping[str, str]) -> None:
-        """Replace what is scaled: ``{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}``."""
-        self._fields["scaleTargetRef"] = dict(target)
-
-    def set_min_replicas(self, replicas: int) -> None:
-        """Set the fewest replicas."""
-        self._fields["minReplicas"] = replicas
-
-    def set_max_replicas(self, replicas: int) -> None:
-        """Set the most replicas."""
-        self._fields["maxReplicas"] = replicas
+    def set(self, **fields: Unpack[HorizontalPodAutoscalerSpecFields]) -> None:
+        """Set these fields to copies of the values; None removes a field."""
+        self._set_fields(fields, HorizontalPodAutoscalerSpecFields.__optional_keys__)
 
     def ensure_metric(self, metric: Mapping[str, Any]) -> None:
-        """Replace the same metric, else append it; its target plays no part in which one is the same.
+        """Replace the metric with the same identity, else append it; the target does not belong to the identity.
 
-        The same is one of the same type and name, and beside those of the same container (``ContainerResource``), of
-        the same selector (``Pods``, ``External``), of the same described object and selector (``Object``).
+        The identity is the type and the name. The container (``ContainerResource``), the selector (``Pods``,
+        ``External``), or the described object and the selector (``Object``) belong to it, too.
 
         Raises:
-            ValueError: It has no type that the API knows, or no name.
+            ValueError: The metric has no name or no type that the API defines.
         """
-        wanted = _metric_identity(metric)
-        if wanted is None:
-            known = ", ".join(_SOURCES)
+        identity = _metric_identity(metric)
+        if identity is None:
             raise ValueError(
-                f"a metric needs a type ({known}), and its source a name (found type={metric.get('type')!r})"
+                f"metric: expected a type ({', '.join(_SOURCES)}) and a source with a name, "
+                f"found type={metric.get('type')!r}"
             )
-        set_item(self._fields, "metrics", metric, lambda found: _metric_identity(found) == wanted)
+        set_item(self._fields, "metrics", metric, lambda other: _metric_identity(other) == identity)
 
     def remove_metric(self, metric_type: str, name: str) -> None:
-        """Remove every metric of that type and name, of whatever container, object or selector."""
-        remove_items(self._fields, "metrics", lambda found: (_metric_identity(found) or ())[:2] == (metric_type, name))
-
-    def set_behavior(self, behavior: Mapping[str, Any] | None) -> None:
-        """Replace how fast it scales up and down; None for the API's defaults."""
-        if behavior is None:
-            self._fields.pop("behavior", None)
-        else:
-            self._fields["behavior"] = copy_json(behavior)
+        """Remove every metric of this type and name, whatever its container, object or selector is."""
+        remove_items(
+            self._fields, "metrics", lambda metric: (_metric_identity(metric) or ())[:2] == (metric_type, name)
+        )
 
 
 def _metric_identity(metric: Any) -> tuple[str, str, Any] | None:
-    """Type, name, and everything else that tells the metric from others; None when it has no type or name."""
+    """Return the type, the name and the other identifying values; None if the type or the name is missing."""
     metric_type = metric.get("type") if isinstance(metric, Mapping) else None
     if not isinstance(metric_type, str) or metric_type not in _SOURCES:
         return None
@@ -75,11 +75,11 @@ def _metric_identity(metric: Any) -> tuple[str, str, Any] | None:
     source = metric.get(field)
     if not isinstance(source, Mapping):
         return None
-    # What is measured of resources has its name in the source itself; all else is a named metric, perhaps selected.
+    # Resource metrics have the name in the source; all others in its `metric`, which may also have a selector.
     measured = source if field in ("resource", "containerResource") else source.get("metric")
     if not isinstance(measured, Mapping):
         return None
     name = measured.get("name")
     if not isinstance(name, str) or not name:
         return None
-    return metric_type, name, copy_json([measured.get("selector"), *(source.get(each) for each in distinguishing)])
+    return metric_type, name, copy_json([measured.get("selector"), *(source.get(field) for field in distinguishing)])

@@ -1,14 +1,26 @@
-"""The spec of an Ingress."""
+"""Editor of the spec of an Ingress."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from konverge.mutation.editors.editor import Editor
-from konverge.mutation.field_editing import copy_json, remove_items, set_item
+from konverge.mutation.field_editing import remove_items, set_item
 
-__all__ = ["IngressSpecEditor"]
+if TYPE_CHECKING:
+    from konverge.types import networking_v1
+
+__all__ = ["IngressSpecEditor", "IngressSpecFields"]
+
+
+class IngressSpecFields(TypedDict, total=False):
+    """Fields of a ``networking.k8s.io/v1`` IngressSpec."""
+
+    defaultBackend: networking_v1.IngressBackend | None
+    ingressClassName: str | None
+    rules: list[networking_v1.IngressRule] | None
+    tls: list[networking_v1.IngressTLS] | None
 
 
 class IngressSpecEditor(Editor):
@@ -16,20 +28,16 @@ class IngressSpecEditor(Editor):
 
     __slots__ = ()
 
-    def set_ingress_class_name(self, name: str) -> None:
-        """Set which controller serves it."""
-        self._fields["ingressClassName"] = name
-
-    def set_default_backend(self, backend: Mapping[str, Any]) -> None:
-        """Replace where requests go that no rule matches: ``{"service": {"name": "web", "port": {"number": 80}}}``."""
-        self._fields["defaultBackend"] = copy_json(backend)
+    def set(self, **fields: Unpack[IngressSpecFields]) -> None:
+        """Set these fields to copies of the values; None removes a field."""
+        self._set_fields(fields, IngressSpecFields.__optional_keys__)
 
     def ensure_rule(self, rule: Mapping[str, Any]) -> None:
-        """Replace the rule of that host, else append it. A rule without a host is the one for all hosts."""
+        """Replace the rule of the same host, else append it; a rule without a host applies to all hosts."""
         set_item(self._fields, "rules", rule, _match_host(_read_host(rule)))
 
     def remove_rule(self, host: str) -> None:
-        """Remove the rules of that host; an empty one is the rule for all hosts."""
+        """Remove the rules of this host; an empty host selects the rule for all hosts."""
         remove_items(self._fields, "rules", _match_host(host))
 
     def ensure_tls(self, tls: Mapping[str, Any]) -> None:
@@ -37,7 +45,7 @@ class IngressSpecEditor(Editor):
         set_item(self._fields, "tls", tls, _match_first_host(_read_first_host(tls)))
 
     def remove_tls(self, host: str) -> None:
-        """Remove the entries whose first host it is; an empty one means those without hosts."""
+        """Remove the entries with this first host; an empty host selects the entries without hosts."""
         remove_items(self._fields, "tls", _match_first_host(host))
 
 
@@ -46,7 +54,7 @@ def _read_host(rule: Mapping[str, Any]) -> Any:
 
 
 def _match_host(host: Any) -> Callable[[Any], bool]:
-    return lambda found: isinstance(found, Mapping) and _read_host(found) == host
+    return lambda rule: isinstance(rule, Mapping) and _read_host(rule) == host
 
 
 def _read_first_host(tls: Mapping[str, Any]) -> Any:
@@ -55,4 +63,4 @@ def _read_first_host(tls: Mapping[str, Any]) -> Any:
 
 
 def _match_first_host(host: Any) -> Callable[[Any], bool]:
-    return lambda found: isinstance(found, Mapping) and _read_first_host(found) == host
+    return lambda tls: isinstance(tls, Mapping) and _read_first_host(tls) == host

@@ -1,40 +1,50 @@
-"""The spec of a Job, or of the Jobs that a CronJob makes."""
+"""Editor of the spec of a Job, or of the Jobs that a CronJob creates."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+
 from konverge.mutation.editors.editor import Editor
 
-__all__ = ["JobSpecEditor"]
+if TYPE_CHECKING:
+    from konverge.types import batch_v1, meta_v1
+
+__all__ = ["JobSpecEditor", "JobSpecFields"]
+
+
+class JobSpecFields(TypedDict, total=False):
+    """Fields of a ``batch/v1`` JobSpec outside the pod template, without ``suspend``."""
+
+    activeDeadlineSeconds: int | None
+    backoffLimit: int | None
+    backoffLimitPerIndex: int | None
+    completionMode: Literal["Indexed", "NonIndexed"] | None
+    completions: int | None
+    managedBy: str | None
+    manualSelector: bool | None
+    maxFailedIndexes: int | None
+    parallelism: int | None
+    podFailurePolicy: batch_v1.PodFailurePolicy | None
+    podReplacementPolicy: Literal["Failed", "TerminatingOrFailed"] | None
+    selector: meta_v1.LabelSelector | None
+    successPolicy: batch_v1.SuccessPolicy | None
+    ttlSecondsAfterFinished: int | None
 
 
 class JobSpecEditor(Editor):
-    """Edits a Job's ``spec`` outside the pod template."""
+    """Edits a Job's ``spec`` outside the pod template.
+
+    `set` does not accept ``suspend``: the suspension of the component controls that field.
+    """
 
     __slots__ = ()
 
-    def set_completions(self, completions: int) -> None:
-        """Set how many pods must succeed; immutable once created, unless the Job is indexed."""
-        self._fields["completions"] = completions
+    def set(self, **fields: Unpack[JobSpecFields]) -> None:
+        """Set these fields to copies of the values; None removes a field.
 
-    def set_parallelism(self, parallelism: int) -> None:
-        """Set how many pods may run at a time."""
-        self._fields["parallelism"] = parallelism
+        ``completionMode`` is immutable after creation, and ``completions`` too unless the Job is indexed.
 
-    def set_backoff_limit(self, limit: int) -> None:
-        """Set after how many failed pods the Job is given up."""
-        self._fields["backoffLimit"] = limit
-
-    def set_active_deadline_seconds(self, seconds: int) -> None:
-        """Set how long the Job may take, its retries included."""
-        self._fields["activeDeadlineSeconds"] = seconds
-
-    def set_ttl_seconds_after_finished(self, seconds: int) -> None:
-        """Set how long a finished Job is kept before the cluster deletes it.
-
-        A component that still wants the Job makes and runs it again then.
+        The cluster deletes a finished Job after ``ttlSecondsAfterFinished``. A component that still contains the
+        Job then creates it again, and it runs again.
         """
-        self._fields["ttlSecondsAfterFinished"] = seconds
-
-    def set_completion_mode(self, mode: str) -> None:
-        """``NonIndexed`` or ``Indexed``; immutable once created."""
-        self._fields["completionMode"] = mode
+        self._set_fields(fields, JobSpecFields.__optional_keys__)

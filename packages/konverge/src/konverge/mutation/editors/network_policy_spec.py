@@ -1,24 +1,40 @@
-"""The spec of a NetworkPolicy."""
+"""Editor of the spec of a NetworkPolicy."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from konverge.mutation.editors.editor import Editor
 from konverge.mutation.field_editing import copy_json, ensure_list
 
-__all__ = ["NetworkPolicySpecEditor"]
+if TYPE_CHECKING:
+    from konverge.types import meta_v1, networking_v1
+
+__all__ = ["NetworkPolicySpecEditor", "NetworkPolicySpecFields"]
+
+
+class NetworkPolicySpecFields(TypedDict, total=False):
+    """Fields of a ``networking.k8s.io/v1`` NetworkPolicySpec."""
+
+    egress: list[networking_v1.NetworkPolicyEgressRule] | None
+    ingress: list[networking_v1.NetworkPolicyIngressRule] | None
+    podSelector: meta_v1.LabelSelector | None
+    policyTypes: list[Literal["Egress", "Ingress"]] | None
 
 
 class NetworkPolicySpecEditor(Editor):
-    """Edits a NetworkPolicy's ``spec``. A rule has no key, so rules are appended, or removed all together."""
+    """Edits a NetworkPolicy's ``spec``. A rule has no key: rules are appended, or removed together."""
 
     __slots__ = ()
 
-    def set_pod_selector(self, selector: Mapping[str, Any]) -> None:
-        """Replace which pods it is for; an empty selector is all of the namespace."""
-        self._fields["podSelector"] = copy_json(selector)
+    def set(self, **fields: Unpack[NetworkPolicySpecFields]) -> None:
+        """Set these fields to copies of the values; None removes a field.
+
+        An empty ``podSelector`` matches all pods of the namespace. Without ``policyTypes`` the API restricts ingress,
+        and egress if there are egress rules.
+        """
+        self._set_fields(fields, NetworkPolicySpecFields.__optional_keys__)
 
     def append_ingress_rule(self, rule: Mapping[str, Any]) -> None:
         """Allow incoming traffic: ``{"from": [...], "ports": [...]}``; an empty rule allows all."""
@@ -29,13 +45,9 @@ class NetworkPolicySpecEditor(Editor):
         ensure_list(self._fields, "egress").append(copy_json(rule))
 
     def remove_ingress_rules(self) -> None:
-        """Remove all ingress rules: no incoming traffic, where ``policyTypes`` has Ingress."""
+        """Remove all ingress rules: no incoming traffic, if ``policyTypes`` contains Ingress."""
         self._fields.pop("ingress", None)
 
     def remove_egress_rules(self) -> None:
-        """Remove all egress rules: no outgoing traffic, where ``policyTypes`` has Egress."""
+        """Remove all egress rules: no outgoing traffic, if ``policyTypes`` contains Egress."""
         self._fields.pop("egress", None)
-
-    def set_policy_types(self, types: Iterable[str]) -> None:
-        """Replace what is restricted: ``Ingress``, ``Egress``; by default the first, and the second if it has rules."""
-        self._fields["policyTypes"] = list(types)

@@ -1,36 +1,49 @@
-"""The spec of a PersistentVolumeClaim."""
+"""Editor of the spec of a PersistentVolumeClaim."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from konverge.mutation.editors.editor import Editor
 from konverge.mutation.field_editing import ensure_mapping
 
-__all__ = ["PersistentVolumeClaimSpecEditor"]
+if TYPE_CHECKING:
+    from konverge.types import core_v1, meta_v1
+
+__all__ = ["PersistentVolumeClaimSpecEditor", "PersistentVolumeClaimSpecFields"]
+
+
+class PersistentVolumeClaimSpecFields(TypedDict, total=False):
+    """Fields of a ``v1`` PersistentVolumeClaimSpec."""
+
+    accessModes: list[Literal["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"]] | None
+    dataSource: core_v1.TypedLocalObjectReference | None
+    dataSourceRef: core_v1.TypedObjectReference | None
+    resources: core_v1.VolumeResourceRequirements | None
+    selector: meta_v1.LabelSelector | None
+    storageClassName: str | None
+    volumeAttributesClassName: str | None
+    volumeMode: Literal["Block", "Filesystem"] | None
+    volumeName: str | None
 
 
 class PersistentVolumeClaimSpecEditor(Editor):
-    """Edits a PersistentVolumeClaim's ``spec``: once created immutable, but for the request of a bound claim."""
+    """Edits a PersistentVolumeClaim's ``spec``.
+
+    After creation the spec is immutable, except the storage request of a bound claim.
+    """
 
     __slots__ = ()
 
+    def set(self, **fields: Unpack[PersistentVolumeClaimSpecFields]) -> None:
+        """Set these fields to copies of the values; None removes a field.
+
+        An empty ``storageClassName`` requests a volume without a class; an absent one requests the default class.
+
+        ``volumeName`` requests one specific PersistentVolume.
+        """
+        self._set_fields(fields, PersistentVolumeClaimSpecFields.__optional_keys__)
+
     def set_storage_request(self, storage: str) -> None:
-        """Set how much is asked for, for example ``10Gi``; the API lets a claim grow, never shrink."""
+        """Set the requested storage, for example ``10Gi``; the API permits a claim to grow, never to shrink."""
         ensure_mapping(self._fields, "resources", "requests")["storage"] = storage
-
-    def set_access_modes(self, modes: Iterable[str]) -> None:
-        """Replace how the volume is mounted: ``ReadWriteOnce``, ``ReadOnlyMany``, ``ReadWriteMany`` and so on."""
-        self._fields["accessModes"] = list(modes)
-
-    def set_storage_class_name(self, name: str) -> None:
-        """Set the storage class; an empty one asks for a volume that has none, an absent one for the default class."""
-        self._fields["storageClassName"] = name
-
-    def set_volume_mode(self, mode: str) -> None:
-        """``Filesystem`` or ``Block``."""
-        self._fields["volumeMode"] = mode
-
-    def set_volume_name(self, name: str) -> None:
-        """Ask for this very PersistentVolume."""
-        self._fields["volumeName"] = name

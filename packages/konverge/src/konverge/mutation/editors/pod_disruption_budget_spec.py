@@ -1,48 +1,37 @@
-"""The spec of a PodDisruptionBudget."""
+"""Editor of the spec of a PodDisruptionBudget."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from konverge.mutation.editors.editor import Editor
-from konverge.mutation.field_editing import copy_json
 
-__all__ = ["PodDisruptionBudgetSpecEditor"]
+if TYPE_CHECKING:
+    from konverge.types import meta_v1
+
+__all__ = ["PodDisruptionBudgetSpecEditor", "PodDisruptionBudgetSpecFields"]
+
+
+class PodDisruptionBudgetSpecFields(TypedDict, total=False):
+    """Fields of a ``policy/v1`` PodDisruptionBudgetSpec."""
+
+    maxUnavailable: int | str | None
+    minAvailable: int | str | None
+    selector: meta_v1.LabelSelector | None
+    unhealthyPodEvictionPolicy: Literal["AlwaysAllow", "IfHealthyBudget"] | None
 
 
 class PodDisruptionBudgetSpecEditor(Editor):
-    """Edits a PodDisruptionBudget's ``spec``.
-
-    The API takes only one of minAvailable and maxUnavailable: clear one before setting the other.
-    """
+    """Edits a PodDisruptionBudget's ``spec``."""
 
     __slots__ = ()
 
-    def set_min_available(self, pods: int | str) -> None:
-        """Set how many pods must stay: a number, or a share such as ``50%``."""
-        self._fields["minAvailable"] = pods
+    def set(self, **fields: Unpack[PodDisruptionBudgetSpecFields]) -> None:
+        """Set these fields to copies of the values; None removes a field.
 
-    def set_max_unavailable(self, pods: int | str) -> None:
-        """Set how many pods may be gone: a number, or a share such as ``50%``."""
-        self._fields["maxUnavailable"] = pods
+        The API accepts either ``minAvailable`` or ``maxUnavailable``, each a number or a percentage such as ``50%``. To
+        change from one to the other, set the first to None: ``set(minAvailable=None, maxUnavailable=1)``.
 
-    def clear_min_available(self) -> None:
-        """No longer say how many must stay."""
-        self._fields.pop("minAvailable", None)
-
-    def clear_max_unavailable(self) -> None:
-        """No longer say how many may be gone."""
-        self._fields.pop("maxUnavailable", None)
-
-    def set_selector(self, selector: Mapping[str, Any]) -> None:
-        """Replace which pods it is for; an empty selector is all of the namespace."""
-        self._fields["selector"] = copy_json(selector)
-
-    def set_unhealthy_pod_eviction_policy(self, policy: str) -> None:
-        """Set when pods that are not ready may be evicted: ``IfHealthyBudget`` or ``AlwaysAllow``."""
-        self._fields["unhealthyPodEvictionPolicy"] = policy
-
-    def clear_unhealthy_pod_eviction_policy(self) -> None:
-        """Leave pods that are not ready to the API's default."""
-        self._fields.pop("unhealthyPodEvictionPolicy", None)
+        An empty ``selector`` matches all pods of the namespace.
+        """
+        self._set_fields(fields, PodDisruptionBudgetSpecFields.__optional_keys__)

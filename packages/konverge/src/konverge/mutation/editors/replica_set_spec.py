@@ -1,10 +1,23 @@
-"""The spec of a ReplicaSet."""
+"""Editor of the spec of a ReplicaSet."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypedDict, Unpack
+
 from konverge.mutation.editors.editor import Editor
 
-__all__ = ["ReplicaSetSpecEditor"]
+if TYPE_CHECKING:
+    from konverge.types import meta_v1
+
+__all__ = ["ReplicaSetSpecEditor", "ReplicaSetSpecFields"]
+
+
+class ReplicaSetSpecFields(TypedDict, total=False):
+    """Fields of an ``apps/v1`` ReplicaSetSpec outside the pod template."""
+
+    minReadySeconds: int | None
+    replicas: int | None
+    selector: meta_v1.LabelSelector
 
 
 class ReplicaSetSpecEditor(Editor):
@@ -12,10 +25,6 @@ class ReplicaSetSpecEditor(Editor):
 
     __slots__ = ()
 
-    def set_replicas(self, replicas: int) -> None:
-        """Set how many pods are wanted."""
-        self._fields["replicas"] = replicas
-
-    def set_min_ready_seconds(self, seconds: int) -> None:
-        """Set how long a pod must be ready before it counts as available."""
-        self._fields["minReadySeconds"] = seconds
+    def set(self, **fields: Unpack[ReplicaSetSpecFields]) -> None:
+        """Set these fields to copies of the values; None removes a field."""
+        self._set_fields(fields, ReplicaSetSpecFields.__optional_keys__)
