@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from konverge.crd.durations import format_duration, parse_duration
+from konverge.kube.durations import format_duration, parse_duration
 from konverge.suggestions import did_you_mean
 from konverge_resolution.errors import ResolutionError
 from konverge_resolution.reasons import Reason

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from konverge.errors import ConfigurationError
+from konverge.kube.durations import CALENDAR_UNITS, parse_duration
 
 __all__ = [
     "CRON_FIELDS",
@@ -46,18 +47,6 @@ _WORD = re.compile("[A-Z]{3}")
 _MONTH_NAMES = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 _DAY_NAMES = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 
-_SECONDS = {
-    "ms": 0.001,
-    "s": 1,
-    "m": 60,
-    "h": 3600,
-    "d": 86_400,
-    "w": 7 * 86_400,
-    "mo": 30 * 86_400,
-    "y": 365 * 86_400,
-}
-_PART = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)(ms|mo|s|m|h|d|w|y)")
-_PERIOD = re.compile(rf"(?:{_PART.pattern})+")
 _TIME_OF_DAY = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
 _MAX_PERIOD = timedelta(days=100 * 365)
 
@@ -68,14 +57,10 @@ def parse_period(text: str) -> timedelta:
     Raises:
         ValueError: It is none, or longer than a hundred years.
     """
-    if text == "0":
-        return timedelta(0)
-    if len(text) > _MAX_SCHEDULE_LENGTH or not _PERIOD.fullmatch(text):
-        raise ValueError(f"expected a duration such as 90s, 5m, 1h30m or 90d, found {text[:40]!r}")
-    seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
-    if seconds > _MAX_PERIOD.total_seconds():
+    period = parse_duration(text, CALENDAR_UNITS)
+    if period > _MAX_PERIOD:
         raise ValueError(f"expected a duration of at most a hundred years, found {text!r}")
-    return timedelta(seconds=seconds)
+    return period
 
 
 def format_period(period: timedelta) -> str:

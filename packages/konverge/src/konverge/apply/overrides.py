@@ -7,29 +7,16 @@ Such a value means the same. Any other value is somebody's who overrides ours on
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 from konverge.apply.schema import ABSENT
 from konverge.apply.typed_values import is_same_value
 from konverge.kube import parse_time
+from konverge.kube.durations import parse_microseconds
 from konverge.kube.quantities import quantity_to_fraction
 
 __all__ = ["is_override"]
-
-_DURATION = re.compile(r"(?:\d{1,20}(?:\.\d{1,20})?(?:ns|us|µs|ms|s|m|h))+")
-_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
-_SECONDS = {
-    "ns": Fraction(1, 10**9),
-    "us": Fraction(1, 10**6),
-    "µs": Fraction(1, 10**6),
-    "ms": Fraction(1, 1000),
-    "s": Fraction(1),
-    "m": Fraction(60),
-    "h": Fraction(3600),
-}
 
 
 def is_override(desired: Any, live: Any) -> bool:
@@ -81,10 +68,4 @@ def _is_equivalent(one: str, other: str, read: Callable[[str], object]) -> bool:
         return False
 
 
-def _parse_duration(text: str) -> Fraction:
-    if not _DURATION.fullmatch(text):
-        raise ValueError("no duration")
-    return sum((Fraction(number) * _SECONDS[unit] for number, unit in _DURATION_PART.findall(text)), Fraction(0))
-
-
-_PARSERS: tuple[Callable[[str], object], ...] = (quantity_to_fraction, _parse_duration, parse_time)
+_PARSERS: tuple[Callable[[str], object], ...] = (quantity_to_fraction, parse_microseconds, parse_time)

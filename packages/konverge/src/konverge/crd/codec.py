@@ -16,12 +16,12 @@ from msgspec import inspect
 from konverge.crd.api_names import to_json_name
 from konverge.crd.class_types import read_type
 from konverge.crd.definition import find_definition
-from konverge.crd.durations import parse_duration
 from konverge.crd.pydantic_models import is_model, make_instance, translate_model, translate_refusal
 from konverge.crd.relaxed_types import relax_type
 from konverge.crd.value_encoding import encode_value
 from konverge.errors import DecodeError
 from konverge.kube import Object, ObjectKey
+from konverge.kube.durations import parse_duration
 
 __all__ = ["decode", "encode"]
 

@@ -15,9 +15,9 @@ from msgspec import inspect
 
 from konverge.crd.api_names import to_json_name
 from konverge.crd.class_types import CLASSES, read_class_type
-from konverge.crd.durations import format_duration
 from konverge.crd.pydantic_models import list_extra_fields
 from konverge.kube import Object, format_time
+from konverge.kube.durations import format_duration
 
 __all__ = ["encode_value"]
 

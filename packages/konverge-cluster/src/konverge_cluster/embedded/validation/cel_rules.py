@@ -10,7 +10,6 @@ import logging
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +17,7 @@ import msgspec
 
 from konverge.apply import ABSENT, Schema
 from konverge.kube import parse_time
+from konverge.kube.durations import parse_duration
 from konverge_cluster.embedded.validation.cel_expressions import (
     CelExpression,
     CelExpressionError,
@@ -50,8 +50,6 @@ _RESERVED = frozenset(
     }
 )
 _ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
-_DURATION = re.compile(r"([0-9.]+)(h|ms|m|s)")
-_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,8 +246,7 @@ def _to_cel_value(value: Any, schema: Schema) -> Any:
         case str() if schema.format in ("date-time", "date"):
             return _to_cel_time(value)
         case str() if schema.format == "duration":
-            seconds = sum(float(count) * _UNITS[unit] for count, unit in _DURATION.findall(value))
-            return timedelta(seconds=seconds)
+            return parse_duration(value)
         case dict():
             typed = {}
             for name, item in value.items():

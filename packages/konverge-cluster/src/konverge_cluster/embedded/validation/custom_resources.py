@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from konverge.apply.schema import Schema
+from konverge.kube.durations import parse_duration
 from konverge.kube.re2 import MatchTooCostlyError, compile_pattern
 from konverge_cluster.embedded.validation.field_errors import (
     FieldError,
@@ -260,7 +261,7 @@ _FORMATS: dict[str, Callable[[str], Any]] = {
     "cidr": _build_format_check(ipaddress.ip_interface, ValueError),
     "date": _build_format_check(date.fromisoformat, ValueError),
     "date-time": _build_format_check(datetime.fromisoformat, ValueError),
-    "duration": re.compile(r"-?((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|h|m|s))+|0").fullmatch,
+    "duration": _build_format_check(parse_duration, ValueError),
     "email": re.compile(r"[^@\s]+@[^@\s]+").fullmatch,
     "hostname": re.compile(rf"{_HOST_LABEL}(\.{_HOST_LABEL})*").fullmatch,
     "ipv4": _build_format_check(ipaddress.IPv4Address, ValueError),

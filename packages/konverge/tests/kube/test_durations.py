@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from konverge.crd.durations import format_duration, parse_duration
+from konverge.kube.durations import CALENDAR_UNITS, format_duration, parse_duration, parse_microseconds
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,14 @@ def test_a_written_duration_reads_back(duration: timedelta) -> None:
 )
 def test_durations_are_written_without_empty_parts(seconds: float, text: str) -> None:
     assert format_duration(timedelta(seconds=seconds)) == text
+
+
+def test_calendar_units_have_days_and_no_sign() -> None:
+    assert parse_duration("1y2mo3w4d", CALENDAR_UNITS) == timedelta(days=365 + 60 + 21 + 4)
+    with pytest.raises(ValueError, match="90d, found '-1d'"):
+        parse_duration("-1d", CALENDAR_UNITS)
+
+
+def test_microseconds_are_not_rounded() -> None:
+    assert parse_microseconds("1ns") != parse_microseconds("2ns")
+    assert parse_microseconds("1h") == parse_microseconds("60m")
