@@ -130,7 +130,7 @@ def test_a_kubeconfig_of_the_users_own_is_not_overwritten(konverge: Konverge, tm
 
     done = konverge("local", "up", "--kubeconfig", config)
 
-    check_one_line(done, 3, "describes other clusters")
+    check_one_line(done, 3, "found other clusters in it")
 
 
 def test_a_command_line_that_makes_no_sense(konverge: Konverge) -> None:

@@ -1,4 +1,4 @@
-"""The command line of this package: the commands that start a cluster: ``konverge local`` and ``konverge demo``.
+"""The commands that start a cluster: ``konverge local`` and ``konverge demo``.
 
 `konverge.cli` finds the commands by the entry points ``konverge.commands``.
 """

@@ -1,7 +1,7 @@
-"""The clusters that ``konverge local up`` left running: where each keeps its files, and whether it is alive.
+"""The clusters that ``konverge local up`` left running: the paths of their files and their state.
 
-A cluster's server holds a lock on a file for as long as it lives, in whatever way it ends. So a process id is believed
-only while the lock is held, and never belongs to a stranger who got the number later.
+The server of a cluster holds a lock on a file until its process ends, even if the process is killed. The recorded
+process id is valid only while the lock is held, so it never refers to another process that received the same id later.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ __all__ = ["ClusterInstance", "InstanceRecord", "get_state_folder"]
 
 
 class InstanceRecord(msgspec.Struct, frozen=True):
-    """What a running server says of itself; written once it answers requests.
+    """Record of a running server. The server writes it when it is ready to answer requests.
 
     Args:
-        pid: Its process.
+        pid: The process id of the server.
         kind: ``embedded`` or ``real``.
-        url: Where it listens.
-        kubeconfig: The file to reach it with.
+        url: The URL on which the server listens.
+        kubeconfig: The path of the kubeconfig for this cluster.
     """
 
     pid: int
@@ -35,17 +35,17 @@ class InstanceRecord(msgspec.Struct, frozen=True):
 
 
 def get_state_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Where the files of all clusters are, by the XDG rules."""
+    """Return the folder for the files of all clusters, according to the XDG base directory specification."""
     home = environment.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(home) / "konverge" / "clusters"
 
 
 class ClusterInstance:
-    """One cluster of a name.
+    """A cluster with a name.
 
     Args:
-        name: The name.
-        folder: Where the clusters' files are; None for the user's state folder.
+        name: The name of the cluster.
+        folder: The folder for the files of the clusters; None for the user's state folder.
     """
 
     def __init__(self, name: str, folder: Path | None = None) -> None:
@@ -58,10 +58,10 @@ class ClusterInstance:
 
     @contextmanager
     def server_lock(self) -> Iterator[None]:
-        """Be this cluster's server while the block runs.
+        """Hold the server lock of this cluster while the block runs.
 
         Raises:
-            konverge.errors.ConfigurationError: Another process is.
+            konverge.errors.ConfigurationError: Another process holds the lock.
         """
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with self._lock.open("w") as lock:
@@ -71,21 +71,21 @@ class ClusterInstance:
                 raise ConfigurationError(
                     f'a cluster "{self.name}" is running already; stop it with {self.format_command("down")}'
                 ) from None
-            self._record.unlink(missing_ok=True)  # of a server that was killed
+            self._record.unlink(missing_ok=True)  # the record of a killed server
             try:
                 yield
             finally:
                 self._record.unlink(missing_ok=True)
 
     def write_record(self, record: InstanceRecord) -> None:
-        """Say that the server is ready. All at once: a reader finds the whole record or none."""
+        """Record that the server is ready. The write is atomic: a reader finds the whole record or none."""
         fresh = self._record.with_suffix(".new")
         fresh.write_bytes(msgspec.json.encode(record))
         fresh.replace(self._record)
 
     @property
     def is_locked(self) -> bool:
-        """Tell whether a server lives, ready or not."""
+        """Whether a server process lives, ready or not."""
         with suppress(FileNotFoundError), self._lock.open() as lock:
             try:
                 os.lockf(lock.fileno(), os.F_TEST, 0)
@@ -94,7 +94,7 @@ class ClusterInstance:
         return False
 
     def read_record(self) -> InstanceRecord | None:
-        """The server that is ready; None when there is none."""
+        """Return the record of the ready server; None if no server is ready."""
         if not self.is_locked:
             return None
         try:
@@ -103,9 +103,9 @@ class ClusterInstance:
             return None
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise ConfigurationError(
-                f"{self._record}: is damaged; end the process that holds {self._lock} by hand"
+                f"{self._record}: failed to read the record; stop the process that holds {self._lock}"
             ) from None
 
     def format_command(self, verb: str) -> str:
-        """The command line for this cluster, for messages."""
+        """Return the command line for this cluster, for messages."""
         return f"konverge local {verb}" + ("" if self.name == "default" else f" --name {self.name}")

@@ -1,7 +1,7 @@
-"""``konverge demo``: the story of ``examples/webapp``, told by a real operator on the embedded cluster.
+"""``konverge demo``: a real operator runs ``examples/webapp`` on the embedded cluster.
 
-The cluster serves HTTP from this process; the operator is ``konverge run`` in a process of its own, as a user would
-start it. Whatever is started here is ended here, by its id, in whatever way the demo ends.
+This process serves the cluster over HTTP. The operator is ``konverge run`` in a separate process, as a user starts it.
+However the demo ends, it ends every process that it started, by process id.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from konverge_cluster.cli.operator_process import operator_process
 __all__ = ["demo", "find_example_folder"]
 
 _USER_AGENT = "konverge-demo"
-_OPERATOR_USER_AGENT = "konverge/"  # so begins that of `konverge run`
+_OPERATOR_USER_AGENT = "konverge/"  # the start of the user agent of `konverge run`
 _DEMO_TIMEOUT_SECONDS = 90.0
 
-# No image is pulled on the embedded cluster; without this the story would be over before anybody has read it.
+# The embedded cluster pulls no images; without these delays each step would end before a reader sees it.
 _START_SECONDS = {"nginx:*": 1.0, "redis:*": 1.0}
 
 
@@ -56,27 +56,30 @@ def demo(stay: bool, plain: bool, example: Path | None) -> None:
 
 
 def find_example_folder() -> Path:
-    """The folder of ``examples/webapp``: that of the checkout which this package is in, else the package's copy.
+    """Return the folder of ``examples/webapp``: from the checkout that contains this package, else from the package.
 
     Raises:
-        konverge.errors.ConfigurationError: Neither is there.
+        konverge.errors.ConfigurationError: Neither folder exists.
     """
     package = Path(__file__).parent
     for folder in (*(root / "examples" / "webapp" for root in package.parents[4:5]), package / "webapp"):
         if (folder / "operator.py").is_file():
             return folder
-    raise ConfigurationError("the example of the demo is not installed: clone the repository and run make demo")
+    raise ConfigurationError(
+        "demo example: expected examples/webapp in this installation, found none; clone the repository and run "
+        "make demo"
+    )
 
 
 async def _run_demo(example: Path, screen: DemoOutput, *, stay: bool) -> None:
-    """Start everything, tell the story, end everything."""
+    """Start the cluster and the operator, play the steps, and stop both."""
     from konverge.kube.yaml_loader import load_yaml
     from konverge_cluster.embedded import LocalCluster
 
     webapp = load_yaml((example / "webapp.yaml").read_bytes())
     file, clock = example / "operator.py", SystemClock()
     async with AsyncExitStack() as stack:
-        told = stack.enter_context(stop_event_on_signal())
+        stop_event = stack.enter_context(stop_event_on_signal())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="konverge-demo-")))
         cluster = await stack.enter_async_context(LocalCluster(clock=clock, entropy=SystemEntropy()))
         for image, seconds in _START_SECONDS.items():
@@ -92,52 +95,52 @@ async def _run_demo(example: Path, screen: DemoOutput, *, stay: bool) -> None:
         screen.print_line(f"operator  konverge run {file} (process {operator.pid})")
 
         def list_operator_requests() -> Iterable[DemoRequest]:
-            return (found for found in cluster.requests if found.user_agent.startswith(_OPERATOR_USER_AGENT))
+            return (request for request in cluster.requests if request.user_agent.startswith(_OPERATOR_USER_AGENT))
 
-        stage = DemoRunner(client, screen, clock, webapp, list_operator_requests)
+        runner = DemoRunner(client, screen, clock, webapp, list_operator_requests)
         try:
             async with asyncio.TaskGroup() as tasks:
                 life = tasks.create_task(operator.wait_for_exit())
-                interruption = tasks.create_task(abort_on_event(told))
-                await _play_steps(stage, webapp, screen, stay=stay)
+                interruption = tasks.create_task(abort_on_event(stop_event))
+                await _play_steps(runner, webapp, screen, stay=stay)
                 interruption.cancel()
                 if stay:
                     _print_next_steps(webapp, config, screen)
-                    await told.wait()
+                    await stop_event.wait()
                 life.cancel()
         except* KonvergeError:
             for line in operator.read_log_tail():
                 click.echo(f"operator: {line}", err=True)
             raise
     if not stay:
-        screen.print_line("To keep it running and look with kubectl: konverge demo --stay")
+        screen.print_line("To keep the cluster running and inspect it with kubectl: konverge demo --stay")
 
 
-async def _play_steps(stage: DemoRunner, webapp: Object, screen: DemoOutput, *, stay: bool) -> None:
-    """Play the story; with `stay`, bring the application up once more at its end."""
+async def _play_steps(runner: DemoRunner, webapp: Object, screen: DemoOutput, *, stay: bool) -> None:
+    """Run all steps; with `stay`, create the application once more at the end."""
     clock, steps = SystemClock(), build_webapp_steps(webapp)
-    await stage.wait_until_served(WEBAPP)
+    await runner.wait_until_served(WEBAPP)
     async with asyncio.TaskGroup() as tasks:
-        followers = [tasks.create_task(stage.watch_kind(gvk)) for gvk in (WEBAPP, *WATCHED_KINDS)]
+        followers = [tasks.create_task(runner.watch_kind(gvk)) for gvk in (WEBAPP, *WATCHED_KINDS)]
         started = clock.monotonic()
         with screen.display():
             try:
                 async with asyncio.timeout(_DEMO_TIMEOUT_SECONDS):
                     for number, step in enumerate(steps, start=1):
-                        await stage.run_step(number, step)
+                        await runner.run_step(number, step)
             except TimeoutError:
-                raise DemoError(f"the story took more than {_DEMO_TIMEOUT_SECONDS:g} s") from None
+                raise DemoError(f"the demo did not finish within {_DEMO_TIMEOUT_SECONDS:g} s") from None
             ended = clock.monotonic()
             if stay:
-                await stage.run_step(len(steps) + 1, build_creation_step(webapp, "The WebApp is created once more"))
+                await runner.run_step(len(steps) + 1, build_creation_step(webapp, "The WebApp is created once more"))
         for follower in followers:
             follower.cancel()
-    screen.print_line(f"\nEvery step happened, in {ended - started:.0f} s.")
+    screen.print_line(f"\nAll steps succeeded in {ended - started:.0f} s.")
 
 
 def _print_next_steps(webapp: Object, config: Path, screen: DemoOutput) -> None:
     name, namespace = webapp["metadata"]["name"], webapp["metadata"]["namespace"]
-    screen.print_line("The cluster and the operator stay up until Ctrl-C. In another terminal:\n")
+    screen.print_line("The cluster and the operator keep running until Ctrl-C. In another terminal:\n")
     screen.print_line(f"    export KUBECONFIG={shlex.quote(str(config))}")
     screen.print_line(f"    kubectl get webapps,deployments,statefulsets,services,pods -n {namespace}")
     screen.print_line(f"    kubectl describe webapp {name} -n {namespace}")

@@ -1,4 +1,4 @@
-"""What changes between two moments of the demo's world, and how each object is, in few words. Pure."""
+"""Differences between two states of the demo's objects, and short descriptions of one state. Pure."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ __all__ = ["describe_changes", "describe_state", "get_conditions"]
 
 
 def get_conditions(webapp: Object | None) -> tuple[Condition, ...]:
-    """The custom resource's conditions, in its order; none when there is no custom resource."""
+    """Return the conditions of the custom resource in its order; none if there is no custom resource."""
     listed = ((webapp or {}).get("status") or {}).get("conditions") or ()
-    return tuple(Condition.from_object(found) for found in listed)
+    return tuple(Condition.from_object(condition) for condition in listed)
 
 
 def describe_changes(before: DemoState, after: DemoState) -> list[str]:
-    """One line for each object that came or went and for each condition whose status or reason is another now."""
+    """Return one line for each added or removed object and for each condition with a new status or reason."""
     lines = [f"- {kind} {name}" for kind, name in before.objects if (kind, name) not in after.objects]
     lines += [f"+ {kind} {name}" for kind, name in after.objects if (kind, name) not in before.objects]
-    earlier = {found.type: (found.status, found.reason) for found in get_conditions(before.webapp)}
+    earlier = {condition.type: (condition.status, condition.reason) for condition in get_conditions(before.webapp)}
     lines += [
         f"{found.type:<14} {found.status:<6} {found.reason:<18} {found.message}".rstrip()
         for found in get_conditions(after.webapp)
@@ -28,7 +28,7 @@ def describe_changes(before: DemoState, after: DemoState) -> list[str]:
 
 
 def describe_state(obj: Object) -> str:
-    """How an object is: replicas of a workload, phase of a Pod; empty for what just exists."""
+    """Return the state of an object: replicas of a workload, phase of a Pod, else an empty text."""
     if is_deleting(obj):
         return "terminating"
     status = obj.get("status") or {}
@@ -37,7 +37,8 @@ def describe_state(obj: Object) -> str:
             return f"{status.get('readyReplicas', 0)}/{obj['spec'].get('replicas', 1)} ready"
         case "Pod":
             ready = any(
-                found["type"] == "Ready" and found["status"] == "True" for found in status.get("conditions") or ()
+                condition["type"] == "Ready" and condition["status"] == "True"
+                for condition in status.get("conditions") or ()
             )
             return "ready" if ready else str(status.get("phase", ""))
         case WEBAPP.kind:

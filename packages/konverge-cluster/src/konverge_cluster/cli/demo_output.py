@@ -1,4 +1,4 @@
-"""Where the demo is seen: lines for a file or a pipe, a live view for a terminal. Both are told the same things."""
+"""Output of the demo: lines for a file or a pipe, a live view for a terminal. Both receive the same calls."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ __all__ = ["DemoOutput", "LiveOutput", "PlainOutput", "choose_output"]
 
 
 class DemoOutput(Protocol):
-    """What the demo tells its reader."""
+    """Output of the demo's progress."""
 
     pause_seconds: float
-    """How long the reader needs before the next step begins."""
+    """Seconds that a reader needs before the next step begins."""
 
     def display(self) -> AbstractContextManager[object]:
-        """Be on the screen while the block runs."""
+        """Show the output while the block runs."""
 
     def print_line(self, text: str) -> None:
-        """A line about the demo itself."""
+        """Print a line about the demo itself."""
 
     def start_step(self, number: int, step: DemoStep) -> None:
-        """A step begins."""
+        """Show that a step begins."""
 
     def report_changes(self, before: DemoState, after: DemoState, elapsed: float) -> None:
-        """The world has changed, so many seconds after the step began."""
+        """Show the changes between two states, `elapsed` seconds after the step began."""
 
     def report_waypoint(self, waypoint: Waypoint, elapsed: float) -> None:
-        """A waypoint of the step is reached."""
+        """Show that a waypoint of the step is reached."""
 
     def finish_step(self, elapsed: float, result: str = "") -> None:
-        """The step is over; `result` is what it measured besides the time."""
+        """Show that the step is complete; `result` is an additional measurement."""
 
 
 def choose_output(*, plain: bool) -> DemoOutput:
-    """The live view if this is a terminal and rich is installed, else lines."""
+    """Return the live view if this is a terminal and rich is installed, else plain lines."""
     if not plain and sys.stdout.isatty():
         try:
             import rich.live  # noqa: F401
@@ -57,33 +57,33 @@ def choose_output(*, plain: bool) -> DemoOutput:
 
 
 class PlainOutput:
-    """Lines, one for each thing that happens."""
+    """Output as lines, one for each event."""
 
     pause_seconds = 0.0
 
     def display(self) -> AbstractContextManager[object]:
-        """Nothing to prepare: a line is there once it is written."""
+        """Return a context without effect: lines need no preparation."""
         return nullcontext()
 
     def print_line(self, text: str) -> None:
-        """A line about the demo itself."""
+        """Print a line about the demo itself."""
         self._write(text)
 
     def start_step(self, number: int, step: DemoStep) -> None:
-        """A step begins."""
+        """Print the title of a step."""
         self._write(f"\n{number:2}. {step.title}")
 
     def report_changes(self, before: DemoState, after: DemoState, elapsed: float) -> None:
-        """What came, what went and which conditions changed."""
+        """Print added and removed objects, and changed conditions."""
         for line in describe_changes(before, after):
             self._write(f"    {elapsed:6.2f} s  {line}")
 
     def report_waypoint(self, waypoint: Waypoint, elapsed: float) -> None:
-        """A waypoint of the step is reached."""
+        """Print a waypoint that is reached."""
         self._write(f"    {elapsed:6.2f} s  => {waypoint.goal}")
 
     def finish_step(self, elapsed: float, result: str = "") -> None:
-        """The step is over."""
+        """Print the duration and the result of a step."""
         self._write(f"    done in {elapsed:.1f} s" + (f": {result}" if result else ""))
 
     def _write(self, line: str) -> None:
@@ -112,31 +112,31 @@ class LiveOutput:
         self._live = Live(console=self._console, auto_refresh=False)
 
     def display(self) -> AbstractContextManager[object]:
-        """Draw the view in place until the block ends; its last state stays."""
+        """Draw the view in place until the block ends; its last state remains visible."""
         return self._live
 
     def print_line(self, text: str) -> None:
-        """A line above the view."""
+        """Print a line above the view."""
         self._console.print(text, soft_wrap=True, markup=False)
 
     def start_step(self, number: int, step: DemoStep) -> None:
-        """A step begins."""
+        """Add a step to the view."""
         self._steps.append((f"{number:2}. {step.title}", "..."))
         self._draw()
 
     def report_changes(self, before: DemoState, after: DemoState, elapsed: float) -> None:
-        """Show the world as it is now, and the last changes."""
+        """Show the current state and the last changes."""
         self._state = after
         self._changes.extend(f"{elapsed:6.2f} s  {line}" for line in describe_changes(before, after))
         self._draw()
 
     def report_waypoint(self, waypoint: Waypoint, elapsed: float) -> None:
-        """A waypoint of the step is reached."""
+        """Show a waypoint that is reached."""
         self._changes.append(f"{elapsed:6.2f} s  => {waypoint.goal}")
         self._draw()
 
     def finish_step(self, elapsed: float, result: str = "") -> None:
-        """The step is over."""
+        """Show the duration of the completed step."""
         title, _ = self._steps.pop()
         self._steps.append((title, f"{elapsed:.1f} s"))
         if result:
@@ -163,12 +163,12 @@ class LiveOutput:
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", title=None)
         for heading in ("CONDITION", "STATUS", "REASON", "MESSAGE"):
             table.add_column(heading, no_wrap=True, overflow="ellipsis", justify="left")
-        for found in get_conditions(self._state.webapp):
+        for condition in get_conditions(self._state.webapp):
             table.add_row(
-                found.type,
-                Text(found.status, style=_STATUS_STYLES.get(found.status, "")),
-                Text(found.reason, style=_REASON_STYLES.get(found.reason, "")),
-                Text(found.message),
+                condition.type,
+                Text(condition.status, style=_STATUS_STYLES.get(condition.status, "")),
+                Text(condition.reason, style=_REASON_STYLES.get(condition.reason, "")),
+                Text(condition.message),
             )
         return table
 

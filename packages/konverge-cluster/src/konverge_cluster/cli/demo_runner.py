@@ -1,4 +1,4 @@
-"""Where the story is played: acts are requests, and what is seen comes from watches."""
+"""Execution of the demo's steps: actions are requests, and the observed state comes from watches."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _POLL_SECONDS = 0.1
 
 
 class DemoError(KonvergeError):
-    """Something in the story did not happen; the message says what was seen instead."""
+    """An expectation of the demo failed; the message contains the observed state."""
 
 
 class DemoRequest(Protocol):
-    """A line of the server's record."""
+    """A request that the server recorded."""
 
     @property
     def time(self) -> datetime:
-        """When it arrived."""
+        """The time when the request arrived."""
 
     @property
     def user_agent(self) -> str:
-        """Who asked."""
+        """The user agent of the client."""
 
     @property
     def verb(self) -> str:
@@ -43,18 +43,18 @@ class DemoRequest(Protocol):
 
     @property
     def path(self) -> str:
-        """The path, without the query."""
+        """The request path without the query."""
 
 
 class DemoRunner:
-    """Plays steps in one namespace, one after the other, while `follow` runs for each kind in view.
+    """Runner of the demo's steps in one namespace, one after the other.
 
     Args:
-        client: The demo's own.
-        output: Where it is seen.
-        clock: The time.
-        webapp: The custom resource that the story is about, as the user wrote it.
-        operator_requests: The record of what the operator has asked so far.
+        client: The client of the demo itself.
+        output: The output for progress and results.
+        clock: The clock.
+        webapp: The custom resource of the demo, as the user wrote it.
+        operator_requests: Returns the recorded requests of the operator so far.
     """
 
     def __init__(
@@ -76,10 +76,10 @@ class DemoRunner:
         self._changed = asyncio.Event()
 
     async def wait_until_served(self, gvk: GroupVersionKind) -> None:
-        """Wait until the operator has installed its definition.
+        """Wait until the API server serves the kind that the operator installs.
 
         Raises:
-            DemoError: It has not, in time.
+            DemoError: The kind is not served in time.
         """
         try:
             async with asyncio.timeout(_SERVED_SECONDS):
@@ -91,10 +91,12 @@ class DemoRunner:
                     else:
                         return
         except TimeoutError:
-            raise DemoError(f"the operator did not install {gvk.kind} within {_SERVED_SECONDS:g} s") from None
+            raise DemoError(
+                f"the operator did not install the CustomResourceDefinition of {gvk.kind} within {_SERVED_SECONDS:g} s"
+            ) from None
 
     async def watch_kind(self, gvk: GroupVersionKind) -> None:
-        """Keep the world up to date with the objects of one kind, until cancelled."""
+        """Update the state with the objects of one kind, until cancelled."""
         while True:
             try:
                 async with self._client.watch(gvk, namespace=self._key.namespace) as events:
@@ -107,14 +109,14 @@ class DemoRunner:
                                     self._state.without_object(gvk.kind, event.object["metadata"]["name"])
                                 )
             except (TooManyRequestsError, ConnectionFailedError):
-                # A kind that was installed a moment ago is "being initialized" on a real server.
+                # A real API server reports a kind as "being initialized" shortly after its installation.
                 await self._clock.sleep(_POLL_SECONDS)
 
     async def run_step(self, number: int, step: DemoStep) -> None:
-        """Do what the step does, and wait for what must be seen then.
+        """Perform the action of the step and wait for its waypoints.
 
         Raises:
-            DemoError: A waypoint was not reached in time, or the operator was not quiet.
+            DemoError: A waypoint was not reached in time, or the operator sent requests when it should be idle.
         """
         self._began = self._clock.monotonic()
         self._output.start_step(number, step)
@@ -141,13 +143,13 @@ class DemoRunner:
         await self._clock.sleep(self._output.pause_seconds)
 
     async def apply(self, obj: Object) -> None:
-        """Server-side apply; the world shows the answer at once."""
+        """Apply an object with server-side apply; the state includes the response at once."""
         applied = await self._client.apply(obj, field_manager=_FIELD_MANAGER)
         self._update_state(self._state.with_object(applied.object))
 
-    def _update_state(self, world: DemoState) -> None:
-        before, self._state = self._state, world
-        self._output.report_changes(before, world, self._compute_elapsed())
+    def _update_state(self, state: DemoState) -> None:
+        before, self._state = self._state, state
+        self._output.report_changes(before, state, self._compute_elapsed())
         self._check_progress()
 
     def _check_progress(self) -> None:
@@ -167,8 +169,8 @@ class DemoRunner:
         sent = [request for request in requests if request.time >= since and request.verb != "watch"]
         if sent:
             raise DemoError(
-                f"the operator sent {format_count(len(sent), 'request')} in {seconds:g} s in which nothing happened, "
-                f"the first one {sent[0].verb} {sent[0].path}"
+                f"the operator sent {format_count(len(sent), 'request')} in {seconds:g} s without changes, "
+                f"the first was {sent[0].verb} {sent[0].path}"
             )
         watches = {request.path for request in requests if request.verb == "watch"}
         return (

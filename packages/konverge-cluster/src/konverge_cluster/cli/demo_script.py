@@ -1,8 +1,7 @@
-"""The story of the demo: what is done to the cluster, and what must be seen before the next thing is done. Pure.
+"""The script of the demo: each action on the cluster and the states that must follow. Pure.
 
-A `Step` does one thing and names waypoints, which must be reached in their order. `StepProgress` holds a step against
-the
-world as it changes, event by event, so that no state is missed, however briefly it lasts.
+A `DemoStep` performs one action and names waypoints that must be reached in order. `StepProgress` compares a step with
+the state after each event, so that no state is missed, however briefly it lasts.
 """
 
 from __future__ import annotations
@@ -38,21 +37,21 @@ WATCHED_KINDS = (
     GroupVersionKind("apps", "v1", "ReplicaSet"),
     GroupVersionKind("", "v1", "Pod"),
 )
-"""The kinds that the application consists of, top down."""
+"""The kinds of the application's objects, from the owner down."""
 
 _INSTANCE = "app.kubernetes.io/instance"
 _NEVER_READY = "konverge.test/never-ready:1"
 
 ObjectName: TypeAlias = tuple[str, str]
-"""Kind and name; the story plays in one namespace."""
+"""Kind and name; the demo uses one namespace."""
 
 
 @dataclass(frozen=True, slots=True)
 class DemoState:
-    """The application as the cluster shows it at one moment.
+    """The state of the application's objects at one moment.
 
     Args:
-        app: The name of the custom resource. Objects that are neither it nor labelled with it are left out.
+        app: The name of the custom resource. Objects that are neither it nor labeled with its name are left out.
         objects: By kind and name.
     """
 
@@ -60,40 +59,42 @@ class DemoState:
     objects: Mapping[ObjectName, Object] = field(default_factory=dict)
 
     def with_object(self, obj: Object) -> DemoState:
-        """The world after an object came or changed; an older state than the known one changes nothing.
+        """Return the state after an object was added or changed; an older version of an object changes nothing.
 
-        The answer to a write and the watch event of an earlier one may come in either order.
+        The response to a write and the watch event of an earlier write can arrive in either order.
         """
         metadata = obj["metadata"]
         if metadata["name"] != self.app and (metadata.get("labels") or {}).get(_INSTANCE) != self.app:
             return self
-        known = self.get(obj["kind"], metadata["name"])
-        if known is not None and int(known["metadata"]["resourceVersion"]) >= int(metadata["resourceVersion"]):
+        current = self.get(obj["kind"], metadata["name"])
+        if current is not None and int(current["metadata"]["resourceVersion"]) >= int(metadata["resourceVersion"]):
             return self
         return DemoState(self.app, {**self.objects, (obj["kind"], metadata["name"]): obj})
 
     def without_object(self, kind: str, name: str) -> DemoState:
-        """The world after an object went."""
-        return DemoState(self.app, {found: obj for found, obj in self.objects.items() if found != (kind, name)})
+        """Return the state after an object was deleted."""
+        return DemoState(self.app, {key: obj for key, obj in self.objects.items() if key != (kind, name)})
 
     def get(self, kind: str, name: str) -> Object | None:
-        """One object; None when there is none."""
+        """Return one object; None if it does not exist."""
         return self.objects.get((kind, name))
 
     @property
     def webapp(self) -> Object | None:
-        """The custom resource."""
+        """The custom resource; None if it does not exist."""
         return self.get(WEBAPP.kind, self.app)
 
 
 StateCheck: TypeAlias = Callable[[DemoState, DemoState], str]
-"""Looks at the world now and at the world in which the step began; answers what is seen instead of what is awaited,
-empty when it is there."""
+"""Compares the current state with the state when the step began.
+
+Returns what it observes instead of the expected state, and an empty text if the expectation is met.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Waypoint:
-    """Something that must be seen. `goal` says what, for the reader."""
+    """A state that must be observed. `goal` describes it to the reader."""
 
     goal: str
     check: StateCheck
@@ -101,14 +102,14 @@ class Waypoint:
 
 @dataclass(frozen=True, slots=True)
 class ApplyAction:
-    """Server-side apply of this object."""
+    """Server-side apply of an object."""
 
     obj: Object
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteAction:
-    """Deletion of this object."""
+    """Deletion of the object with this name."""
 
     gvk: GroupVersionKind
     name: str
@@ -116,20 +117,20 @@ class DeleteAction:
 
 @dataclass(frozen=True, slots=True)
 class IdleAction:
-    """Touch nothing for so long, and count what the operator sends."""
+    """A period without changes, in which the demo counts the operator's requests."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class DemoStep:
-    """One thing that happens in the story.
+    """One step of the demo.
 
     Args:
-        title: What is done, in the reader's words.
-        action: What is done.
-        waypoints: What must be seen then, in this order.
-        deadline_seconds: How long all of it may take.
+        title: The action in the words of a reader.
+        action: The action.
+        waypoints: The states that must be observed afterwards, in this order.
+        deadline_seconds: The time limit of the whole step in seconds.
     """
 
     title: str
@@ -139,36 +140,36 @@ class DemoStep:
 
 
 class StepProgress:
-    """How far a step is. Feed it every state of the world."""
+    """Progress of a step. It must observe each state."""
 
-    def __init__(self, step: DemoStep, world: DemoState) -> None:
-        self._before = world
+    def __init__(self, step: DemoStep, state: DemoState) -> None:
+        self._before = state
         self._ahead = list(step.waypoints)
 
     @property
     def is_complete(self) -> bool:
-        """Tell whether all waypoints are reached."""
+        """Whether all waypoints are reached."""
         return not self._ahead
 
-    def observe(self, world: DemoState) -> tuple[Waypoint, ...]:
-        """The waypoints that this state of the world reaches, in order: none, one or several."""
+    def observe(self, state: DemoState) -> tuple[Waypoint, ...]:
+        """Return the waypoints that this state reaches, in order: none, one or several."""
         reached = []
-        while self._ahead and not self._ahead[0].check(world, self._before):
+        while self._ahead and not self._ahead[0].check(state, self._before):
             reached.append(self._ahead.pop(0))
         return tuple(reached)
 
-    def describe_missing(self, world: DemoState) -> str:
-        """What the next waypoint awaits, and what is seen instead; empty when the step is complete."""
+    def describe_missing(self, state: DemoState) -> str:
+        """Return the goal of the next waypoint and the observed state; an empty text if the step is complete."""
         if not self._ahead:
             return ""
-        return f"expected: {self._ahead[0].goal}; seen: {self._ahead[0].check(world, self._before)}"
+        return f"expected: {self._ahead[0].goal}; found: {self._ahead[0].check(state, self._before)}"
 
 
 def build_webapp_steps(webapp: Object) -> tuple[DemoStep, ...]:
-    """The story of the web application of ``examples/webapp``.
+    """Return the steps of the demo for the web application of ``examples/webapp``.
 
     Args:
-        webapp: What the user wrote in ``webapp.yaml``; the story changes one field of it at a time.
+        webapp: The content of ``webapp.yaml``; each step changes one field of it.
     """
     name, namespace = webapp["metadata"]["name"], webapp["metadata"]["namespace"]
     frontend, tracing, legacy = f"{name}-frontend", f"{name}-tracing", f"{name}-web"
@@ -189,7 +190,7 @@ def build_webapp_steps(webapp: Object) -> tuple[DemoStep, ...]:
             (_expect_present("Service", legacy),),
         ),
         build_creation_step(webapp, "The WebApp is created"),
-        DemoStep("Nobody touches anything for ten seconds", IdleAction(10)),
+        DemoStep("Nothing changes for ten seconds", IdleAction(10)),
         DemoStep(
             "The frontend's Service is deleted by hand",
             DeleteAction(GroupVersionKind("", "v1", "Service"), frontend),
@@ -238,13 +239,13 @@ def build_webapp_steps(webapp: Object) -> tuple[DemoStep, ...]:
                 _expect_condition("FrontendReady", "True", "Healthy"),
             ),
         ),
-        # A real garbage collector looks for kinds that are new to it every 30 s.
+        # The garbage collector of a real cluster checks for new kinds every 30 s.
         DemoStep("The WebApp is deleted", DeleteAction(WEBAPP, name), (_expect_empty(),), deadline_seconds=45),
     )
 
 
 def build_creation_step(webapp: Object, title: str) -> DemoStep:
-    """The application comes up, the frontend after the backend; what the operator no longer wants is gone."""
+    """Return the step that creates the application: the backend, then the frontend, without outdated objects."""
     name = webapp["metadata"]["name"]
     return DemoStep(
         title,
@@ -263,14 +264,14 @@ def build_creation_step(webapp: Object, title: str) -> DemoStep:
 def _expect_condition(condition_type: str, status: str, reason: str) -> Waypoint:
     def check(now: DemoState, _before: DemoState) -> str:
         webapp = now.webapp
-        found = None if webapp is None else find_condition(webapp, condition_type)
-        if webapp is None or found is None:
+        condition = None if webapp is None else find_condition(webapp, condition_type)
+        if webapp is None or condition is None:
             return f"no {condition_type}"
-        if found.observed_generation != webapp["metadata"]["generation"]:
-            return f"{condition_type} is about generation {found.observed_generation}"
-        if (found.status, found.reason) == (status, reason):
+        if condition.observed_generation != webapp["metadata"]["generation"]:
+            return f"{condition_type} is about generation {condition.observed_generation}"
+        if (condition.status, condition.reason) == (status, reason):
             return ""
-        return f"{condition_type} is {found.status} ({found.reason}): {found.message}"
+        return f"{condition_type} is {condition.status} ({condition.reason}): {condition.message}"
 
     return Waypoint(f"{condition_type} is {status} ({reason})", check)
 
@@ -285,32 +286,32 @@ def _expect_absent(kind: str, name: str) -> Waypoint:
 
 def _expect_replacement(kind: str, name: str) -> Waypoint:
     def check(now: DemoState, before: DemoState) -> str:
-        found, earlier = now.get(kind, name), before.get(kind, name)
-        if found is None:
+        present, earlier = now.get(kind, name), before.get(kind, name)
+        if present is None:
             return "it is gone"
-        assert earlier is not None, f"the story deletes {kind} {name}, so it was there"
-        return "" if found["metadata"]["uid"] != earlier["metadata"]["uid"] else "it is still the old one"
+        assert earlier is not None, f"the demo deletes {kind} {name}, so it existed before"
+        return "" if present["metadata"]["uid"] != earlier["metadata"]["uid"] else "it is still the old one"
 
     return Waypoint(f"{kind} {name} is back", check)
 
 
 def _expect_replicas(kind: str, name: str, replicas: int) -> Waypoint:
     def check(now: DemoState, _before: DemoState) -> str:
-        found = now.get(kind, name)
-        if found is None:
+        workload = now.get(kind, name)
+        if workload is None:
             return "it does not exist"
-        running = (found.get("status") or {}).get("replicas", 0)
-        return "" if found["spec"]["replicas"] == running == replicas else f"{running} replicas"
+        running = (workload.get("status") or {}).get("replicas", 0)
+        return "" if workload["spec"]["replicas"] == running == replicas else f"{running} replicas"
 
     return Waypoint(f"{kind} {name} has {replicas} replicas", check)
 
 
 def _expect_no_env(kind: str, name: str, variable: str) -> Waypoint:
     def check(now: DemoState, _before: DemoState) -> str:
-        found = now.get(kind, name)
-        if found is None:
+        workload = now.get(kind, name)
+        if workload is None:
             return "it does not exist"
-        containers = found["spec"]["template"]["spec"]["containers"]
+        containers = workload["spec"]["template"]["spec"]["containers"]
         names = {entry["name"] for container in containers for entry in container.get("env") or ()}
         return f"{variable} is still set" if variable in names else ""
 
@@ -319,7 +320,7 @@ def _expect_no_env(kind: str, name: str, variable: str) -> Waypoint:
 
 def _expect_no_kind(kind: str) -> Waypoint:
     def check(now: DemoState, _before: DemoState) -> str:
-        return ", ".join(f"{found} {name}" for found, name in now.objects if found == kind)
+        return ", ".join(f"{present} {name}" for present, name in now.objects if present == kind)
 
     return Waypoint(f"no {kind} is left", check)
 

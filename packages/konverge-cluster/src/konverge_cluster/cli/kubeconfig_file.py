@@ -1,4 +1,4 @@
-"""Writing a kubeconfig for a cluster on this machine, without harm to anybody else's."""
+"""Kubeconfig files for clusters on this machine, which never overwrite a file with other clusters."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _PREFIX = "konverge"
 
 
 def build_kubeconfig(url: str, name: str, *, authority: bytes = b"", token: str = "") -> bytes:
-    """The kubeconfig of a cluster; JSON, which is YAML too.
+    """Return the kubeconfig of a cluster as JSON, which is also YAML.
 
     Args:
-        url: Where the server listens.
-        name: What distinguishes the cluster from others on this machine.
-        authority: Who has signed the server's certificate, in PEM; empty without TLS.
-        token: What the server is shown; empty where it asks nobody who they are.
+        url: The URL on which the server listens.
+        name: The name that distinguishes the cluster from others on this machine.
+        authority: The certificate of the authority that signed the server's certificate, in PEM; empty without TLS.
+        token: The bearer token for the server; empty if the server requires no authentication.
     """
     entry = f"{_PREFIX}-{name}"
     cluster = {"server": url}
@@ -43,15 +43,17 @@ def build_kubeconfig(url: str, name: str, *, authority: bytes = b"", token: str 
 
 
 def write_kubeconfig(content: bytes, file: Path) -> None:
-    """Write a kubeconfig that only its owner can read; one that is there already keeps its permission bits.
+    """Write a kubeconfig that only its owner can read; an existing file keeps its permission bits.
 
-    A file that describes other clusters is left alone: it is the user's own.
+    A file that describes other clusters belongs to the user and is not overwritten.
 
     Raises:
-        konverge.errors.ConfigurationError: The file is there and not one of ours.
+        konverge.errors.ConfigurationError: The file exists and describes other clusters.
     """
     if file.exists() and not _is_own_file(file):
-        raise ConfigurationError(f"{file}: exists and describes other clusters; choose a file of its own")
+        raise ConfigurationError(
+            f"{file}: expected no file or a kubeconfig of konverge, found other clusters in it; choose another file"
+        )
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as written:
         written.write(content)
 
@@ -59,10 +61,10 @@ def write_kubeconfig(content: bytes, file: Path) -> None:
 def _is_own_file(file: Path) -> bool:
     text = file.read_bytes()
     try:
-        found = msgspec.convert(load_yaml(text, YamlLimits(may_repeat_fields=True)), _KubeconfigNames)
+        names = msgspec.convert(load_yaml(text, YamlLimits(may_repeat_fields=True)), _KubeconfigNames)
     except (yaml.YAMLError, msgspec.ValidationError):
         return False
-    return all(cluster.name.startswith(_PREFIX) for cluster in found.clusters)
+    return all(cluster.name.startswith(_PREFIX) for cluster in names.clusters)
 
 
 class _NamedCluster(msgspec.Struct):

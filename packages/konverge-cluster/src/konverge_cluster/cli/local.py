@@ -1,7 +1,7 @@
-"""``konverge local``: a cluster on this machine, embedded or real, that goes on when the command has ended.
+"""``konverge local``: an embedded or real cluster on this machine that outlives the command.
 
-``up`` starts a second process of itself with ``--foreground``, which is the cluster's server, and waits until that one
-says in its `Record` that it is ready. ``down`` ends it by its process id.
+``up`` starts a second process with ``--foreground``, which is the server of the cluster, and waits until the
+`InstanceRecord` reports that the server is ready. ``down`` stops the server by its process id.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from konverge_cluster.cli.kubeconfig_file import build_kubeconfig, write_kubecon
 
 __all__ = ["local"]
 
-_START_SECONDS = 120.0  # of the real one; the embedded one takes one or two
+_START_SECONDS = 120.0  # for the real cluster; the embedded cluster takes one or two
 _STOP_SECONDS = 15.0
 _POLL_SECONDS = 0.05
 _LOG_TAIL_BYTES = 4_000
@@ -102,15 +102,18 @@ def up(
             f"stop it with {instance.format_command('down')}, or choose another --name"
         )
     if record.url.startswith("http:") != insecure:
-        found = "without TLS and token" if not insecure else "with TLS and a token"
+        mode = "without TLS and token" if not insecure else "with TLS and a token"
         raise ConfigurationError(
-            f'the cluster "{instance.name}" is running already, and it is one {found}: '
+            f'the cluster "{instance.name}" is running already, and it is {mode}: '
             f"stop it with {instance.format_command('down')}, or choose another --name"
         )
     click.echo(f'cluster "{instance.name}" ({record.kind}) is up at {record.url}', err=True)
     if not insecure and Path(record.kubeconfig).stat().st_mode & _OF_OTHERS:
-        told = "others on this machine may read it, and with it use the cluster: chmod 600 mends that"
-        click.echo(f"konverge: {record.kubeconfig}: {told}", err=True)
+        click.echo(
+            f"konverge: {record.kubeconfig}: other users of this machine can read it and use the cluster; "
+            "run chmod 600",
+            err=True,
+        )
     click.echo(_format_export(record))
 
 
@@ -146,15 +149,15 @@ def _format_export(record: InstanceRecord) -> str:
 
 
 async def _run_server(instance: ClusterInstance, kind: str, port: int, file: Path, *, insecure: bool) -> None:
-    """Be the server until told to stop; told so while it starts, it gives up.
+    """Run the server until a signal arrives; a signal during the start aborts it.
 
     Raises:
-        click.Abort: It was told so before it was ready.
+        click.Abort: A signal arrived before the server was ready.
     """
-    with instance.server_lock(), stop_event_on_signal() as told:
+    with instance.server_lock(), stop_event_on_signal() as stop_event:
         cluster = _serve_embedded(instance, port, file, insecure=insecure) if kind == "embedded" else _serve_real(file)
         async with asyncio.TaskGroup() as starting, AsyncExitStack() as stack:
-            interruption = starting.create_task(abort_on_event(told))
+            interruption = starting.create_task(abort_on_event(stop_event))
             url = await stack.enter_async_context(cluster)
             interruption.cancel()
             record = InstanceRecord(pid=os.getpid(), kind=kind, url=url, kubeconfig=str(file))
@@ -162,7 +165,7 @@ async def _run_server(instance: ClusterInstance, kind: str, port: int, file: Pat
             click.echo(f'cluster "{instance.name}" ({kind}) is up at {url}', err=True)
             click.echo(_format_export(record))
             sys.stdout.flush()
-            await told.wait()
+            await stop_event.wait()
 
 
 @asynccontextmanager
@@ -186,18 +189,18 @@ async def _serve_embedded(instance: ClusterInstance, port: int, file: Path, *, i
 
 
 def _create_certificate(folder: Path, clock: Clock) -> tuple[bytes, ssl.SSLContext]:
-    """A certificate of the server's own, for as long as it runs, and who has signed it."""
+    """Return the authority's certificate and a TLS context with a new certificate for this server."""
     try:
         from konverge.runtime.webhooks.self_signed_certificate import CertificateAuthority, write_pair
     except ImportError:
         raise ConfigurationError(
-            "expected the library cryptography, for the certificate of the cluster, found none: "
-            "pip install 'konverge[local]', or start it with --insecure, open to all on this machine"
+            "cluster certificate: expected the library cryptography, found none; run "
+            "pip install 'konverge[local]', or start with --insecure, which gives every user of this machine access"
         ) from None
     authority = CertificateAuthority("konverge local authority", clock.now())
     pair = authority.issue(["127.0.0.1", "localhost"], clock.now(), timedelta(days=3650), name="konverge local")
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    with tempfile.TemporaryDirectory(dir=folder) as files:  # OpenSSL reads keys from files alone
+    with tempfile.TemporaryDirectory(dir=folder) as files:  # OpenSSL reads keys only from files
         write_pair(Path(files), pair, authority.pair.certificate)
         context.load_cert_chain(Path(files) / CERTIFICATE_FILE, Path(files) / KEY_FILE)
     return authority.pair.certificate, context
@@ -221,7 +224,7 @@ def _start_server(instance: ClusterInstance, kind: str, port: int, file: Path, *
     command += ["--kubeconfig", str(file)] + (["--real"] if kind == "real" else ["--port", str(port)])
     command += ["--insecure"] if insecure else []
     with instance.log.open("wb") as log:
-        # A session of its own: a Ctrl-C in this terminal, or its end, is not meant for the cluster.
+        # A separate session: neither Ctrl-C in this terminal nor its end may stop the cluster.
         server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
     try:
         return asyncio.run(_wait_until_ready(instance, server))
@@ -244,32 +247,34 @@ async def _wait_until_ready(instance: ClusterInstance, server: subprocess.Popen[
                     raise _build_start_error(instance, server.returncode)
                 await clock.sleep(_POLL_SECONDS)
     except TimeoutError:
-        raise KonvergeError(f"the cluster is not up after {_START_SECONDS:g} s (log: {instance.log})") from None
+        raise KonvergeError(f"the cluster was not ready within {_START_SECONDS:g} s (log: {instance.log})") from None
     return record
 
 
 def _build_start_error(instance: ClusterInstance, exit_code: int) -> KonvergeError:
-    """The server's own last line, as the error of this command."""
+    """Return the last line of the server's log as the error of this command."""
     written = instance.log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace")
     lines = [line.removeprefix("konverge: ") for line in written.splitlines() if line.strip()]
-    said = lines[-1] if lines else f"the server ended with exit code {exit_code}"
+    message = lines[-1] if lines else f"the server ended with exit code {exit_code}"
     return (
-        ConfigurationError(said)
+        ConfigurationError(message)
         if exit_code == ExitCode.CONFIGURATION
-        else KonvergeError(f"{said} (log: {instance.log})")
+        else KonvergeError(f"{message} (log: {instance.log})")
     )
 
 
 async def _stop_server(instance: ClusterInstance) -> bool:
-    """Tell whether there was a server to stop."""
+    """Stop the server if there is one; return whether there was one."""
     record = instance.read_record()
     if record is None:
         if instance.is_locked:
-            raise KonvergeError(f'the cluster "{instance.name}" is still starting: try again in a moment')
+            raise KonvergeError(
+                f'the cluster "{instance.name}" is still starting; wait until it is ready and try again'
+            )
         return False
     clock = SystemClock()
     for number in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError):  # it was on its way out
+        with suppress(ProcessLookupError):  # it has just ended
             os.kill(record.pid, number)
         try:
             async with asyncio.timeout(_STOP_SECONDS):
@@ -278,4 +283,6 @@ async def _stop_server(instance: ClusterInstance) -> bool:
             return True
         except TimeoutError:
             continue
-    raise KonvergeError(f"process {record.pid} does not end")
+    raise KonvergeError(
+        f'cluster "{instance.name}": process {record.pid} did not end after SIGTERM and SIGKILL; check that process'
+    )

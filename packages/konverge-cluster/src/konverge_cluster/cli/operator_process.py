@@ -1,4 +1,4 @@
-"""An operator in a process of its own, started as a user would start it, and ended by its id."""
+"""An operator in a separate process, started like a user starts it, and ended by its process id."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _LOG_TAIL_LINES = 8
 
 
 class OperatorProcess:
-    """A running ``konverge run``.
+    """A running ``konverge run`` process.
 
     Args:
         process: The process.
-        log: What it prints.
+        log: The file with the output of the process.
     """
 
     def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
@@ -31,34 +31,34 @@ class OperatorProcess:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The process id."""
         return self._process.pid
 
     async def wait_for_exit(self) -> None:
-        """Wait for an end that nobody asked for; returns only by raising.
+        """Wait until the process ends without request; this function returns only by raising.
 
         Raises:
-            konverge.errors.KonvergeError: It ended; the message has its last line.
+            konverge.errors.KonvergeError: The process ended; the message contains its last line.
         """
         code = await self._process.wait()
         how = f"ended with exit code {code}" if code >= 0 else f"was ended by signal {-code}"
-        last = self.read_log_tail()[-1:] or ["it printed nothing"]
+        last = self.read_log_tail()[-1:] or ["the operator printed nothing"]
         raise KonvergeError(f"the operator {how}: {last[0].removeprefix('konverge: ')}")
 
     def read_log_tail(self) -> list[str]:
-        """The last lines that it printed."""
+        """Return the last lines of the log."""
         return self._log.read_text(errors="replace").splitlines()[-_LOG_TAIL_LINES:]
 
 
 @asynccontextmanager
 async def operator_process(file: Path, kubeconfig: Path, namespace: str, log: Path) -> AsyncIterator[OperatorProcess]:
-    """Run an operator file against a cluster while the block runs; its definitions are installed first.
+    """Run an operator file against a cluster while the block runs, after its definitions are installed.
 
     Args:
         file: The operator file.
-        kubeconfig: Which cluster.
-        namespace: What it looks after.
-        log: Gets what the operator prints.
+        kubeconfig: The kubeconfig of the cluster.
+        namespace: The namespace that the operator watches.
+        log: The file for the output of the operator.
     """
     command = [sys.executable, "-m", "konverge", "run", str(file), "--kubeconfig", str(kubeconfig)]
     command += ["--namespace", namespace, "--install-crds"]
@@ -69,20 +69,19 @@ async def operator_process(file: Path, kubeconfig: Path, namespace: str, log: Pa
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                process_group=0,  # a Ctrl-C is for us, who then end it
+                process_group=0,  # Ctrl-C must reach only this process, which then stops the operator
             )
         )
         try:
-            yield OperatorProcess(
-                await await_shielded(starting), log
-            )  # half a start leaves a process that nobody knows
+            # Shielded: a start that is cancelled halfway would leave a process that is never stopped.
+            yield OperatorProcess(await await_shielded(starting), log)
         finally:
             if starting.exception() is None:
                 await await_shielded(_stop(starting.result()))
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:
-    """Let it end in good order, or else end it."""
+    """Stop the process with SIGTERM, or kill it after a timeout."""
     with suppress(ProcessLookupError):
         process.terminate()
     try:

@@ -1,4 +1,4 @@
-"""The embedded cluster of ``konverge run --local``, which lives as long as the command."""
+"""The embedded cluster of ``konverge run --local``, which runs as long as the command."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = ["run_cluster"]
 
 @asynccontextmanager
 async def run_cluster(clock: Clock) -> AsyncIterator[Path]:
-    """Serve an embedded cluster while the block runs, and tell the user how to reach it.
+    """Serve an embedded cluster while the block runs, and print how to reach it.
 
     Args:
-        clock: Its time.
+        clock: The clock of the cluster.
 
     Returns:
-        Its kubeconfig file.
+        The path of the kubeconfig.
     """
     with tempfile.TemporaryDirectory(prefix="konverge-") as folder:
         async with LocalCluster(clock=clock, entropy=SystemEntropy()) as cluster:

@@ -57,7 +57,7 @@ def test_a_damaged_record_is_named(tmp_path: Path) -> None:
     with server(tmp_path):
         (tmp_path / "test" / "server.json").write_text("junk")
 
-        with pytest.raises(ConfigurationError, match=r"server\.json: is damaged"):
+        with pytest.raises(ConfigurationError, match=r"server\.json: failed to read the record"):
             ClusterInstance("test", tmp_path).read_record()
 
 

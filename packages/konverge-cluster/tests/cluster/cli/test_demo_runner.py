@@ -62,7 +62,7 @@ async def test_a_step_that_does_not_happen_says_what_was_seen_at_its_deadline(cl
             await played.run_step(3, step)
 
     assert str(failure.value) == (
-        "step 3 (The Service goes): expected: Service shop is gone; seen: it is still there after 15 s"
+        "step 3 (The Service goes): expected: Service shop is gone; found: it is still there after 15 s"
     )
     assert cluster.clock.monotonic() - began == pytest.approx(15)
 
@@ -81,11 +81,10 @@ async def test_an_operator_that_sends_while_nothing_happens_is_told_of(cluster: 
     async with stage(cluster) as played, asyncio.TaskGroup() as tasks:
         tasks.create_task(fidget())
         with pytest.raises(DemoError) as failure:
-            await played.run_step(1, DemoStep("Nobody touches anything", IdleAction(10)))
+            await played.run_step(1, DemoStep("Nothing changes", IdleAction(10)))
 
     assert str(failure.value) == (
-        "the operator sent 2 requests in 10 s in which nothing happened, "
-        "the first one get /api/v1/namespaces/test/configmaps/web"
+        "the operator sent 2 requests in 10 s without changes, the first was get /api/v1/namespaces/test/configmaps/web"
     )
 
 
@@ -101,6 +100,6 @@ async def test_a_quiet_operator_is_told_of_by_its_watches(cluster: Cluster, caps
         await cluster.clock.sleep(1)
         async with stage(cluster) as played, asyncio.TaskGroup() as tasks:
             tasks.create_task(watch_again())
-            await played.run_step(1, DemoStep("Nobody touches anything", IdleAction(10)))
+            await played.run_step(1, DemoStep("Nothing changes", IdleAction(10)))
 
     assert "done in 10.0 s: the operator has 2 watches open and sent 0 requests in 10 s" in capsys.readouterr().out

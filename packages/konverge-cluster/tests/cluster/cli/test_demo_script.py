@@ -87,8 +87,10 @@ def test_what_is_missing_says_what_is_seen_instead() -> None:
     before = DemoState("shop").with_object(service(uid="old"))
     progress = StepProgress(step("The frontend's Service is deleted by hand"), before)
 
-    assert progress.describe_missing(before) == "expected: Service shop-frontend is back; seen: it is still the old one"
-    assert progress.describe_missing(DemoState("shop")) == "expected: Service shop-frontend is back; seen: it is gone"
+    assert (
+        progress.describe_missing(before) == "expected: Service shop-frontend is back; found: it is still the old one"
+    )
+    assert progress.describe_missing(DemoState("shop")) == "expected: Service shop-frontend is back; found: it is gone"
 
 
 def test_a_service_is_back_when_it_is_another_one_of_that_name() -> None:
@@ -123,7 +125,7 @@ def test_the_end_is_reached_only_when_nothing_is_left() -> None:
     still_missing = progress.describe_missing(world.without_object("WebApp", "shop"))
     progress.observe(DemoState("shop"))
 
-    assert still_missing == "expected: nothing of it is left; seen: Service shop-frontend"
+    assert still_missing == "expected: nothing of it is left; found: Service shop-frontend"
     assert progress.is_complete
 
 

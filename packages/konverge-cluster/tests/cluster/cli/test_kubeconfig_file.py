@@ -52,7 +52,7 @@ def test_one_of_ours_is_replaced(tmp_path: Path) -> None:
 def test_what_is_not_ours_is_left_alone(tmp_path: Path, content: str) -> None:
     (tmp_path / "config").write_text(content)
 
-    with pytest.raises(ConfigurationError, match="describes other clusters"):
+    with pytest.raises(ConfigurationError, match="found other clusters in it"):
         write_kubeconfig(build_kubeconfig("http://127.0.0.1:8001", "test"), tmp_path / "config")
 
     assert (tmp_path / "config").read_text() == content

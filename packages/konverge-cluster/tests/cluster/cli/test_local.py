@@ -128,7 +128,7 @@ def test_permission_bits_of_a_kubeconfig_that_is_there_are_kept_and_told_of(
     again = konverge("local", "up")
 
     assert instance.kubeconfig.stat().st_mode & 0o777 == 0o640
-    assert "others on this machine may read it" in again.stderr
+    assert "other users of this machine can read it" in again.stderr
     assert "others" not in up.stderr
 
 
@@ -146,7 +146,7 @@ async def test_an_insecure_one_is_open_and_is_asked_for_by_name(konverge: Konver
     assert found["metadata"]["name"] == "default"
     assert config.server.startswith("http://127.0.0.1:")
     assert secured.returncode == 3
-    assert "is running already, and it is one without TLS and token" in secured.stderr
+    assert "is running already, and it is without TLS and token" in secured.stderr
 
 
 def test_without_the_library_for_certificates_it_says_what_to_install(
@@ -160,7 +160,7 @@ def test_without_the_library_for_certificates_it_says_what_to_install(
     started_konverge("local", "down")
 
     assert up.returncode == 3
-    assert "pip install 'konverge[local]', or start it with --insecure" in up.stderr
+    assert "pip install 'konverge[local]', or start with --insecure" in up.stderr
     assert insecure.returncode == 0, insecure.stderr
 
 
