@@ -1,12 +1,12 @@
-"""A real control plane on this machine: kube-apiserver and what belongs around it, as plain processes.
+"""A real control plane on this machine: kube-apiserver and its companions as plain processes.
 
-`find_binaries` looks for the programs where `KUBEBUILDER_ASSETS` points, else where ``make control-plane`` puts them.
-`RealCluster` starts them on loopback with free ports, its data in memory and its own credentials, and is ready in a few
-seconds: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, and kwok, which plays one node and its kubelet.
-What comes out is a kubeconfig, and an audit log of every request. Nothing outlives its user: the processes belong to
-a supervisor that ends them and removes their files as soon as whoever started it is gone, in whatever way.
+`find_binaries` looks for the programs in `KUBEBUILDER_ASSETS`, else in the folder of ``make control-plane``.
+`RealCluster` starts etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok, which simulates one node
+and its kubelet. They use free ports on loopback, data in memory and new credentials, and are ready in a few seconds.
+The results are a kubeconfig and an audit log of every request. No process outlives its user: a supervisor owns the
+processes; it ends them and removes their files as soon as the process that started it ends, for any reason.
 
-It is for tests, for benchmarks and for ``konverge local up --real``; it is no place to keep data.
+Use it for tests, for benchmarks and for ``konverge local up --real``; it does not keep data.
 """
 
 from konverge_cluster.controlplane.binaries import (

@@ -1,7 +1,7 @@
-"""Where the programs of the real control plane are, and which version is expected.
+"""The location and the expected version of the control plane's programs.
 
-This module is the one place that knows the version and the folder. The build script (``tools/controlplane/build.py``)
-runs it as a file, before anything is installed: it imports nothing but the standard library.
+Only this module knows the version and the folder. The build script (``tools/controlplane/build.py``) runs it as a file
+before anything is installed, so it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler
 
 
 class BinariesNotFoundError(LookupError):
-    """Not all programs are there; the message says where they were looked for and how to get them."""
+    """Some programs are absent; the message contains the searched folder and how to get them."""
 
 
 def get_cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """The folder of the user's cache in which programs of the expected version are kept, there or not."""
+    """Return the cache folder for programs of the expected version; it need not exist."""
     home = environment.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(home) / "konverge" / "controlplane" / KUBERNETES_VERSION
 
 
 def find_binaries(environment: Mapping[str, str] = os.environ) -> Path:
-    """The folder that holds all of `PROGRAMS`.
+    """Return the folder that contains all of `PROGRAMS`.
 
-    `KUBEBUILDER_ASSETS` decides alone when it is set, in whatever version its programs are. envtest's own archives have
-    only etcd, kube-apiserver and kubectl in them, which is not enough: nothing would collect garbage or run a pod.
+    If `KUBEBUILDER_ASSETS` is set, only that folder counts, and its programs can have any version. The archives of
+    envtest contain only etcd, kube-apiserver and kubectl. That is not enough: garbage collection and pods need the
+    others.
 
     Raises:
         BinariesNotFoundError: A program is absent.
@@ -43,7 +44,7 @@ def find_binaries(environment: Mapping[str, str] = os.environ) -> Path:
     if absent:
         where = f"KUBEBUILDER_ASSETS ({folder})" if chosen else str(folder)
         raise BinariesNotFoundError(
-            f"{where} has no {', '.join(absent)}: run `make control-plane` (needs Go and some minutes, once), "
-            "or point KUBEBUILDER_ASSETS at a folder that has them"
+            f"{where} has no {', '.join(absent)}: run `make control-plane` once (it needs Go and some minutes), "
+            "or set KUBEBUILDER_ASSETS to a folder that contains them"
         )
     return folder

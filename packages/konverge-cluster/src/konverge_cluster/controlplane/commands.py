@@ -1,9 +1,8 @@
-"""The command line of each program of the control plane, and the files that it reads. Pure.
+"""The command lines of the control plane's programs and the files that they read. Pure.
 
-Two choices save what would otherwise need a certificate library or another program. kube-apiserver makes its own
-serving certificate when it finds none in ``--cert-dir``, and it does so before it reads the keys for service account
-tokens: so the key of that certificate is theirs too. And etcd is reached through a socket in a folder of ours, not
-through a port, so that no other cluster's etcd can answer.
+Two choices avoid a certificate library or another program. kube-apiserver creates a serving certificate if
+``--cert-dir`` contains none, before it reads the keys for service account tokens; so they use the key of that
+certificate. etcd listens on a socket in a private folder instead of a port, so that no other cluster's etcd can answer.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ __all__ = [
 ADMIN = "admin"
 NODE = "node-0"
 
-# The users that need a token and a kubeconfig, each with its group. The controllers get their rights from the server's
-# bootstrap policy, as in a real cluster; kwok does what a kubelet, a node's administrator and a controller do.
+# The users that need a token and a kubeconfig, each with its group. The bootstrap policy of the server gives the
+# controllers their permissions, as in a real cluster; kwok needs those of a kubelet, an administrator and a controller.
 CLIENTS = {
     ADMIN: "system:masters",
     "system:kube-controller-manager": "",
@@ -40,13 +39,13 @@ _DATA = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class ControlPlaneLayout:
-    """Where everything of one cluster is.
+    """Paths, port and URL of one cluster.
 
     Args:
         binaries: The folder of the programs.
-        folder: Logs, credentials, the kubeconfig and the audit log.
-        memory: etcd's data and its socket; memory-backed if possible.
-        port: The API server's.
+        folder: The folder for logs, credentials, the kubeconfig and the audit log.
+        memory: The folder for etcd's data and its socket; memory-backed if possible.
+        port: The port of the API server.
     """
 
     binaries: Path
@@ -56,31 +55,31 @@ class ControlPlaneLayout:
 
     @property
     def url(self) -> str:
-        """The API server's address."""
+        """The URL of the API server."""
         return f"https://127.0.0.1:{self.port}"
 
     @property
     def certificate(self) -> Path:
-        """The server's certificate followed by that of the authority that signed it; written by the server."""
+        """The server's certificate followed by that of the signing authority; the server writes the file."""
         return self.folder / "certificates" / "apiserver.crt"
 
     @property
     def key(self) -> Path:
-        """The server's private key; written by the server."""
+        """The server's private key; the server writes the file."""
         return self.certificate.with_suffix(".key")
 
     def has_certificate(self) -> bool:
-        """Tell whether the certificate is whole: the server writes the key after it."""
+        """Check that the certificate is complete: the server writes the key after it."""
         return self.key.exists()
 
     @property
     def tokens(self) -> Path:
-        """The tokens that the server accepts."""
+        """The file with the tokens that the server accepts."""
         return self.folder / "tokens.csv"
 
     @property
     def audit_log(self) -> Path:
-        """One JSON line for each request."""
+        """The audit log, with one JSON line for each request."""
         return self.folder / "audit.log"
 
     @property
@@ -89,21 +88,21 @@ class ControlPlaneLayout:
         return self.memory / "etcd"
 
     def get_kubeconfig(self, user: str = ADMIN) -> Path:
-        """The file with which a user's client connects."""
+        """Return the path of a user's kubeconfig."""
         return self.folder / ("kubeconfig" if user == ADMIN else f"{user.removeprefix('system:')}.kubeconfig")
 
     def get_log(self, program: str) -> Path:
-        """What a program printed."""
+        """Return the path of a program's log."""
         return self.folder / f"{program}.log"
 
 
 def format_token_file(tokens: dict[str, str]) -> str:
-    """The CSV file of tokens (token, user, UID, groups) for `--token-auth-file`."""
+    """Return the CSV file of tokens (token, user, UID, groups) for `--token-auth-file`."""
     return "".join(f'{token},{user},{user},"{CLIENTS[user]}"\n' for user, token in tokens.items())
 
 
 def build_kubeconfig(url: str, certificate: str, token: str) -> str:
-    """A kubeconfig for one user, with everything in it; JSON, which is YAML too."""
+    """Return a self-contained kubeconfig for one user as JSON, which is also YAML."""
     cluster = {"server": url, "certificate-authority-data": base64.b64encode(certificate.encode()).decode()}
     document = {
         "apiVersion": "v1",
@@ -117,7 +116,7 @@ def build_kubeconfig(url: str, certificate: str, token: str) -> str:
 
 
 def build_first_programs(layout: ControlPlaneLayout) -> dict[str, list[str]]:
-    """The store and the API server, which need nothing but files."""
+    """Return the commands of etcd and the API server, which need only files."""
     etcd_socket = f"unix://{layout.memory}/etcd.sock"
     return {
         "etcd": [
@@ -126,7 +125,7 @@ def build_first_programs(layout: ControlPlaneLayout) -> dict[str, list[str]]:
             "--unsafe-no-fsync",
             f"--data-dir={layout.storage}",
             f"--listen-client-urls={etcd_socket}",
-            "--advertise-client-urls=http://localhost:1",  # must look like a host and port; nobody asks for it
+            "--advertise-client-urls=http://localhost:1",  # must look like a host and port; no client uses it
             "--listen-peer-urls=http://127.0.0.1:0",
             "--log-level=warn",
         ],
@@ -145,12 +144,12 @@ def build_first_programs(layout: ControlPlaneLayout) -> dict[str, list[str]]:
             f"--token-auth-file={layout.tokens}",
             f"--audit-log-path={layout.audit_log}",
             f"--audit-policy-file={_DATA / 'audit-policy.yaml'}",
-            "--audit-log-maxsize=500",  # megabytes, once rotated: bounded on a disk that is not ours
+            "--audit-log-maxsize=500",  # megabytes before rotation: limits the use of the user's disk
             "--audit-log-maxbackup=1",
-            # A loopback address is refused as the endpoint of the Service "kubernetes".
+            # The API server rejects a loopback address as the endpoint of the Service "kubernetes".
             "--endpoint-reconciler-type=none",
-            # Pods need no tokens here and may start before their namespace has its service account; the node is ready
-            # as soon as it exists, and a taint until the next heartbeat would only delay the first pod.
+            # Pods need no tokens here and can start before their namespace has its service account. The node is ready
+            # as soon as it exists; a taint until the next heartbeat would only delay the first pod.
             "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
             "--profiling=false",
         ],
@@ -158,8 +157,8 @@ def build_first_programs(layout: ControlPlaneLayout) -> dict[str, list[str]]:
 
 
 def build_later_programs(layout: ControlPlaneLayout) -> dict[str, list[str]]:
-    """The controllers, the scheduler and the kubelet, which need kubeconfigs."""
-    # Their own rate limits are for clusters that others use too.
+    """Return the commands of the controllers, the scheduler and the kubelet, which need kubeconfigs."""
+    # The default rate limits of these programs are for clusters with several clients.
     unlimited = ["--kube-api-qps=5000", "--kube-api-burst=5000"]
     return {
         "kube-controller-manager": [

@@ -39,27 +39,27 @@ _STOP_TIMEOUT_SECONDS = 15
 
 
 class ControlPlaneError(KonvergeError):
-    """The control plane did not start; the message ends with what the program at fault printed last."""
+    """The control plane did not start; the message ends with the last output of the program that failed."""
 
 
 class RealCluster:
-    """A control plane of its own on loopback, with one node that runs pods without containers.
+    """A separate control plane on loopback, with one node that runs pods without containers.
 
-    Use it as an async context manager, or as a plain one where no event loop runs (a session fixture). Leaving the
-    context, or cancelling its start, ends all processes; so does the end of this process, in whatever way.
+    Use it as an async context manager, or as a plain one without an event loop (a session fixture). All processes end
+    when the context exits, when its start is cancelled, or when this process ends for any reason.
 
     Args:
-        binaries: The folder of the programs; None to look for them (`find_binaries`).
-        folder: Where logs, the audit log and the kubeconfig are written, and stay; None for a temporary folder, of
-            which only the logs stay, and only when the start fails.
-        clock: For waiting.
-        entropy: For tokens.
-        start_timeout_seconds: How long the start may take; it usually takes 4 s.
+        binaries: The folder of the programs; None to search for them (`find_binaries`).
+        folder: The folder for logs, the audit log and the kubeconfig, which remain there. None for a temporary folder;
+            only its logs remain, and only if the start fails.
+        clock: The clock for waits.
+        entropy: The source of randomness for tokens and ports.
+        start_timeout_seconds: The time limit of the start in seconds; a start usually takes 4 s.
         api_server_options: Further options of kube-apiserver, for example ``--feature-gates=...``.
 
     Raises:
-        BinariesNotFoundError: On entry: a program is absent.
-        ControlPlaneError: On entry: it did not get ready in time, or a program ended.
+        BinariesNotFoundError: On entry, if a program is absent.
+        ControlPlaneError: On entry, if a program ended or the control plane was not ready in time.
     """
 
     def __init__(
@@ -84,28 +84,28 @@ class RealCluster:
 
     @property
     def url(self) -> str:
-        """The API server's address."""
+        """The URL of the API server."""
         return self._get_layout().url
 
     @property
     def kubeconfig(self) -> Path:
-        """A kubeconfig of an administrator."""
+        """The path of an administrator's kubeconfig."""
         return self._get_layout().get_kubeconfig(ADMIN)
 
     @property
     def audit_log(self) -> Path:
-        """The server's audit log: one JSON line a request, written when it is answered."""
+        """The audit log of the server: one JSON line for each request, written before the response ends."""
         return self._get_layout().audit_log
 
     async def kill_api_server(self) -> None:
-        """End kube-apiserver at once, as kill -9 does; everything else goes on, and what it stored stays."""
+        """Kill kube-apiserver as kill -9 does; everything else continues, and its stored data remains."""
         await self._kill(_API_SERVER)
 
     async def save_storage(self, folder: Path) -> None:
-        """Copy what etcd has stored; kube-apiserver and etcd are away meanwhile.
+        """Copy the data of etcd; kube-apiserver and etcd are stopped meanwhile.
 
         Args:
-            folder: Is made, and holds the copy.
+            folder: The folder for the copy; it must not exist yet.
         """
         layout = self._get_layout()
         await self._kill(_API_SERVER, _ETCD)
@@ -113,10 +113,10 @@ class RealCluster:
         await self._start_programs(_ETCD, _API_SERVER)
 
     async def restore_storage(self, folder: Path) -> None:
-        """Have etcd hold what it held when it was saved, as after a restore from a snapshot, and forget the rest.
+        """Replace the data of etcd with a saved copy, as after a restore from a snapshot.
 
         Args:
-            folder: What `save_storage` has made.
+            folder: The folder that `save_storage` wrote.
         """
         layout = self._get_layout()
         await self._kill(_API_SERVER, _ETCD)
@@ -128,12 +128,11 @@ class RealCluster:
         layout = self._get_layout()
         for program in programs:
             self._send_programs({"kill": program})
-            await await_shielded(
-                self._wait_for_exit(layout, program)
-            )  # one that stays would tell of the end of the next
+            # Shielded: a remaining note would be taken for the end of the next process of that name.
+            await await_shielded(self._wait_for_exit(layout, program))
 
     async def _wait_for_exit(self, layout: ControlPlaneLayout, program: str) -> None:
-        """Wait until the supervisor has noted that a program has ended, and remove the note."""
+        """Wait until the supervisor has recorded the exit of a program, and remove the record."""
         note = layout.memory / f"{program}.exit"
         async with asyncio.timeout(self._start_timeout_seconds):
             while not note.exists():
@@ -141,10 +140,10 @@ class RealCluster:
         note.unlink()
 
     async def start_api_server(self) -> None:
-        """Start kube-apiserver again where it was, and wait until it is ready.
+        """Restart kube-apiserver on the same port and wait until it is ready.
 
         Raises:
-            ControlPlaneError: It did not get ready in time.
+            ControlPlaneError: The server was not ready in time.
         """
         await self._start_programs(_API_SERVER)
 
@@ -157,7 +156,10 @@ class RealCluster:
             async with asyncio.timeout(self._start_timeout_seconds), _open_session(layout, token) as session:
                 await self._wait_for(layout, _API_SERVER, lambda: _is_served(session, "/readyz"))
         except TimeoutError:
-            raise ControlPlaneError(f"it was not ready in time:\n{_read_log_tail(layout, _API_SERVER)}") from None
+            raise ControlPlaneError(
+                f"{_API_SERVER} was not ready within {self._start_timeout_seconds:g} s:\n"
+                + _read_log_tail(layout, _API_SERVER)
+            ) from None
 
     async def __aenter__(self) -> Self:
         await self._start()
@@ -190,13 +192,13 @@ class RealCluster:
                 self._supervise(layout)
                 await self._run(layout)
             except ControlPlaneError as error:
-                # A free port is only free until somebody else takes it.
+                # Another process can take a free port before the server does.
                 if attempt < _PORT_ATTEMPTS and "address already in use" in _read_log_tail(layout, "kube-apiserver"):
                     await self._stop_shielded()
                     continue
-                kept = self._save_logs(layout)
+                logs = self._save_logs(layout)
                 await self._stop_shielded()
-                raise ControlPlaneError(f"the control plane did not start: {error}\nAll its logs: {kept}") from error
+                raise ControlPlaneError(f"the control plane did not start: {error}\nAll logs: {logs}") from error
             except BaseException:
                 await self._stop_shielded()
                 raise
@@ -204,7 +206,7 @@ class RealCluster:
             return
 
     def _prepare(self, binaries: Path) -> ControlPlaneLayout:
-        """Choose a port, and make the folders."""
+        """Choose a port and create the folders."""
         port = _find_free_port(self._entropy)
         memory_backed = _MEMORY_BACKED if _MEMORY_BACKED.is_dir() else None
         memory = Path(tempfile.mkdtemp(prefix="konverge-", dir=memory_backed))
@@ -213,12 +215,12 @@ class RealCluster:
         return ControlPlaneLayout(binaries, folder, memory, port)
 
     def _supervise(self, layout: ControlPlaneLayout) -> None:
-        """Start the supervisor, which removes the folders at its end."""
+        """Start the supervisor, which removes the folders when it ends."""
         temporary = [layout.memory] if self._folder else [layout.memory, layout.folder]
         self._supervisor = subprocess.Popen(
             [sys.executable, "-I", str(_SUPERVISOR), *map(str, temporary)],
             stdin=subprocess.PIPE,
-            process_group=0,  # a Ctrl-C is for whoever started us, who then stops us in good order
+            process_group=0,  # Ctrl-C must reach only the parent process, which then stops this one
         )
 
     async def _run(self, layout: ControlPlaneLayout) -> None:
@@ -227,7 +229,7 @@ class RealCluster:
                 await self._run_programs(layout)
         except TimeoutError:
             raise ControlPlaneError(
-                f"{self._awaited} was not ready after {self._start_timeout_seconds:g} s; it printed last:\n"
+                f"{self._awaited} was not ready after {self._start_timeout_seconds:g} s; its last output:\n"
                 + _read_log_tail(layout, self._awaited)
             ) from None
 
@@ -247,7 +249,7 @@ class RealCluster:
             async with session.post("/api/v1/nodes", json=node) as answer:
                 answer.raise_for_status()
             await self._wait_for(layout, "kwok", lambda: _is_node_ready(session))
-            # Made by the controllers: that it is there says that they run.
+            # The controllers create it: its existence shows that they run.
             account = "/api/v1/namespaces/default/serviceaccounts/default"
             await self._wait_for(layout, "kube-controller-manager", lambda: _is_served(session, account))
 
@@ -260,19 +262,19 @@ class RealCluster:
         for name, command in programs.items():
             self._send_programs({"name": name, "command": command, "log": str(layout.get_log(name))})
 
-    def _send_programs(self, wanted: dict[str, Any]) -> None:
+    def _send_programs(self, instruction: dict[str, Any]) -> None:
         assert self._supervisor is not None
         assert self._supervisor.stdin is not None
-        self._supervisor.stdin.write(json.dumps(wanted).encode() + b"\n")
+        self._supervisor.stdin.write(json.dumps(instruction).encode() + b"\n")
         self._supervisor.stdin.flush()
 
     async def _wait_for(self, layout: ControlPlaneLayout, program: str, check: Callable[[], Awaitable[bool]]) -> None:
-        """Wait for a program, as long as all of them run."""
+        """Wait for a program while all programs run."""
         self._awaited = program
         while not await check():
             for ended in layout.memory.glob("*.exit"):
                 raise ControlPlaneError(
-                    f"{ended.stem} ended with exit code {ended.read_text()}; it printed last:\n"
+                    f"{ended.stem} ended with exit code {ended.read_text()}; its last output:\n"
                     + _read_log_tail(layout, ended.stem)
                 )
             await self._clock.sleep(_POLL_SECONDS)
@@ -280,17 +282,17 @@ class RealCluster:
     def _save_logs(self, layout: ControlPlaneLayout) -> Path:
         if self._folder:
             return self._folder
-        kept = Path(tempfile.mkdtemp(prefix="konverge-logs-"))
+        folder = Path(tempfile.mkdtemp(prefix="konverge-logs-"))
         for log in layout.folder.glob("*.log"):
-            shutil.copy(log, kept)
-        return kept
+            shutil.copy(log, folder)
+        return folder
 
     async def _stop_shielded(self) -> None:
-        """The same as `_stop`, also for one who is cancelled meanwhile: what waits in a thread would go on alone."""
+        """Stop everything even if cancelled meanwhile; the thread would continue without its caller otherwise."""
         await await_shielded(asyncio.to_thread(self._stop))
 
     def _stop(self) -> None:
-        """Let go of the leash and wait until the supervisor has ended everything; safe to repeat."""
+        """Close the supervisor's input and wait until it has ended all processes. A second call does nothing."""
         self._layout = None
         supervisor, self._supervisor = self._supervisor, None
         if supervisor is None:
@@ -300,22 +302,24 @@ class RealCluster:
         try:
             supervisor.wait(_STOP_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
-            supervisor.kill()  # the programs die with it
+            supervisor.kill()  # the kernel kills the programs with it
             supervisor.wait()
 
 
 def _find_free_port(entropy: Entropy) -> int:
-    """A port of loopback that nobody has now, of those that no system gives to outgoing connections.
+    """Return a free loopback port outside the ranges that systems use for outgoing connections.
 
-    Else one of these might have it when the API server is started again. Worse, it might be a connection to that very
-    port: while nobody listens there, TCP connects such a one to itself.
+    An outgoing connection could take a port from those ranges before the API server starts again. A connection to that
+    same port is worse: while no server listens there, TCP connects it to itself.
     """
     for _ in range(_MAX_PORT_TRIES):
         port = int(entropy.uniform(*_PORTS))
         with socket.socket() as listener, suppress(OSError):
             listener.bind(("127.0.0.1", port))
             return port
-    raise ControlPlaneError(f"none of {_MAX_PORT_TRIES} ports from {_PORTS[0]} to {_PORTS[1]} was free")
+    raise ControlPlaneError(
+        f"expected a free port from {_PORTS[0]} to {_PORTS[1]}, found none in {_MAX_PORT_TRIES} tries"
+    )
 
 
 def _write_private(path: Path, content: str) -> None:

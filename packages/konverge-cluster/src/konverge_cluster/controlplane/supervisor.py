@@ -1,12 +1,12 @@
-"""Owns the processes of one control plane and ends them when whoever asked for them is gone.
+"""Supervisor of one control plane's processes; it ends them when its parent process ends.
 
-Run as a file, never imported: ``python supervisor.py FOLDER [FOLDER ...]``. Standard input is the leash. Each line on
-it is a JSON object: with ``name``, ``command`` and ``log`` (a path) it starts a process, with ``kill`` (a name) it ends
-one. When the leash ends, let go of or because the other side was killed, all processes are ended and the folders
-removed. A process that ends before that leaves its exit code in the file ``<name>.exit`` of the first folder.
+It runs as a file and is never imported: ``python supervisor.py FOLDER [FOLDER ...]``. Each line of standard input is a
+JSON object. ``name``, ``command`` and ``log`` (a path) start a process; ``kill`` (a name) kills one. At the end of
+standard input, also when the parent was killed, the supervisor kills all processes and removes the folders. If a
+process ends earlier, its exit code is in the file ``<name>.exit`` of the first folder.
 
-Why a process of its own: ``PR_SET_PDEATHSIG`` alone fires when the *thread* that started a child ends, exists on Linux
-only, and would leave the files behind. Here it is the second line: it covers a killed supervisor.
+A separate process is necessary: ``PR_SET_PDEATHSIG`` alone fires when the *thread* that started a child ends, exists
+only on Linux, and leaves the files behind. Here it is the second line of defense, for a killed supervisor.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main(folders: list[Path]) -> None:
-    """Serve the leash until it ends, then clean up."""
+    """Read standard input until it ends, then clean up."""
     signal.signal(signal.SIGTERM, _exit_on_signal)
     signal.signal(signal.SIGHUP, _exit_on_signal)
     running: dict[str, subprocess.Popen[bytes]] = {}
@@ -41,17 +41,17 @@ def main(folders: list[Path]) -> None:
                     return
                 *lines, unread = (unread + received).split(b"\n")
                 for line in lines:
-                    wanted = json.loads(line)
-                    if "kill" in wanted:
-                        if wanted["kill"] in running:
-                            os.killpg(running[wanted["kill"]].pid, signal.SIGKILL)
+                    instruction = json.loads(line)
+                    if "kill" in instruction:
+                        if instruction["kill"] in running:
+                            os.killpg(running[instruction["kill"]].pid, signal.SIGKILL)
                         continue
-                    running[wanted["name"]] = _start(wanted["command"], Path(wanted["log"]))
+                    running[instruction["name"]] = _start(instruction["command"], Path(instruction["log"]))
             for name in [name for name, process in running.items() if process.poll() is not None]:
                 (folders[0] / f"{name}.exit").write_text(str(running.pop(name).returncode))
     finally:
         for process in running.values():
-            # Its own group, so that what it may have started ends with it. Killed at once: there is nothing to save.
+            # Each process has its own group, so that its children end with it. SIGKILL is safe: no data must be saved.
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         for folder in folders:

@@ -46,7 +46,7 @@ def test_kubebuilder_assets_win_over_the_cache_folder(tmp_path: Path) -> None:
 def test_incomplete_kubebuilder_assets_are_refused_by_naming_what_is_absent(tmp_path: Path) -> None:
     write_programs(tmp_path / "assets", without="kwok")
 
-    with pytest.raises(BinariesNotFoundError, match="has no kwok: run `make control-plane`"):
+    with pytest.raises(BinariesNotFoundError, match="has no kwok: run `make control-plane` once"):
         find_binaries({"KUBEBUILDER_ASSETS": str(tmp_path / "assets")})
 
 

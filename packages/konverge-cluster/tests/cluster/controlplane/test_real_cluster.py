@@ -104,7 +104,7 @@ async def test_nothing_is_left_when_its_user_is_killed() -> None:
 async def test_a_program_that_ends_is_named_with_what_it_printed_last(tmp_path: Path) -> None:
     binaries = programs_that(tmp_path / "binaries", "echo the disk is on fire; exit 3")
 
-    with pytest.raises(ControlPlaneError, match=r"ended with exit code 3; it printed last:\n  the disk is on fire"):
+    with pytest.raises(ControlPlaneError, match=r"ended with exit code 3; its last output:\n  the disk is on fire"):
         await RealCluster(binaries=binaries, folder=tmp_path / "kept").__aenter__()
 
 
@@ -114,7 +114,7 @@ async def test_of_a_temporary_folder_the_logs_of_a_failed_start_stay(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     binaries = programs_that(tmp_path / "binaries", "echo no; exit 1")
 
-    with pytest.raises(ControlPlaneError, match="All its logs: .*konverge-logs-"):
+    with pytest.raises(ControlPlaneError, match="All logs: .*konverge-logs-"):
         await RealCluster(binaries=binaries).__aenter__()
 
     (kept,) = await asyncio.to_thread(lambda: list(tmp_path.glob("konverge-*")))
@@ -125,7 +125,7 @@ async def test_logs_of_a_failed_start_stay_and_the_message_says_where(tmp_path: 
     binaries = programs_that(tmp_path / "binaries", "echo no; exit 1")
     folder = tmp_path / "kept"
 
-    with pytest.raises(ControlPlaneError, match=f"All its logs: {folder}"):
+    with pytest.raises(ControlPlaneError, match=f"All logs: {folder}"):
         await RealCluster(binaries=binaries, folder=folder).__aenter__()
 
     assert (folder / "etcd.log").read_text() == "no\n"
@@ -134,7 +134,7 @@ async def test_logs_of_a_failed_start_stay_and_the_message_says_where(tmp_path: 
 async def test_a_program_that_never_gets_ready_is_given_up_at_the_deadline(tmp_path: Path) -> None:
     binaries = programs_that(tmp_path / "binaries", "echo still thinking; exec sleep 600")
 
-    with pytest.raises(ControlPlaneError, match="kube-apiserver was not ready after 0.5 s; it printed last:\n  still"):
+    with pytest.raises(ControlPlaneError, match="kube-apiserver was not ready after 0.5 s; its last output:\n  still"):
         await RealCluster(binaries=binaries, folder=tmp_path / "kept", start_timeout_seconds=0.5).__aenter__()
 
 
