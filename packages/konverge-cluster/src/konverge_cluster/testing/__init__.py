@@ -1,16 +1,15 @@
-"""Testing operators: what they render without a cluster, what they do on the embedded one, the real one, or both.
+"""Tools that test operators: golden files without a cluster, and tests on the embedded cluster, the real one, or both.
 
-`konverge_cluster.testing.pytest_plugin` has the fixture ``cluster``: a client, a namespace of the test's own, a clock,
-waiting for what a cluster does in its own time (`eventually`), and the record of what was asked of the server. Load it
-in the top ``conftest.py``::
+`konverge_cluster.testing.pytest_plugin` provides the fixture ``cluster``: a client, a namespace for the test, a clock,
+waits for eventual states (`eventually`), and the recorded requests. Load it in the top ``conftest.py``::
 
     pytest_plugins = ["konverge_cluster.testing.pytest_plugin"]
 
-A test that takes the fixture runs twice. On the embedded cluster time is simulated, so a minute's wait costs nothing;
-the real one (`konverge_cluster.controlplane`) says what is true.
+A test with this fixture runs twice. On the embedded cluster time is simulated, so a wait of a minute costs nothing; the
+real cluster (`konverge_cluster.controlplane`) is the reference for correct behavior.
 
-Without a cluster, `assert_golden` compares what a component renders with a file beside the test, and a `VersionMatrix`
-does so for every version and mutation.
+Without a cluster, `assert_golden` compares the rendered objects of a component with a file beside the test, and a
+`VersionMatrix` does so for every version and mutation.
 """
 
 from konverge_cluster.testing.audit_requests import AuditedRequest

@@ -1,4 +1,4 @@
-"""What was asked of a server: the real one's audit log, entry by entry."""
+"""The requests that a real server recorded in its audit log."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["AuditedRequest", "read_audit_log"]
 
 @dataclass(frozen=True, slots=True)
 class AuditedRequest:
-    """One request that a server has answered (a watch: has begun to answer).
+    """One answered request; a watch counts as answered once its response begins.
 
     Args:
-        time: When it arrived.
-        user_agent: Who asked.
+        time: The time when the request arrived.
+        user_agent: The user agent of the client.
         verb: The API verb: ``get``, ``list``, ``watch``, ``create``, ``update``, ``patch``, ``delete`` and so on.
         path: The path, without the query.
         code: The HTTP status code.
@@ -48,23 +48,23 @@ _decode = msgspec.json.Decoder(_AuditEvent).decode
 
 
 def read_audit_log(log: Path, start: int = 0) -> Iterator[AuditedRequest]:
-    """The requests in an audit log (``audit.k8s.io/v1``, one JSON line each), in the order of their answers.
+    """Yield the requests of an audit log (``audit.k8s.io/v1``, one JSON line each) in the order of their responses.
 
-    A watch has two lines, when it begins and when it ends; it counts once. The server writes the line before it
-    finishes the answer, so whoever has an answer finds its request here.
+    A watch has two lines, one when it begins and one when it ends; it counts once. The server writes a line before it
+    finishes the response, so a client that received a response finds its request here.
 
     Args:
-        log: The file.
-        start: The offset in bytes to begin at: a size that the file once had.
+        log: The path of the audit log.
+        start: The offset in bytes of the first line to read: an earlier size of the file.
     """
     seen = set()
     with log.open("rb") as lines:
         if start:
             lines.seek(start - 1)
-            lines.readline()  # the rest of a line that was being written then
+            lines.readline()  # the rest of a line that was incomplete at that time
         for line in lines:
             if not line.endswith(b"\n"):
-                return  # still being written
+                return  # the server is still writing this line
             event = _decode(line)
             if event.audit_id not in seen:
                 seen.add(event.audit_id)

@@ -1,4 +1,4 @@
-"""`Cluster`: what a test sees of a cluster, whichever it is."""
+"""`Cluster`: the interface of a test to a cluster, embedded or real."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ _NAMESPACES = "/api/v1/namespaces"
 _ADMIN_USER_AGENT = "konverge-testing"
 _TIMEOUT_SECONDS = 30.0
 
-# Who writes for others: what these have made goes with its owners, or belongs to every namespace. Claims have no owner.
+# Clients of the control plane: their objects are deleted with the owners, or exist in every namespace. Claims have no
+# owner.
 _CONTROL_PLANE = ("kube-", "kwok")
 _WITHOUT_OWNER = "persistentvolumeclaims"
 _WRITES = frozenset({"create", "patch", "update"})
@@ -41,7 +42,7 @@ _NEVER_STEADY = frozenset({"events", "leases"})
 
 
 class ClusterServer(Protocol):
-    """A running cluster, as far as tests need one."""
+    """A running cluster, as far as tests need it."""
 
     @property
     def name(self) -> str:
@@ -49,36 +50,36 @@ class ClusterServer(Protocol):
 
     @property
     def clock(self) -> Clock:
-        """The time that the cluster lives in."""
+        """The clock of the cluster."""
 
     def open_transport(self) -> Transport:
-        """A new connection of an administrator."""
+        """Open a new connection of an administrator."""
 
     def list_requests(self) -> Iterable[AuditedRequest]:
-        """What was asked of the server since the test began, in the order of the answers."""
+        """Return the requests since the test began, in the order of the responses."""
 
     async def write_kubeconfig(self) -> Path:
-        """A file with which other programs reach the server."""
+        """Return the path of a kubeconfig with which other programs reach the server."""
 
 
 class Cluster:
-    """A cluster with a namespace of the test's own; everything that is in the namespace goes when the test ends.
+    """A cluster with a namespace for one test; all objects in the namespace are deleted when the test ends.
 
-    The namespace itself stays: a server that is asked to delete one looks for each kind that it serves, which costs
-    more than most tests. It goes with the control plane.
+    The namespace itself remains: to delete a namespace, a server lists every kind that it serves, which takes longer
+    than most tests. It disappears with the control plane.
 
-    Cluster-scoped objects that a test creates are the test's to delete, or to name so that nobody minds them.
+    A test must delete the cluster-scoped objects that it creates, or give them unique names.
 
     Args:
         server: The cluster.
-        namespace: The name of the namespace, made on entry; on exit what was written in it is deleted, without waiting
-            until it is gone.
+        namespace: The name of the namespace. It is created on entry. On exit its objects are deleted, without a wait
+            until they are gone.
 
     Attributes:
         name: ``embedded`` or ``real``.
         namespace: The namespace.
-        clock: The time that the cluster lives in: simulated on the embedded one.
-        client: An administrator's client; usable after entry.
+        clock: The clock of the cluster: simulated on the embedded one.
+        client: The client of an administrator; usable after entry.
     """
 
     def __init__(self, server: ClusterServer, namespace: str) -> None:
@@ -89,13 +90,13 @@ class Cluster:
         self._closing = AsyncExitStack()
         self._transport = self.new_transport()
         self.client = Client(self._transport, user_agent=_ADMIN_USER_AGENT, clock=self.clock)
-        # Asks without discovery: what the client learns of the server's kinds has to wait for what a test installs.
+        # Works without discovery: the client must not discover kinds before the test has installed its definitions.
         self._sender = Sender(self._transport, _ADMIN_USER_AGENT, _TIMEOUT_SECONDS, self.clock, SystemEntropy())
 
     async def __aenter__(self) -> Self:
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}
         async with AsyncExitStack() as failing:
-            failing.push_async_exit(self._closing)  # nobody leaves what was not entered
+            failing.push_async_exit(self._closing)  # `__aexit__` does not run if this method fails
             await self._sender.send("POST", _NAMESPACES, body=namespace)
             failing.pop_all()
         return self
@@ -108,7 +109,7 @@ class Cluster:
                 clearing.create_task(self._clear(path))
 
     def _list_written_paths(self, *, also_by_control_plane: bool = False) -> Iterable[str]:
-        """The paths of the namespace's collections that something was written to."""
+        """Return the paths of the namespace's collections that received writes."""
         pattern = re.compile(rf"(/.+)/([^/]+)/namespaces/{re.escape(self.namespace)}/([^/]+)")
         found: dict[tuple[str, str], str] = {}  # one path for all versions of a kind
         for request in self._server.list_requests():
@@ -121,7 +122,7 @@ class Cluster:
         return found.values()
 
     def _list_changed_outside(self) -> set[str]:
-        """The paths of the objects without a namespace that the test has changed."""
+        """Return the paths of the cluster-scoped objects that the test has changed."""
         pattern = re.compile(r"(/api/[^/]+|/apis/[^/]+/[^/]+)/[^/]+/[^/]+$")
         return {
             request.path
@@ -134,82 +135,84 @@ class Cluster:
         }
 
     async def _clear(self, path: str) -> None:
-        # The controllers would make it again.
+        # A controller would create it again.
         query = {"fieldSelector": "metadata.name!=kube-root-ca.crt"} if path.endswith("/configmaps") else {}
-        with suppress(ApiError):  # not served any more, not to be deleted together, or the test has done it
+        with suppress(ApiError):  # no longer served, cannot be deleted as a collection, or already deleted
             await self._sender.send("DELETE", path, query=query)
 
     def new_client(self, user_agent: str) -> Client:
-        """A further client of an administrator, closed when the test ends.
+        """Return another client of an administrator; it is closed when the test ends.
 
         Args:
-            user_agent: By which `requests` tells it from others.
+            user_agent: The user agent by which `list_requests` finds the requests of this client.
         """
         client = Client(self._server.open_transport(), user_agent=user_agent, clock=self.clock)
         self._closing.push_async_callback(client.close)
         return client
 
     def new_transport(self) -> Transport:
-        """A bare connection of an administrator, for requests that no client makes; closed when the test ends."""
+        """Return a bare connection of an administrator for requests that no client sends, closed when the test ends."""
         transport = self._server.open_transport()
         self._closing.push_async_callback(transport.close)
         return transport
 
     async def list_versions(self) -> Mapping[str, str]:
-        """The resource version of each object that anybody has written in the test's namespace, by path.
+        """Return the resource version of each object written in the test's namespace, by path.
 
-        Also of those without a namespace that the test has changed. Not of Events and Leases, which change for ever.
+        The result includes the cluster-scoped objects that the test has changed. It excludes Events and Leases, which
+        never stop changing.
 
         Raises:
-            AssertionError: A controller of the cluster has not been at one of them yet.
+            AssertionError: A controller of the cluster has not observed one of the objects yet.
         """
         found = {}
         for path in (*self._list_written_paths(also_by_control_plane=True), *self._list_changed_outside()):
             if path.rpartition("/")[2] in _NEVER_STEADY:
                 continue
             try:
-                answer = decode_object(await self._sender.send("GET", path), "GET", path)
-            except NotFoundError:  # it has gone, or its kind has
+                response = decode_object(await self._sender.send("GET", path), "GET", path)
+            except NotFoundError:  # the object or its kind was deleted
                 continue
-            is_list = "items" in answer
+            is_list = "items" in response
             resource = path.split("/")[-1 if is_list else -2]
-            for obj in answer["items"] or () if is_list else (answer,):
-                which = f"{path}/{obj['metadata']['name']}" if is_list else path
+            for obj in response["items"] or () if is_list else (response,):
+                object_path = f"{path}/{obj['metadata']['name']}" if is_list else path
                 if not has_been_observed(resource, obj, is_real=self.name == "real"):
-                    raise AssertionError(f"its controller has not been at {which}")
-                found[which] = obj["metadata"]["resourceVersion"]
+                    raise AssertionError(f"{object_path}: the controller has not observed this object")
+                found[object_path] = obj["metadata"]["resourceVersion"]
         return found
 
     async def wait_until_steady(self, *user_agents: str, seconds: float = 1.0, timeout_seconds: float = 90.0) -> None:
-        """Wait until the cluster's controllers have nothing left to write, and some clients nothing to ask for.
+        """Wait until the cluster's controllers write nothing and the given clients send no requests.
 
-        To be called before what an operator writes is counted: a controller that comes late is a reason for one more
-        write, and no fault of the operator.
+        Call this before a test counts the writes of an operator: a late controller causes one more write of the
+        operator, which is no error.
 
         Args:
-            user_agents: The clients; their watches do not count.
-            seconds: How long no object of the test may change, and no client ask for anything. Each controller has been
-                at each object before.
+            user_agents: The user agents of the clients; their watches do not count.
+            seconds: The period without any change of an object and without any request of a client. Before it, each
+                controller must have observed each object.
             timeout_seconds: The deadline.
 
         Raises:
-            AssertionError: They did not come to rest in time; the message says who did not.
+            AssertionError: The cluster was not steady in time; the message names the clients or objects.
         """
         __tracebackhide__ = True
 
         async def is_steady() -> bool:
-            asked = {each: self._list_requests(each) for each in user_agents}
+            earlier = {client: self._list_requests(client) for client in user_agents}
             versions = await self.list_versions()
             await self.clock.sleep(seconds)
-            for each in user_agents:
-                if later := self._list_requests(each)[len(asked[each]) :]:
-                    raise AssertionError(f"{each} asks for {', '.join(f'{it.verb} {it.path}' for it in later[:5])}")
+            for client in user_agents:
+                if later := self._list_requests(client)[len(earlier[client]) :]:
+                    sent = ", ".join(f"{request.verb} {request.path}" for request in later[:5])
+                    raise AssertionError(f"{client} sends {sent}")
             now = await self.list_versions()
             if changed := {path for path, _ in versions.items() ^ now.items()}:
-                raise AssertionError(f"somebody writes {', '.join(sorted(changed)[:5])}")
+                raise AssertionError(f"a client writes {', '.join(sorted(changed)[:5])}")
             return True
 
-        await self.eventually(is_steady, timeout_seconds=timeout_seconds, describe="the cluster comes to rest")
+        await self.eventually(is_steady, timeout_seconds=timeout_seconds, describe="the cluster is steady")
 
     def _list_requests(self, user_agent: str) -> list[AuditedRequest]:
         return [request for request in self.list_requests(user_agent) if request.verb != "watch"]
@@ -227,16 +230,16 @@ class Cluster:
     async def eventually(
         self, check: Callable[[], Any], timeout_seconds: float | None = None, describe: str = ""
     ) -> Any:
-        """Wait on the cluster's clock until the check's answer is truthy, and return it (see `eventually`).
+        """Wait on the cluster's clock until the check returns a truthy value, and return it (see `eventually`).
 
         Args:
-            check: What is asked; plain or async.
-            timeout_seconds: The deadline. Without one it is 30 seconds of simulated time, and 90 with a real cluster,
-                whose machine may have other things to do as well.
-            describe: What is awaited, for the failure's message.
+            check: The check; plain or async.
+            timeout_seconds: The deadline. The default is 30 seconds of simulated time, and 90 seconds with a real
+                cluster, whose machine can be busy.
+            describe: The awaited state, for the error message.
 
         Raises:
-            AssertionError: It was not so in time; the message holds the last answer.
+            AssertionError: The check did not succeed in time; the message contains the last result.
         """
         __tracebackhide__ = True
         if timeout_seconds is None:
@@ -244,18 +247,18 @@ class Cluster:
         return await eventually(check, clock=self.clock, timeout_seconds=timeout_seconds, describe=describe)
 
     async def install(self, *definitions: Object) -> None:
-        """Have kinds served: apply their CustomResourceDefinitions and wait until all may be asked for.
+        """Install kinds: apply their CustomResourceDefinitions and wait until the server serves all of them.
 
-        The definitions stay when the test ends. `client` knows the kinds at once if it is first used after this; else
-        it may take another second, because that old its knowledge of a server's kinds may be.
+        The definitions remain when the test ends. `client` knows the kinds at once if its first use is after this call;
+        otherwise its cached discovery can be one second old.
 
         Args:
             definitions: The manifests.
 
         Raises:
-            AssertionError: They were not served in time.
+            AssertionError: The server did not serve the kinds in time.
         """
-        # A client of its own over the same connections, whose knowledge does not count.
+        # A separate client over the same connections: its discovery cache must not affect `client`.
         other = Client(self._transport, user_agent=_ADMIN_USER_AGENT, clock=self.clock)
         for definition in definitions:
             await other.apply(definition, field_manager=_ADMIN_USER_AGENT, force=True)
@@ -270,26 +273,26 @@ class Cluster:
     async def _is_served(self, gvk: GroupVersionKind, path: str) -> bool:
         try:
             await self._sender.send("GET", path, query={"limit": "1"})
-        except TooManyRequestsError:  # its storage is not set up yet
+        except TooManyRequestsError:  # the API server has not set up the storage yet
             return False
         await self.client.mapping(gvk)
         return True
 
     @asynccontextmanager
     async def run_operator(self, operator: Operator, options: RunOptions | None = None) -> AsyncIterator[None]:
-        """Run an operator within the block, in the cluster's time, with its CustomResourceDefinitions installed.
+        """Run an operator while the block runs, on the cluster's clock and with its CustomResourceDefinitions.
 
-        The definitions stay when the test ends: they are the same for all tests of an operator. Where the operator
-        registers webhooks for admission, the block begins when the API server asks them; one that converts objects
-        between versions may be asked a moment later.
+        The definitions remain when the test ends: they are the same for all tests of an operator. If the operator
+        registers admission webhooks, the block begins when the API server calls them. The API server can begin to call
+        conversion webhooks a moment later.
 
         Args:
             operator: The operator; its name is its user agent.
-            options: How to run it; in the test's own namespace when not given.
+            options: The run options; by default the operator watches only the test's namespace.
 
         Raises:
-            AssertionError: The API server did not come to ask its webhooks in time.
-            BaseException: What the operator ended with before the block did.
+            AssertionError: The API server did not call the admission webhooks in time.
+            BaseException: The error that ended the operator before the block ended.
         """
         await self.install(*map(crd_manifest, operator.defined_resources))
         asked_before = len(self.list_requests(operator.name))
@@ -298,8 +301,8 @@ class Cluster:
         running = asyncio.create_task(operator.run(client, options, clock=self.clock), name=operator.name)
 
         def list_new_requests() -> list[AuditedRequest]:
-            if running.done():  # its own error, if there is one, is told when the block has ended
-                raise RuntimeError(f"operator {operator.name} has ended before its webhooks were registered")
+            if running.done():  # the block's end reports the error of the operator
+                raise RuntimeError(f"operator {operator.name} ended before its webhooks were registered")
             return self.list_requests(operator.name)[asked_before:]
 
         try:
@@ -318,17 +321,17 @@ class Cluster:
     async def wait_for_condition(
         self, gvk: GroupVersionKind, name: str, *, type: str = "Ready", status: str = "True", reason: str = ""
     ) -> Condition:
-        """Wait until an object of the test's namespace has a condition.
+        """Wait until an object in the test's namespace has a condition, and return the condition.
 
         Args:
             gvk: The object's kind.
-            name: Its name.
+            name: The object's name.
             type: The condition's type.
-            status: Its status.
-            reason: Its reason; any when not given.
+            status: The condition's status.
+            reason: The condition's reason; any reason by default.
 
         Raises:
-            AssertionError: It was not so in time; the message holds the condition as it was last.
+            AssertionError: The condition was not met in time; the message contains the last condition.
         """
         __tracebackhide__ = True
 
@@ -343,15 +346,15 @@ class Cluster:
         return await self.eventually(get_condition, describe=f"{gvk.kind} {name} has {type} {status} {reason}".rstrip())
 
     def list_requests(self, user_agent: str) -> list[AuditedRequest]:
-        """What was asked with that user agent since the test began; whoever has an answer finds its request here.
+        """Return the requests with this user agent since the test began, including every answered request.
 
-        Discovery and the opening of watches are requests too.
+        Discovery requests and the start of watches are included.
         """
         return [request for request in self._server.list_requests() if request.user_agent == user_agent]
 
     async def write_kubeconfig(self) -> Path:
-        """A kubeconfig of an administrator, for other programs.
+        """Write an administrator's kubeconfig for other programs, and return its path.
 
-        The embedded cluster begins to serve HTTP for it; that needs real time, so mark such a test ``real_time``.
+        The embedded cluster then serves HTTP, which needs real time: mark such a test ``real_time``.
         """
         return await self._server.write_kubeconfig()

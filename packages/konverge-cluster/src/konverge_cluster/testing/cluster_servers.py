@@ -1,4 +1,4 @@
-"""The two clusters as `konverge_cluster.testing.Cluster` sees them."""
+"""Adapters that make the embedded and the real cluster usable for `konverge_cluster.testing.Cluster`."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ __all__ = ["EmbeddedServer", "RealServer"]
 
 
 class EmbeddedServer:
-    """The embedded cluster, asked in process. As a context manager it removes the files it wrote.
+    """The embedded cluster, called in process. As a context manager it removes the files that it wrote.
 
     Args:
-        cluster: The cluster; running.
-        clock: The clock that it was made with.
+        cluster: The running cluster.
+        clock: The clock of that cluster.
     """
 
     name = "embedded"
@@ -46,18 +46,18 @@ class EmbeddedServer:
         self._closing.close()
 
     def open_transport(self) -> Transport:
-        """A transport that calls the server."""
+        """Open a transport that calls the server in process."""
         return self._cluster.transport()
 
     def list_requests(self) -> Iterable[AuditedRequest]:
-        """The cluster's own record."""
+        """Return the requests that the cluster recorded."""
         return [
             AuditedRequest(entry.time, entry.user_agent, entry.verb, entry.path, entry.code)
             for entry in self._cluster.requests
         ]
 
     async def write_kubeconfig(self) -> Path:
-        """Serve HTTP, if that was not done before, and write a kubeconfig for it."""
+        """Serve HTTP if not done before, and write a kubeconfig for it."""
         if self._kubeconfig is None:
             url = await self._cluster.serve()
             folder = self._closing.enter_context(tempfile.TemporaryDirectory(prefix="konverge-"))
@@ -67,10 +67,10 @@ class EmbeddedServer:
 
 
 class RealServer:
-    """The real control plane, asked over HTTPS as an administrator.
+    """The real control plane, accessed over HTTPS as an administrator.
 
     Args:
-        control_plane: It; running. The record of requests begins now.
+        control_plane: The running control plane. The recorded requests begin now.
     """
 
     name = "real"
@@ -81,16 +81,16 @@ class RealServer:
         self._begin = control_plane.audit_log.stat().st_size
 
     def open_transport(self) -> Transport:
-        """A transport with connections of its own."""
-        # Without the environment: a proxy that it names is not for loopback.
+        """Open a transport with its own connections."""
+        # Ignore the environment: its proxy must not receive requests for loopback.
         return HttpTransport(load_kubeconfig(self._control_plane.kubeconfig, env={}))
 
     def list_requests(self) -> Iterable[AuditedRequest]:
-        """From the server's audit log."""
+        """Return the requests from the server's audit log."""
         return read_audit_log(self._control_plane.audit_log, self._begin)
 
     async def write_kubeconfig(self) -> Path:
-        """The control plane's own."""
+        """Return the kubeconfig of the control plane."""
         return self._control_plane.kubeconfig
 
 

@@ -1,4 +1,4 @@
-"""Waiting for what a cluster does in its own time."""
+"""Waits for eventual states of a cluster."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ async def eventually(
 async def eventually(
     check: Callable[[], Any], *, clock: Clock, timeout_seconds: float = 30.0, describe: str = ""
 ) -> Any:
-    """Ask again and again until the answer is truthy, and return it.
+    """Repeat a check until its result is truthy, and return the result.
 
-    An `AssertionError` or a `KonvergeError` (the cluster does not have it, refuses, conflicts) counts as "not yet"; any
-    other exception is a mistake of the check and passes through.
+    An `AssertionError` or a `KonvergeError` (not found, forbidden, conflict) counts as "not yet". Any other exception
+    is an error of the check and propagates.
 
     Args:
-        check: What is asked; plain or async.
-        clock: On whose time the pauses between two questions pass.
-        timeout_seconds: The deadline, for the check that is under way too.
-        describe: What is awaited, as a sentence, for the failure's message.
+        check: The check; plain or async.
+        clock: The clock for the delays between two checks.
+        timeout_seconds: The deadline; it also interrupts a running check.
+        describe: The awaited state as a sentence, for the error message.
 
     Raises:
-        AssertionError: It was not so in time; the message holds the last answer or error.
+        AssertionError: The check did not succeed in time; the message contains the last result or error.
     """
     __tracebackhide__ = True
-    last = "nothing: the first answer did not come in time"
+    last = "nothing: the first check did not end in time"
     cause: BaseException | None = None
     pause_seconds = _FIRST_DELAY_SECONDS
     deadline = asyncio.timeout(timeout_seconds)
@@ -70,7 +70,7 @@ async def eventually(
                 pause_seconds = min(pause_seconds * _DELAY_GROWTH, _MAX_DELAY_SECONDS)
     except TimeoutError:
         if not deadline.expired():
-            raise  # the check's own
+            raise  # a timeout inside the check
         awaited = describe or getattr(check, "__name__", "the check")
-        shown = last if len(last) <= _SHOWN_CHARACTERS else last[:_SHOWN_CHARACTERS] + " …"
-        raise AssertionError(f"not within {timeout_seconds:g} s: {awaited}\nthe last answer was {shown}") from cause
+        excerpt = last if len(last) <= _SHOWN_CHARACTERS else last[:_SHOWN_CHARACTERS] + " …"
+        raise AssertionError(f"not within {timeout_seconds:g} s: {awaited}\nthe last result was {excerpt}") from cause

@@ -1,14 +1,14 @@
-"""The fixture ``cluster``: each test that takes it runs on the embedded and on the real cluster; and golden files.
+"""The pytest plug-in: the fixture ``cluster``, which runs tests on the embedded and the real cluster, and golden files.
 
 Load it with ``pytest_plugins = ["konverge_cluster.testing.pytest_plugin"]``. It is no entry point: it overrides anyio's
-fixture ``anyio_backend``, which nobody should get by merely installing konverge.
+fixture ``anyio_backend``, which the installation of konverge alone must not do.
 
-Choose with the markers: ``-m embedded``, ``-m real``, ``-m "not real"``. Where the programs of the real control plane
-are absent, its cases are left out and the summary says so; with ``KONVERGE_REQUIRE_REAL=1`` or ``CI=true`` in the
+Select with markers: ``-m embedded``, ``-m real``, ``-m "not real"``. If the programs of the real control plane are
+absent, its cases are left out and the summary reports them. With ``KONVERGE_REQUIRE_REAL=1`` or ``CI=true`` in the
 environment that is an error instead.
 
-``--update-golden`` writes the golden files of `konverge_cluster.testing.assert_golden`, ``--stale-golden`` finds those
-that no test asks for.
+``--update-golden`` writes the golden files of `konverge_cluster.testing.assert_golden`; ``--stale-golden`` finds those
+that no test uses.
 """
 
 from __future__ import annotations
@@ -41,28 +41,28 @@ _skipped = pytest.StashKey[int]()
     params=[pytest.param(_EMBEDDED, marks=pytest.mark.embedded), pytest.param(_REAL, marks=pytest.mark.real)]
 )
 def cluster_kind(request: pytest.FixtureRequest) -> str:
-    """On which cluster this case runs."""
+    """Return the kind of the cluster for this case."""
     kind: str = request.param
     return kind
 
 
 @pytest.fixture
 def anyio_backend(request: pytest.FixtureRequest) -> Backend:
-    """The event loop: with simulated time where the embedded cluster is all that a test talks to."""
+    """Return the event loop; its time is simulated if the test uses only the embedded cluster."""
     simulated = _simulates_time(request)
     return "asyncio", {"loop_factory": SimulatedLoop} if simulated else {}
 
 
 @pytest.fixture(scope="session")
 def real_control_plane() -> Iterator[RealCluster]:
-    """The one control plane of this run."""
+    """Run the control plane that all tests of this run share."""
     with RealCluster() as running:
         yield running
 
 
 @pytest.fixture
 def _control_plane(cluster_kind: str, request: pytest.FixtureRequest) -> RealCluster | None:
-    """The control plane where this case needs it; started outside of the test's event loop, which it outlives."""
+    """Return the control plane if this case needs it; it starts outside of the test's event loop, which it outlives."""
     if cluster_kind != _REAL:
         return None
     running: RealCluster = request.getfixturevalue("real_control_plane")
@@ -71,7 +71,7 @@ def _control_plane(cluster_kind: str, request: pytest.FixtureRequest) -> RealClu
 
 @pytest.fixture
 async def cluster(_control_plane: RealCluster | None, request: pytest.FixtureRequest) -> AsyncIterator[Cluster]:
-    """A cluster with a namespace of the test's own."""
+    """Provide a cluster with a namespace for the test."""
     async with AsyncExitStack() as stack:
         server: ClusterServer
         if _control_plane is not None:
@@ -94,23 +94,21 @@ def _simulates_time(request: pytest.FixtureRequest) -> bool:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare the options of golden files."""
+    """Declare the options for golden files."""
     add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the markers, and keep the books of golden files."""
+    """Declare the markers and register the plug-in for golden files."""
     config.pluginmanager.register(GoldenPlugin(config))
     config.addinivalue_line("markers", "embedded: runs against the embedded cluster")
     config.addinivalue_line("markers", "real: runs against a real kube-apiserver")
-    config.addinivalue_line(
-        "markers", "real_time: the embedded cluster too lives in real time, for tests that use HTTP"
-    )
+    config.addinivalue_line("markers", "real_time: the embedded cluster uses real time too, for tests that use HTTP")
 
 
-@pytest.hookimpl(trylast=True)  # after -m and -k have chosen: nothing is missed where nothing real was asked for
+@pytest.hookimpl(trylast=True)  # after -m and -k: it reports only cases that the user selected
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the real cases where they cannot run."""
+    """Leave out the real cases if they cannot run."""
     real = [item for item in items if item.get_closest_marker(_REAL)]
     if not real:
         return
@@ -125,7 +123,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """A run that has nothing but left out cases has not failed; an xdist controller is told of what it cannot see."""
+    """Succeed if all cases were left out; an xdist worker sends the count of left out cases to its controller."""
     if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and session.config.stash.get(_skipped, 0):
         session.exitstatus = pytest.ExitCode.OK
     output: dict[str, object] | None = getattr(session.config, "workeroutput", None)
@@ -135,12 +133,12 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take a worker's word; every worker collects the same."""
+    """Store a worker's count; all workers collect the same cases."""
     node.config.stash[_skipped] = getattr(node, "workeroutput", {}).get(_SKIPPED, 0)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say how many cases ran on which cluster, and what did not run."""
+    """Report the number of cases on each cluster and the cases that were left out."""
     ran: Counter[str] = Counter()
     for outcome in ("passed", "failed", "xfailed"):
         for report in terminalreporter.getreports(outcome):

@@ -1,8 +1,8 @@
-"""Whether the controllers of a cluster have done with an object what they do with each new one. Pure.
+"""Checks that a cluster's controllers have finished with an object. Pure.
 
-A controller comes to an object in its own time: on a busy machine a second after the object was made, or fifteen. Who
-counts what an operator writes waits until all of them have been there, since each change of theirs may be one more
-pass, and one more status.
+A controller can observe a new object after one second or, on a busy machine, after fifteen. A test that counts an
+operator's writes must wait for all controllers, since each of their changes can cause one more reconcile and one more
+status write.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ __all__ = ["has_been_observed"]
 
 
 def has_been_observed(resource: str, obj: Object, *, is_real: bool) -> bool:
-    """Tell whether an object has what its controller writes once it has seen it as it is now.
+    """Return True if the object contains what its controller writes after observing the current version.
 
     Args:
-        resource: The kind's plural, as in paths.
+        resource: The plural of the kind, as in paths.
         obj: The object.
-        is_real: On the real cluster; the embedded one does not play all controllers.
+        is_real: True for the real cluster; the embedded cluster does not simulate all controllers.
     """
     check = _CHECKS.get(resource) or (_CHECKS_OF_REAL.get(resource) if is_real else None)
     status = obj.get("status")

@@ -1,8 +1,8 @@
-"""Waiting until an API server asks the webhooks that an operator registers.
+"""Waits until an API server calls the webhooks that an operator registers.
 
-A server goes by new webhook configurations a moment after it has stored them, each kind in the order in which they were
-stored. So a marker is stored after those of the operator, which refuses one marked object: once it does, those before
-it are asked as well.
+A server uses new webhook configurations a moment after it has stored them, for each kind in the order of storage. So
+this module stores a marker configuration after those of the operator, which rejects one marked object. Once the marker
+rejects it, the server also calls the earlier webhooks.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ async def wait_for_webhooks(
     namespace: str,
     clock: Clock,
 ) -> None:
-    """Return when the server has the webhook configurations of a run that has begun, and goes by them.
+    """Return when the server uses the webhook configurations of a run that has begun.
 
     Args:
-        client: An administrator's; what is made with it is removed again.
-        manifests: What the run registers.
-        requests: What the run has asked of the server until now.
-        namespace: Where nobody minds an object that is not stored.
-        clock: The time of the cluster.
+        client: An administrator's client; the objects that it creates are removed again.
+        manifests: The configurations that the run registers.
+        requests: Returns the requests that the run has sent so far.
+        namespace: The namespace for an object that is never stored.
+        clock: The clock of the cluster.
 
     Raises:
-        AssertionError: It did not come to that in time.
+        AssertionError: The server did not call the webhooks in time.
     """
     kinds = [kind for kind in _KINDS if any(manifest["kind"] == kind for manifest in manifests)]
     for kind in kinds:
@@ -56,7 +56,7 @@ async def wait_for_webhooks(
             markers.push_async_callback(client.delete, GroupVersionKind.of(marker), ObjectKey.of(marker))
         for kind in kinds:
             refuses = partial(_is_rejecting, client, kind, namespace)
-            await eventually(refuses, clock=clock, describe=f"the server asks the webhooks of a {kind}")
+            await eventually(refuses, clock=clock, describe=f"the server calls the webhooks of a {kind}")
 
 
 def _has_registered(requests: Callable[[], list[AuditedRequest]], kind: str) -> bool:

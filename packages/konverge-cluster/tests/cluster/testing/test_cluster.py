@@ -114,7 +114,7 @@ async def test_a_condition_that_does_not_come_is_told_as_it_was_last(
         {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": containers}}
     )
 
-    with pytest.raises(AssertionError, match=f"Pod {name} has {type} True\nthe last answer was ") as raised:
+    with pytest.raises(AssertionError, match=f"Pod {name} has {type} True\nthe last result was ") as raised:
         await cluster.wait_for_condition(POD, name, type=type)
 
     assert str(raised.value).endswith(last)
@@ -228,7 +228,7 @@ async def test_until_steady_says_who_does_not_come_to_rest(cluster: Cluster) -> 
 
     async with asyncio.TaskGroup() as tasks:
         writing = tasks.create_task(write_for_ever())
-        with pytest.raises(AssertionError, match="somebody writes /api/v1/namespaces/.*/configmaps/restless"):
+        with pytest.raises(AssertionError, match="a client writes /api/v1/namespaces/.*/configmaps/restless"):
             await cluster.wait_until_steady(seconds=0.2, timeout_seconds=2)
         writing.cancel()
 

@@ -123,7 +123,7 @@ def test_a_difference_is_shown_with_three_lines_around_it(project: pytest.Pytest
     result.assert_outcomes(passed=3, failed=1)
     shown = [line.removeprefix("E").strip() for line in result.outlines if line.startswith("E ")]
     assert shown == [
-        f"AssertionError: what is rendered differs from the golden file tests/{FILES[1]}",
+        f"AssertionError: the rendered objects differ from the golden file tests/{FILES[1]}",
         f"--- tests/{FILES[1]} (golden)",
         "+++ rendered",
         "@@ -5,4 +5,4 @@",
@@ -132,7 +132,7 @@ def test_a_difference_is_shown_with_three_lines_around_it(project: pytest.Pytest
         "data:",
         "-  size: '1'",
         "+  size: '2'",
-        "if it is meant to: pytest tests/test_web.py::test_defaults --update-golden",
+        "if the change is intended: pytest tests/test_web.py::test_defaults --update-golden",
     ]
 
 
@@ -145,7 +145,7 @@ def test_files_that_no_test_asks_for_are_found_on_request(project: pytest.Pytest
     result = run(project, "--stale-golden", *workers)
 
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert list_output_lines(result) == ["no test asked for tests/golden/test_web/test_gone.yaml; delete it"]
+    assert list_output_lines(result) == ["no test used tests/golden/test_web/test_gone.yaml; delete it"]
     assert run(project).ret == 0
 
 
@@ -168,7 +168,7 @@ def test_one_file_is_not_the_golden_of_two(project: pytest.Pytester) -> None:
 
     result.assert_outcomes(failed=1, deselected=4)
     result.stdout.fnmatch_lines(
-        ["E*test_twice.yaml cannot be the golden file of two: test_twice has written it, and*something else*"]
+        ["E*test_twice.yaml cannot be the golden file of two assertions: test_twice has written it*something else*"]
     )
 
 
@@ -186,7 +186,9 @@ def test_without_the_plug_in_a_path_is_enough_and_no_path_is_said(pytester: pyte
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider")  # this process has the plug-in
 
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["E*ConfigurationError: assert_golden was given no path*pytest_plugin*"])
+    result.stdout.fnmatch_lines(
+        ["E*ConfigurationError: assert_golden: expected a path or a running test*pytest_plugin*"]
+    )
 
 
 @pytest.mark.parametrize("change", [b"\xef\xbb\xbf%s", b"%s\n"], ids=["byte order mark", "as it is"])
@@ -213,7 +215,7 @@ def test_a_difference_shows_no_value_of_a_secret_that_the_file_holds(tmp_path: P
     golden.write_text(serialize(secret("hunter2"), reveal_secrets=True))
 
     assert compare_golden(secret("other"), golden) == (
-        "the file holds values of Secrets; they are not shown, and should not be in it\n"
+        "the file contains values of Secrets, which the diff hides; remove them from the file\n"
     )
     difference = compare_golden([secret("other"), config()], golden)
     assert "+kind: ConfigMap" in difference

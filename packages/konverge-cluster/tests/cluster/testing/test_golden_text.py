@@ -180,11 +180,11 @@ def test_the_text_says_what_the_object_says(data: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("rendered", "says"),
     [
-        ({"metadata": {"namespace": "default", "name": "web"}}, "of object default/web: an object needs apiVersion"),
-        ({**config(), "spec": object()}, "v1/ConfigMap/default/web is no JSON object: object is no JSON value"),
-        (config(key="\ud800"), "v1/ConfigMap/default/web is no JSON object: UnicodeEncodeError"),
-        (42, "made of int: expected a component, a primitive, an object"),
-        ("web", "made of str: expected a component"),
+        ({"metadata": {"namespace": "default", "name": "web"}}, "object default/web: an object needs apiVersion"),
+        ({**config(), "spec": object()}, "v1/ConfigMap/default/web is not a JSON object: object is no JSON value"),
+        (config(key="\ud800"), "v1/ConfigMap/default/web is not a JSON object: UnicodeEncodeError"),
+        (42, "cannot render int: expected a component, a primitive, an object"),
+        ("web", "cannot render str: expected a component"),
     ],
 )
 def test_what_is_no_object_is_said(rendered: Any, says: str) -> None:

@@ -57,7 +57,7 @@ async def test_the_deadline_is_on_the_cluster_s_clock() -> None:
 
 
 async def test_the_failure_tells_what_was_awaited_and_the_last_answer() -> None:
-    with pytest.raises(AssertionError, match="not within 5 s: the pod is ready\nthe last answer was {}"):
+    with pytest.raises(AssertionError, match="not within 5 s: the pod is ready\nthe last result was {}"):
         await eventually(dict, clock=SimulatedClock(), timeout_seconds=5, describe="the pod is ready")
 
 
@@ -65,12 +65,12 @@ async def test_the_failure_tells_the_last_error() -> None:
     def check() -> bool:
         raise NotFoundError("no such pod")
 
-    with pytest.raises(AssertionError, match="the last answer was NotFoundError: no such pod"):
+    with pytest.raises(AssertionError, match="the last result was NotFoundError: no such pod"):
         await eventually(check, clock=SimulatedClock(), timeout_seconds=5)
 
 
 async def test_a_check_that_hangs_ends_at_the_deadline() -> None:
-    with pytest.raises(AssertionError, match="the first answer did not come in time"):
+    with pytest.raises(AssertionError, match="the first check did not end in time"):
         await eventually(asyncio.Event().wait, clock=SimulatedClock(), timeout_seconds=5)
 
 

@@ -71,7 +71,15 @@ FIXTURES = RIGHT.partition("fixtures:\n")[2]
     [
         (RIGHT, "", ["expected a mapping with folder, versions, exclude, revealSecrets, fixtures, found None"]),
         (RIGHT, "- a", ["expected a mapping with folder, versions, exclude, revealSecrets, fixtures, found a list"]),
-        (RIGHT, "{}", ["folder is missing", "versions is missing", "fixtures is missing"]),
+        (
+            RIGHT,
+            "{}",
+            [
+                "folder: expected a value, found none",
+                "versions: expected a value, found none",
+                "fixtures: expected a value, found none",
+            ],
+        ),
         (
             "exclude:",
             "exclud:",
@@ -79,9 +87,9 @@ FIXTURES = RIGHT.partition("fixtures:\n")[2]
                 "exclud: expected one of folder, versions, exclude, revealSecrets, fixtures; did you mean 'exclude'?",
             ],
         ),
-        ('"8.4.0", 8.5.0', "8.4", ["versions[0]: expected text (put it into quotes), found 8.4"]),
+        ('"8.4.0", 8.5.0', "8.4", ["versions[0]: expected text (add quotes), found 8.4"]),
         ('["8.4.0", 8.5.0]', "8.4.0", ["versions: expected a list, found '8.4.0'"]),
-        ("golden/web", "3", ["folder: expected text (put it into quotes), found 3"]),
+        ("golden/web", "3", ["folder: expected text (add quotes), found 3"]),
         ("exclude: [user]", "exclude: [[user]]", ["exclude[0]: expected text, found a list"]),
         (
             "exclude:",
@@ -104,14 +112,18 @@ FIXTURES = RIGHT.partition("fixtures:\n")[2]
             "    spec: {}\n    specFile:",
             ["fixtures[1]: expected either spec or specFile, found spec and specFile"],
         ),
-        ("specs/large.yaml", "specs/big.yaml", ["fixtures[1].specFile: there is no file {folder}/specs/big.yaml"]),
+        (
+            "specs/large.yaml",
+            "specs/big.yaml",
+            ["fixtures[1].specFile: file {folder}/specs/big.yaml does not exist"],
+        ),
         ("specs/large.yaml", "[a]", ["fixtures[1].specFile: expected text, found a list"]),
         (
             "name: large",
             "nam: large",
             [
                 "fixtures[1].nam: expected one of name, spec, specFile, requires, forbids; did you mean 'name'?",
-                "fixtures[1].name is missing",
+                "fixtures[1].name: expected a value, found none",
             ],
         ),
         (
@@ -119,24 +131,28 @@ FIXTURES = RIGHT.partition("fixtures:\n")[2]
             "tracing",
             ["fixtures[0].requires: expected a list, found 'tracing'"],
         ),
-        ("[tracing,", "[3,", ["fixtures[0].requires[0]: expected text (put it into quotes), found 3"]),
+        ("[tracing,", "[3,", ["fixtures[0].requires[0]: expected text (add quotes), found 3"]),
         (
             "{mutation: legacy, for: 8.4.0}",
             "{mutation: legacy, version: 8.4.0}",
             ["fixtures[0].requires[1].version: expected one of mutation, for"],
         ),
-        ("{mutation: legacy, for: 8.4.0}", "{for: 8.4.0}", ["fixtures[0].requires[1].mutation is missing"]),
+        (
+            "{mutation: legacy, for: 8.4.0}",
+            "{for: 8.4.0}",
+            ["fixtures[0].requires[1].mutation: expected a value, found none"],
+        ),
         (
             "for: 8.4.0",
             "for: 8.4",
-            ["fixtures[0].requires[1].for: expected text (put it into quotes), found 8.4"],
+            ["fixtures[0].requires[1].for: expected text (add quotes), found 8.4"],
         ),
         (
             "for: 8.5.0",
             'for: "8.6.0"',
             ["fixtures[1].forbids[0]: 'legacy' is meant for '8.6.0', expected one of versions; did you mean '8.5.0'?"],
         ),
-        ("name: large", "name: small", ["fixtures[1].name: 'small' is there twice"]),
+        ("name: large", "name: small", ["fixtures[1].name: 'small' occurs twice"]),
         (
             "exclude: [user]",
             "exclude: [user]\nexclude: [tracing]",
@@ -164,5 +180,5 @@ def test_what_is_no_yaml_is_said(content: bytes, matrix_file: Path) -> None:
 
 
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
-    with pytest.raises(BuildError, match="there is no file /.*/matrix.yaml$"):
+    with pytest.raises(BuildError, match="file /.*/matrix.yaml does not exist$"):
         load_matrix(tmp_path / "matrix.yaml", build)

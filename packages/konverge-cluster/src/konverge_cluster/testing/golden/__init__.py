@@ -1,11 +1,11 @@
-"""Golden files: what a component renders, in a file beside its test, compared on each run.
+"""Golden files: the rendered objects of a component in a file beside its test, compared on each run.
 
-`assert_golden` is a test's one line. ``pytest --update-golden`` writes the files, a review of their diff decides, and
-from then on each change of what is rendered shows as one. It needs neither a cluster nor an event loop.
+`assert_golden` is one line in a test. ``pytest --update-golden`` writes the files; a reviewer checks their diff. After
+that, each change of the rendered objects appears as a diff. This requires neither a cluster nor an event loop.
 
-In goes a component, a primitive or plain objects; `serialization` makes text of it, the same on any machine and without
-the values of Secrets; `golden_run` knows which test is running and where its file is; `assertions` compares or writes.
-`golden_plugin` is pytest's side.
+The input is a component, a primitive or plain objects. `serialization` converts it to text that is the same on every
+machine and contains no values of Secrets. `golden_run` knows the running test and its file. `assertions` compares or
+writes. `golden_plugin` contains the pytest hooks.
 """
 
 from konverge_cluster.testing.golden.assertions import assert_golden, compare_golden

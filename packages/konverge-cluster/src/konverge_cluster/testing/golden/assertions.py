@@ -1,4 +1,4 @@
-"""Comparing what is rendered with a golden file, or writing it; and the messages that say what differs."""
+"""Comparison of rendered objects with a golden file, updates of the file, and reports of the difference."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ def assert_golden(
     reveal_secrets: bool = False,
     data: Mapping[str, Any] | None = None,
 ) -> None:
-    """Fail unless the golden file holds what is rendered; with ``--update-golden``, write it instead.
+    """Compare rendered objects with the golden file; with ``--update-golden``, write the file instead.
 
     Args:
         rendered: A component, a primitive, an object as a mapping, or several of them.
-        path: The golden file. A relative path starts at the folder of the running test's file. Without one it is
+        path: The golden file. A relative path starts at the folder of the running test's file. The default is
             ``golden/<test file>/<test>.yaml`` there, for example ``golden/test_web/test_defaults.yaml``.
         reveal_secrets: Write the values of Secrets into the file, and show them in the diff (`serialize`).
-        data: What data cells hold while it is rendered, by their names (`serialize`).
+        data: The values of data cells during rendering, by name (`serialize`).
 
     Raises:
-        AssertionError: They differ (with the diff), or there is no such file (with the command that makes it).
-        konverge.errors.KonvergeError: It cannot be rendered, or the file cannot be read or written.
+        AssertionError: The contents differ (with the diff), or the file does not exist (with the command that creates
+            it).
+        konverge.errors.KonvergeError: Rendering failed, or the file cannot be read or written.
     """
     __tracebackhide__ = True
     text = serialize(rendered, reveal_secrets=reveal_secrets, data=data)
@@ -48,16 +49,17 @@ def compare_golden(
     reveal_secrets: bool = False,
     data: Mapping[str, Any] | None = None,
 ) -> str:
-    """The unified diff from a golden file to what is rendered, empty when there is none; for use outside of tests.
+    """Return the unified diff from a golden file to rendered objects, empty if equal; for use outside of tests.
 
     Args:
         rendered: As for `assert_golden`.
-        path: The golden file; a relative path starts at the working directory. One that does not exist is empty.
+        path: The golden file; a relative path starts at the working directory. A file that does not exist counts as
+            empty.
         reveal_secrets: Compare and show the values of Secrets.
         data: As for `assert_golden`.
 
     Raises:
-        konverge.errors.KonvergeError: It cannot be rendered, or the file cannot be read.
+        konverge.errors.KonvergeError: Rendering failed, or the file cannot be read.
     """
     golden = Path(path)
     text = serialize(rendered, reveal_secrets=reveal_secrets, data=data)
@@ -67,16 +69,16 @@ def compare_golden(
 def check_golden_text(
     text: str, path: str | os.PathLike[str] | None, *, reveal_secrets: bool = False, note: str = ""
 ) -> None:
-    """`assert_golden` for what is text already.
+    """Compare text with the golden file, as `assert_golden` does for objects.
 
     Args:
-        text: What the file shall hold.
+        text: The expected content of the file.
         path: As for `assert_golden`.
-        reveal_secrets: The diff may show the values of Secrets.
-        note: What to say besides when the assertion fails, as lines.
+        reveal_secrets: Show the values of Secrets in the diff.
+        note: Additional lines for the error message.
 
     Raises:
-        AssertionError: As `assert_golden`.
+        AssertionError: See `assert_golden`.
         konverge.errors.ConfigurationError: The file cannot be read or written.
     """
     __tracebackhide__ = True
@@ -91,26 +93,26 @@ def check_golden_text(
     if expected is None:
         raise AssertionError(
             f"there is no golden file {run.format_path(golden)}\n{note}"
-            f"write it, and look at it before you commit it: {run.update_command}"
+            f"create it, and review it before you commit it: {run.update_command}"
         )
     if difference := _format_difference(expected, text, run.format_path(golden), reveal_secrets=reveal_secrets):
         raise AssertionError(
-            f"what is rendered differs from the golden file {run.format_path(golden)}\n{note}{difference}"
-            f"if it is meant to: {run.update_command}"
+            f"the rendered objects differ from the golden file {run.format_path(golden)}\n{note}{difference}"
+            f"if the change is intended: {run.update_command}"
         )
 
 
 def _format_difference(expected: str | None, text: str, golden: str, *, reveal_secrets: bool) -> str:
     if expected == text:
         return ""
-    shown = expected or ""
+    present = expected or ""
     if not reveal_secrets:
-        shown = redact_text(shown)
-        if shown == text:
-            return "the file holds values of Secrets; they are not shown, and should not be in it\n"
-    # At line feeds alone: splitlines would take other characters inside a value for ends of lines.
+        present = redact_text(present)
+        if present == text:
+            return "the file contains values of Secrets, which the diff hides; remove them from the file\n"
+    # Split only at line feeds: `splitlines` would also split at other characters inside a value.
     lines = difflib.unified_diff(
-        shown.split("\n")[:-1],
+        present.split("\n")[:-1],
         text.split("\n")[:-1],
         "/dev/null" if expected is None else f"{golden} (golden)",
         "rendered",

@@ -1,8 +1,7 @@
-"""What a run of tests does with its golden files: which test is at it, whether to write, what was used and written.
+"""State of golden files during a test run: the running test, the mode, and the used and written files.
 
-No pytest here: `konverge_cluster.testing.golden.golden_plugin` drives it. One test runs at a time in a process, so the
-run that is
-under way is a stack of one (of two, where a test runs pytest itself).
+This module does not import pytest: `konverge_cluster.testing.golden.golden_plugin` calls it. One test runs at a time in
+a process, so the current runs are a stack of one (of two, if a test runs pytest itself).
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from konverge.errors import ConfigurationError
 __all__ = ["FOLDER", "GoldenRun", "RunningTest", "get_current_run", "read_golden"]
 
 FOLDER = "golden"
-"""The folder beside a test file that holds its golden files."""
+"""The folder beside a test file that contains its golden files."""
 
 _LONGEST_NAME = 120
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+=-]+")
@@ -31,11 +30,11 @@ _runs: list[GoldenRun] = []
 
 @dataclass(frozen=True, slots=True)
 class RunningTest:
-    """A test as pytest knows it.
+    """A test as pytest identifies it.
 
     Attributes:
-        file: The file that it is in.
-        name: What comes behind the file in its identifier, for example ``TestWeb::test_defaults[8.5.0]``.
+        file: The file of the test.
+        name: The part of its identifier after the file, for example ``TestWeb::test_defaults[8.5.0]``.
     """
 
     file: Path
@@ -43,9 +42,10 @@ class RunningTest:
 
     @property
     def golden(self) -> Path:
-        """Its golden file when it names none: ``golden/<test file>/<test>.yaml``, beside the test file.
+        """The default golden file: ``golden/<test file>/<test>.yaml``, beside the test file.
 
-        What a file name should not hold becomes ``-``; a name that is too long is cut, and a digest keeps it apart.
+        Characters that are unsafe in file names become ``-``. A name that is too long is cut, and a digest keeps it
+        unique.
         """
         name = _UNSAFE.sub("-", self.name.replace("::", ".")).strip("-")
         if len(name) > _LONGEST_NAME:
@@ -55,14 +55,14 @@ class RunningTest:
 
 @dataclass(slots=True, eq=False)
 class GoldenRun:
-    """One run.
+    """Settings and results of one test run.
 
     Attributes:
-        updates: Write golden files instead of comparing with them.
-        start_folder: The folder in which the command was typed; a test may be in another one by now.
-        test: The test that is running now.
-        used: The golden files that were asked for.
-        written: Those that were written, each with ``new`` or ``changed``.
+        updates: True to write golden files instead of comparing them.
+        start_folder: The working directory of the command; a test can have changed it since.
+        test: The test that runs now.
+        used: The golden files that tests used.
+        written: The golden files that were written, each with ``new`` or ``changed``.
     """
 
     updates: bool = False
@@ -74,7 +74,7 @@ class GoldenRun:
 
     @contextmanager
     def run_test(self, test: RunningTest) -> Iterator[None]:
-        """Within the block, that test is the one which asserts."""
+        """Make this the running test while the block runs."""
         _runs.append(self)
         self.test = test
         try:
@@ -84,10 +84,10 @@ class GoldenRun:
             _runs.pop()
 
     def find_path(self, path: str | os.PathLike[str] | None) -> Path:
-        """Where a golden file is: a relative path starts at the test's file, none at all is the test's own.
+        """Return the path of a golden file: relative to the test's file, or the default file without a path.
 
         Raises:
-            ConfigurationError: There is no path, and no test is known to be running.
+            ConfigurationError: There is no path and no running test.
         """
         if self.test is not None:
             found = self.test.golden if path is None else self.test.file.parent / path
@@ -95,41 +95,40 @@ class GoldenRun:
             found = Path.cwd() / path
         else:
             raise ConfigurationError(
-                "assert_golden was given no path, and no test is known to be running: give it a path, or load "
+                "assert_golden: expected a path or a running test, found neither; pass a path, or load "
                 'pytest_plugins = ["konverge_cluster.testing.pytest_plugin"] in the top conftest.py'
             )
         return Path(os.path.normpath(found))
 
     @property
     def update_command(self) -> str:
-        """What to type to have golden files written: those of the running test, where one is known."""
+        """The command that updates golden files: those of the running test if there is one."""
         if self.test is None:
             return "pytest --update-golden"
         return f"pytest {shlex.quote(f'{self.format_path(self.test.file)}::{self.test.name}')} --update-golden"
 
     def format_path(self, path: Path) -> str:
-        """The path as one would type it where the run was started."""
+        """Return the path relative to the working directory of the command."""
         try:
             return os.path.relpath(path, self.start_folder)
         except ValueError:  # another drive
             return str(path)
 
     def update(self, path: Path, text: str) -> None:
-        """Write a golden file, if it does not hold that text already, and make its folders.
+        """Write a golden file unless it contains this text already, and create its folders.
 
-        The file is replaced in one step: another process that writes it too, or reads it, never meets half of it.
+        The file is replaced atomically: another process that writes or reads it never sees a partial file.
 
         Raises:
-            AssertionError: This run has written another text to it before: one file cannot be the golden of both.
-            ConfigurationError: It cannot be written.
+            AssertionError: This run has already written another text to the file: it cannot be the golden file of both.
+            ConfigurationError: The file cannot be written.
         """
         name = self.test.name if self.test is not None else "this run"
         other, written = self._texts.setdefault(path, (name, text))
         if written != text:
             raise AssertionError(
-                f"{self.format_path(path)} cannot be the golden file of two: {other} has written "
-                f"it, and {name} renders "
-                "something else; give each assert_golden a path of its own"
+                f"{self.format_path(path)} cannot be the golden file of two assertions: {other} has written it, "
+                f"and {name} renders something else; give each assert_golden its own path"
             )
         before = read_golden(path)
         if before == text:
@@ -145,17 +144,17 @@ class GoldenRun:
 
 
 def get_current_run() -> GoldenRun:
-    """The run under way; one that only compares where nobody runs tests, or the plug-in is not loaded."""
+    """Return the current run; outside of tests or without the plug-in, a run that only compares."""
     return _runs[-1] if _runs else GoldenRun()
 
 
 def read_golden(path: Path) -> str | None:
-    """What a golden file holds, None when there is none.
+    """Return the content of a golden file; None if it does not exist.
 
-    An editor's or a checkout's habits do not count: a byte order mark, line ends of Windows, none at the end.
+    A byte order mark, Windows line ends and a missing final line feed are normalized.
 
     Raises:
-        ConfigurationError: It cannot be read, or is no UTF-8.
+        ConfigurationError: The file cannot be read, or is not UTF-8.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")

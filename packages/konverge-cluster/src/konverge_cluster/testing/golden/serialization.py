@@ -1,8 +1,8 @@
 """Desired objects as the text of a golden file: the same objects give the same text, on any machine.
 
-Documents come in apply order. Inside one, ``apiVersion``, ``kind`` and ``metadata`` come first and all other keys are
-sorted: a mapping's order means nothing to Kubernetes, and a test that fails on it would cry wolf whenever a function is
-rewritten. Lists keep their order, which does mean something.
+Documents are in apply order. In each document ``apiVersion``, ``kind`` and ``metadata`` come first and all other keys
+are sorted: the order of a mapping has no meaning in Kubernetes, and a test that depends on it would fail after harmless
+changes. Lists keep their order, which has a meaning.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from konverge.primitives.resource_protocol import Resource
 __all__ = ["Renderable", "dump", "redact_text", "serialize"]
 
 Renderable: TypeAlias = Component | Resource | Mapping[str, Any] | Iterable[Component | Resource | Mapping[str, Any]]
-"""What a golden file can be of: a component, a primitive, an object, or several of them in their order."""
+"""The input of a golden file: a component, a primitive, an object, or several of them in order."""
 
 _FIRST = ("apiVersion", "kind", "metadata")
 _NO_OBJECTS = "# no objects\n"
@@ -36,16 +36,17 @@ _OTHER_LINE_ENDS = frozenset("\x85\u2028\u2029")
 
 
 class _GoldenDumper(yaml.SafeDumper):
-    """PyYAML's own dumper, not libyaml's: the two fold lines differently, and not every machine has both."""
+    """A dumper in pure Python: libyaml folds lines differently and is not always installed."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Write a value that occurs twice out twice."""
+        """Disable anchors: a value that occurs twice is written twice."""
         return True
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    # Several lines show as such, and so do their diffs; what a block cannot hold, the emitter quotes by itself but for
-    # Unicode's own line ends, which it would write as they are and a reader would take for spaces.
+    # Text with several lines becomes a block, so that diffs show single lines. The emitter quotes text that a block
+    # cannot contain, except for Unicode line ends: it would write them unchanged, and a reader would take them for
+    # spaces.
     style = '"' if _OTHER_LINE_ENDS.intersection(text) else "|" if "\n" in text else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
@@ -54,22 +55,23 @@ _GoldenDumper.add_representer(str, _represent_text)
 
 
 def serialize(rendered: Renderable, *, reveal_secrets: bool = False, data: Mapping[str, Any] | None = None) -> str:
-    """The text of a golden file: YAML documents in apply order, with line feeds for line ends and one at the end.
+    """Return the text of a golden file: YAML documents in apply order, with line feeds as line ends.
 
-    What a server sets is left out: ``creationTimestamp`` in metadata, and a status that is null or empty. A component
-    is rendered by `Component.preview`: its managed objects, mutations and all, without guards and unsuspended.
+    Fields that a server sets are left out: ``creationTimestamp`` in metadata, and a status that is null or empty. A
+    component is rendered by `Component.preview`: its managed objects with all mutations, without guards and not
+    suspended.
 
     Args:
         rendered: A component, a primitive, an object, or several.
-        reveal_secrets: Write the values of Secrets out. Without it each shows as ``***``, and a test sees which keys
-            there are. No digest stands for a value: golden files are in a repository, and whoever reads a digest of a
-            short or guessable value has the value.
-        data: What data cells hold while it is rendered, by their names; afterwards they hold what they held before.
+        reveal_secrets: Write the values of Secrets. Without this, each value becomes ``***``, and the test still sees
+            the keys. A digest would be no protection: golden files are in a repository, and a short or guessable value
+            can be recovered from its digest.
+        data: The values of data cells during rendering, by name; the earlier values are restored afterwards.
 
     Raises:
-        konverge.errors.ConfigurationError: A name in `data` is not that of a cell of what is rendered.
-        konverge.errors.KonvergeError: It cannot be rendered: a gate or mutation fails, an object names no kind, or
-            something in it is no JSON.
+        konverge.errors.ConfigurationError: A name in `data` is not the name of a cell of the rendered components.
+        konverge.errors.KonvergeError: Rendering failed: a gate or mutation fails, an object has no kind, or a value is
+            not JSON.
     """
     parts = list(_iter_parts(rendered))
     objects = [_strip_server_fields(obj) for obj in copy_context().run(_render_objects, parts, data or {})]
@@ -79,7 +81,7 @@ def serialize(rendered: Renderable, *, reveal_secrets: bool = False, data: Mappi
 
 
 def dump(documents: Iterable[Any]) -> str:
-    """YAML documents, keys in the order in which they come."""
+    """Return YAML documents with keys in their given order."""
     return yaml.dump_all(
         documents,
         Dumper=_GoldenDumper,
@@ -87,30 +89,33 @@ def dump(documents: Iterable[Any]) -> str:
         explicit_start=True,
         allow_unicode=True,
         default_flow_style=False,
-        width=sys.maxsize,  # a folded line would move its neighbours when a word changes
+        width=sys.maxsize,  # with folded lines, the change of one word would move its neighbors
     )
 
 
 def redact_text(text: str) -> str:
-    """The text of a golden file, safe to show: as it is, or rendered again without the values that it should not hold.
+    """Return the text of a golden file without the values of Secrets.
 
-    A file may have been written with `reveal_secrets`, or by hand. What is no YAML is taken for harmless only if it
-    does not say ``Secret``.
+    The file can be written with `reveal_secrets` or by hand. Text that is not YAML counts as safe only if it does not
+    contain ``Secret``.
     """
     if "Secret" not in text:
         return text
     try:
-        documents = load_yaml_documents(text, YamlLimits(may_repeat_fields=True))
-        found = [document for document in documents if document is not None]
+        documents = [
+            document
+            for document in load_yaml_documents(text, YamlLimits(may_repeat_fields=True))
+            if document is not None
+        ]
     except yaml.YAMLError:
-        return "# no YAML, and it may hold a Secret: not shown\n"
-    hidden = [redact_secret_values(document, _HIDDEN) for document in found]
-    return text if hidden == found else dump(hidden)
+        return "# not YAML, and it may contain a Secret: not shown\n"
+    hidden = [redact_secret_values(document, _HIDDEN) for document in documents]
+    return text if hidden == documents else dump(hidden)
 
 
 def _iter_parts(rendered: Renderable) -> Iterator[Any]:
-    """Each component, primitive and object in it, in order."""
-    # A protocol that is no class cannot be asked for.
+    """Yield each component, primitive and object in order."""
+    # `isinstance` does not work with a protocol that is not checkable at run time.
     if isinstance(rendered, Component | Mapping) or callable(getattr(rendered, "render", None)):
         yield rendered
     elif isinstance(rendered, Iterable) and not isinstance(rendered, str | bytes):
@@ -118,7 +123,7 @@ def _iter_parts(rendered: Renderable) -> Iterator[Any]:
             yield from _iter_parts(part)
     else:
         raise KonvergeError(
-            f"a golden file cannot be made of {type(rendered).__name__}: expected a component, a primitive, an "
+            f"golden file: cannot render {type(rendered).__name__}: expected a component, a primitive, an "
             "object as a mapping, or several of them"
         )
 
@@ -142,17 +147,17 @@ def _render_part(part: Any) -> list[Object]:
 
 
 def _strip_server_fields(obj: Object) -> Object:
-    """A copy without what a server sets, as JSON."""
+    """Return a copy as JSON without the fields that a server sets."""
     try:
         gvk = GroupVersionKind.of(obj)
     except ValueError as error:
-        raise KonvergeError(f"a golden file cannot be made of object {ObjectKey.of(obj)}: {error}") from None
+        raise KonvergeError(f"golden file: cannot render object {ObjectKey.of(obj)}: {error}") from None
     try:
         copied: Object = copy_json(obj)
     except (TypeError, ValueError, RecursionError) as error:
-        # A ValueError quotes the text that is no Unicode; a TypeError names a type.
+        # The text of a ValueError contains the invalid text of the object; a TypeError contains only a type.
         reason = str(error) if isinstance(error, TypeError) else type(error).__name__
-        raise KonvergeError(f"{format_identity(gvk, ObjectKey.of(obj))} is no JSON object: {reason}") from None
+        raise KonvergeError(f"{format_identity(gvk, ObjectKey.of(obj))} is not a JSON object: {reason}") from None
     if not copied.get("status"):
         copied.pop("status", None)
     if isinstance(metadata := copied.get("metadata"), dict):
@@ -162,16 +167,16 @@ def _strip_server_fields(obj: Object) -> Object:
 
 
 def _drop_null_timestamps(value: Any) -> Any:
-    """The value without the ``creationTimestamp: null`` that Go's tools leave in the metadata of templates."""
+    """Remove the ``creationTimestamp: null`` that Go's tools leave in the metadata of templates."""
     if isinstance(value, list):
         return [_drop_null_timestamps(item) for item in value]
     if not isinstance(value, dict):
         return value
-    found = {key: _drop_null_timestamps(item) for key, item in value.items()}
-    metadata = found.get("metadata")
+    fields = {key: _drop_null_timestamps(item) for key, item in value.items()}
+    metadata = fields.get("metadata")
     if isinstance(metadata, dict) and metadata.get("creationTimestamp", "") is None:
         del metadata["creationTimestamp"]
-    return found
+    return fields
 
 
 def _sort_keys(value: Any, first: tuple[str, ...] = _FIRST) -> Any:

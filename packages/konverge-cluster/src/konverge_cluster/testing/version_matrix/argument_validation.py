@@ -1,4 +1,4 @@
-"""What can be wrong with a matrix' arguments, found before anything is built; one sentence each, with the place."""
+"""Validation of a matrix' arguments before anything is built; each error is one sentence with its path."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,100}")
 
 
 def find_shape_errors(versions: object, fixtures: object, exclude: object) -> Iterator[str]:
-    """Whether they are lists of what they should be, each under a name of its own."""
+    """Yield errors for arguments that are not lists of the expected type or repeat a name."""
     named = [("versions", versions, ""), ("fixtures", fixtures, ".name")]
-    for path, found, suffix in named:
-        if not _is_list(found):
-            yield f"{path}: expected a list, found {format_value(found)}"
+    for path, value, suffix in named:
+        if not _is_list(value):
+            yield f"{path}: expected a list, found {format_value(value)}"
             continue
-        if not found:
-            yield f"{path}: expected one at least, found none"
+        if not value:
+            yield f"{path}: expected at least one, found none"
         seen: set[str] = set()
-        for index, item in enumerate(found):
+        for index, item in enumerate(value):
             if suffix and not isinstance(item, Fixture):
                 yield f"{path}[{index}]: expected a Fixture, found {format_value(item)}"
                 continue
@@ -33,9 +33,9 @@ def find_shape_errors(versions: object, fixtures: object, exclude: object) -> It
             if not isinstance(name, str):
                 yield f"{where}: expected text, found {format_value(name)}"
             elif not _FILE_NAME.fullmatch(name):
-                yield f"{where}: {name!r} cannot name a file: expected letters and digits, then also . _ + -"
+                yield f"{where}: {name!r} cannot be a file name: expected letters, digits, then also . _ + -"
             elif name in seen:
-                yield f"{where}: {name!r} is there twice"
+                yield f"{where}: {name!r} occurs twice"
             else:
                 seen.add(name)
             if suffix:
@@ -52,7 +52,7 @@ def find_shape_errors(versions: object, fixtures: object, exclude: object) -> It
 def find_contradictions(
     versions: Sequence[str], fixtures: Sequence[Fixture[Any]], exclude: Sequence[str]
 ) -> Iterator[str]:
-    """Whether what is expected can be: at versions of the list, and nothing both required and forbidden or excluded."""
+    """Yield errors for unknown versions, and for mutations that are required and also forbidden or excluded."""
     required: dict[str, str] = {}
     for index, fixture in enumerate(fixtures):
         requires, forbids = parse_expectations(fixture.requires), parse_expectations(fixture.forbids)
@@ -73,7 +73,7 @@ def find_contradictions(
 
 
 def format_value(value: object) -> str:
-    """What was found, in a message."""
+    """Return the value for an error message."""
     return repr(value) if isinstance(value, str | int | float | None) else f"a {type(value).__name__}"
 
 
@@ -81,16 +81,16 @@ def _find_expectation_errors(path: str, expectations: object) -> Iterator[str]:
     if not _is_list(expectations):
         yield f"{path}: expected a list of mutations, found {format_value(expectations)}"
         return
-    for index, found in enumerate(expectations):
-        parts = (found,) if isinstance(found, str) else found
+    for index, value in enumerate(expectations):
+        parts = (value,) if isinstance(value, str) else value
         is_pair = isinstance(parts, tuple) and len(parts) in (1, 2)
         if not (is_pair and all(isinstance(part, str) and part for part in parts)):
             yield (
                 f"{path}[{index}]: expected the name of a mutation, or a pair of a name and a version, "
-                f"found {format_value(found)}"
+                f"found {format_value(value)}"
             )
 
 
-def _is_list(found: object) -> TypeGuard[Sequence[Any]]:
-    # No iterator: it would be empty when it is read again.
-    return isinstance(found, Sequence) and not isinstance(found, str | bytes)
+def _is_list(value: object) -> TypeGuard[Sequence[Any]]:
+    # No iterator: a second iteration would be empty.
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)

@@ -1,4 +1,4 @@
-"""Fixtures: a spec that is rendered at every version, and what must and must not fire then."""
+"""Fixtures: a spec that is rendered at every version, with the mutations that must and must not fire."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ __all__ = ["Expectation", "Fixture", "find_failures_at", "find_failures_everywhe
 S = TypeVar("S")
 
 Expectation: TypeAlias = str | tuple[str, str]
-"""The name of a mutation, or a name and the version at which it is meant."""
+"""The name of a mutation, or a name and the version to which the expectation applies."""
 
 
-# Without slots: a frozen generic class with slots cannot be made as Fixture[...](...) before Python 3.12.
+# Without slots: Python before 3.12 cannot instantiate a frozen generic class with slots as Fixture[...](...).
 @dataclass(frozen=True)
 class Fixture(Generic[S]):
     """A spec that is rendered at every version.
 
     Args:
-        name: The folder of its golden files.
-        spec: What the matrix' `build` gets, whatever it is.
-        requires: Mutations that must fire: at the version given with the name, or else at one of the versions at least.
-        forbids: Mutations that must not fire: at the version given with the name, or else at any version.
+        name: The name of the fixture and of its folder of golden files.
+        spec: The argument for the matrix' `build`; any value.
+        requires: Mutations that must fire: at the given version, or without one at least at one version.
+        forbids: Mutations that must not fire: at the given version, or without one at any version.
     """
 
     name: str
@@ -36,12 +36,12 @@ class Fixture(Generic[S]):
 
 
 def parse_expectations(expectations: Sequence[Expectation]) -> list[tuple[str, str | None]]:
-    """Each expectation as the mutation's name and the version, None where none is given."""
-    return [(found, None) if isinstance(found, str) else found for found in expectations]
+    """Return each expectation as a mutation name and a version; None without a version."""
+    return [(item, None) if isinstance(item, str) else item for item in expectations]
 
 
 def find_failures_at(fixture: Fixture[Any], version: str, firing: Firing) -> Iterator[str]:
-    """What is required at this version and does not fire, or is forbidden and does."""
+    """Yield the mutations that are required at this version and do not fire, or are forbidden and fire."""
     fire = list_firing_names(firing)
     for name, where in parse_expectations(fixture.requires):
         if where == version and name not in fire:
@@ -56,7 +56,7 @@ def find_failures_at(fixture: Fixture[Any], version: str, firing: Firing) -> Ite
 
 
 def find_failures_everywhere(fixture: Fixture[Any], firings: Mapping[str, Firing]) -> Iterator[str]:
-    """What is required at any version and fires at none."""
+    """Yield the mutations that are required without a version and fire at none."""
     fire = frozenset[str]().union(*map(list_firing_names, firings.values()))
     for name, where in parse_expectations(fixture.requires):
         if where is None and name not in fire:
@@ -67,4 +67,4 @@ def find_failures_everywhere(fixture: Fixture[Any], firings: Mapping[str, Firing
 
 
 def _format_names(fire: frozenset[str]) -> str:
-    return f"those fire: {', '.join(sorted(fire))}" if fire else "none fires"
+    return f"firing mutations: {', '.join(sorted(fire))}" if fire else "no mutation fires"

@@ -1,4 +1,4 @@
-"""A version matrix in a YAML file: everything but the function that builds.
+"""A version matrix in a YAML file, which contains everything but the build function.
 
 folder: golden/web              # beside this file
 versions: ["8.4.0", "8.5.0"]
@@ -37,34 +37,34 @@ _EXPECTATION_FIELDS = ("mutation", "for")
 
 
 def load_matrix(path: str | os.PathLike[str], build: Callable[[str, Any], Component | Resource]) -> VersionMatrix[Any]:
-    """The matrix that a YAML file describes.
+    """Load the matrix that a YAML file describes.
 
     Args:
-        path: The file. The paths in it start at its own folder.
-        build: As for `VersionMatrix`; a spec is what YAML makes of it, with dates as text.
+        path: The path of the file. Paths inside the file are relative to its folder.
+        build: See `VersionMatrix`; a spec is the value from YAML, with dates as text.
 
     Raises:
-        konverge.errors.BuildError: With everything that is wrong with the file, each mistake with its place.
+        konverge.errors.BuildError: The file is invalid; the error lists everything that is wrong, each with its path.
     """
     file = Path(path).absolute()
-    reading = _MatrixReader(file.parent)
-    found = reading.read_document(file)
-    if reading.mistakes:
-        raise BuildError(f"version matrix {path}", reading.mistakes)
-    fields = reading.read_fields(found, "", _MATRIX_FIELDS, ("folder", "versions", "fixtures"))
-    folder = reading.read_text(fields.get("folder", "."), "folder")
-    versions = reading.read_texts(fields.get("versions", ()), "versions")
-    exclude = reading.read_texts(fields.get("exclude", ()), "exclude")
+    reader = _MatrixReader(file.parent)
+    value = reader.read_document(file)
+    if reader.errors:
+        raise BuildError(f"version matrix {path}", reader.errors)
+    fields = reader.read_fields(value, "", _MATRIX_FIELDS, ("folder", "versions", "fixtures"))
+    folder = reader.read_text(fields.get("folder", "."), "folder")
+    versions = reader.read_texts(fields.get("versions", ()), "versions")
+    exclude = reader.read_texts(fields.get("exclude", ()), "exclude")
     reveal = fields.get("revealSecrets", False)
     if not isinstance(reveal, bool):
-        reading.add_error("revealSecrets", "true or false", reveal)
+        reader.add_error("revealSecrets", "true or false", reveal)
     fixtures = [
-        reading.read_fixture(item, f"fixtures[{index}]")
-        for index, item in enumerate(reading.read_items(fields.get("fixtures", ()), "fixtures"))
+        reader.read_fixture(item, f"fixtures[{index}]")
+        for index, item in enumerate(reader.read_items(fields.get("fixtures", ()), "fixtures"))
     ]
     subject = f"version matrix {path}"
-    if reading.mistakes:
-        raise BuildError(subject, reading.mistakes)
+    if reader.errors:
+        raise BuildError(subject, reader.errors)
     try:
         return VersionMatrix(
             file.parent / folder,
@@ -79,75 +79,75 @@ def load_matrix(path: str | os.PathLike[str], build: Callable[[str, Any], Compon
 
 
 class _MatrixReader:
-    """Reads values, and goes on after a mistake: what it then answers is of the right type and used by nobody."""
+    """Reader of values that collects all errors; after an error it returns an unused value of the right type."""
 
     def __init__(self, folder: Path) -> None:
-        self.mistakes: list[str] = []
+        self.errors: list[str] = []
         self._folder = folder
 
-    def add_error(self, path: str, expected: str, found: object) -> None:
-        """Note a mistake; an empty path is the whole file."""
+    def add_error(self, path: str, expected: str, value: object) -> None:
+        """Record an error; an empty path means the whole file."""
         begin = f"{path}: " if path else ""
-        self.mistakes.append(f"{begin}expected {expected}, found {format_value(found)}")
+        self.errors.append(f"{begin}expected {expected}, found {format_value(value)}")
 
     def read_document(self, file: Path, path: str = "") -> Any:
-        """The one document of a file; None, and a mistake, without."""
+        """Return the only document of a file; None after an error."""
         begin = f"{path}: " if path else ""
         try:
             text = file.read_bytes().decode("utf-8-sig")
             return load_yaml(text)
         except FileNotFoundError:
-            self.mistakes.append(f"{begin}there is no file {file}")
+            self.errors.append(f"{begin}file {file} does not exist")
         except yaml.MarkedYAMLError as error:
             line = f", line {error.problem_mark.line + 1}" if error.problem_mark is not None else ""
-            self.mistakes.append(f"{begin}{file} cannot be read: {error.problem}{line}")
+            self.errors.append(f"{begin}{file} cannot be read: {error.problem}{line}")
         except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            self.mistakes.append(f"{begin}{file} cannot be read: {' '.join(str(error).split())}")
+            self.errors.append(f"{begin}{file} cannot be read: {' '.join(str(error).split())}")
         return None
 
-    def read_fields(self, found: object, path: str, known: tuple[str, ...], needed: Iterable[str]) -> dict[str, Any]:
-        """A mapping of known fields."""
-        if not isinstance(found, dict):
-            self.add_error(path, f"a mapping with {', '.join(known)}", found)
+    def read_fields(self, value: object, path: str, known: tuple[str, ...], needed: Iterable[str]) -> dict[str, Any]:
+        """Return a mapping with only known fields."""
+        if not isinstance(value, dict):
+            self.add_error(path, f"a mapping with {', '.join(known)}", value)
             return {}
         begin = f"{path}." if path else ""
-        for field in found:
+        for field in value:
             if field not in known:
                 near = did_you_mean(str(field), known)
-                self.mistakes.append(f"{begin}{field}: expected one of {', '.join(known)}{near}")
+                self.errors.append(f"{begin}{field}: expected one of {', '.join(known)}{near}")
         for field in needed:
-            if field not in found:
-                self.mistakes.append(f"{begin}{field} is missing")
-        return found
+            if field not in value:
+                self.errors.append(f"{begin}{field}: expected a value, found none")
+        return value
 
-    def read_items(self, found: object, path: str) -> list[Any]:
-        """A list."""
-        if isinstance(found, list | tuple):
-            return list(found)
-        self.add_error(path, "a list", found)
+    def read_items(self, value: object, path: str) -> list[Any]:
+        """Return a list."""
+        if isinstance(value, list | tuple):
+            return list(value)
+        self.add_error(path, "a list", value)
         return []
 
-    def read_texts(self, found: object, path: str) -> list[str]:
-        """A list of texts."""
-        return [self.read_text(item, f"{path}[{index}]") for index, item in enumerate(self.read_items(found, path))]
+    def read_texts(self, value: object, path: str) -> list[str]:
+        """Return a list of strings."""
+        return [self.read_text(item, f"{path}[{index}]") for index, item in enumerate(self.read_items(value, path))]
 
-    def read_text(self, found: object, path: str) -> str:
-        """A text."""
-        if isinstance(found, str):
-            return found
-        is_number = isinstance(found, int | float)
-        self.add_error(path, "text (put it into quotes)" if is_number else "text", found)
+    def read_text(self, value: object, path: str) -> str:
+        """Return a string."""
+        if isinstance(value, str):
+            return value
+        is_number = isinstance(value, int | float)
+        self.add_error(path, "text (add quotes)" if is_number else "text", value)
         return ""
 
-    def read_fixture(self, found: object, path: str) -> Fixture[Any]:
-        """A fixture, with its spec from the file where one is named."""
-        fields = self.read_fields(found, path, _FIXTURE_FIELDS, ("name",))
+    def read_fixture(self, value: object, path: str) -> Fixture[Any]:
+        """Return a fixture, with its spec from a file if the file is given."""
+        fields = self.read_fields(value, path, _FIXTURE_FIELDS, ("name",))
         if not fields:
             return Fixture("", None)
         given = [field for field in ("spec", "specFile") if field in fields]
         spec = fields.get("spec")
         if len(given) != 1:
-            self.mistakes.append(f"{path}: expected either spec or specFile, found {' and '.join(given) or 'neither'}")
+            self.errors.append(f"{path}: expected either spec or specFile, found {' and '.join(given) or 'neither'}")
         elif given == ["specFile"]:
             where = f"{path}.specFile"
             name = self.read_text(fields["specFile"], where)
@@ -159,16 +159,16 @@ class _MatrixReader:
             forbids=self.read_expectations(fields.get("forbids", ()), f"{path}.forbids"),
         )
 
-    def read_expectations(self, found: object, path: str) -> list[Expectation]:
-        """Names of mutations, with or without a version."""
+    def read_expectations(self, value: object, path: str) -> list[Expectation]:
+        """Return mutation names, with or without a version."""
         return [
-            self.read_expectation(item, f"{path}[{index}]") for index, item in enumerate(self.read_items(found, path))
+            self.read_expectation(item, f"{path}[{index}]") for index, item in enumerate(self.read_items(value, path))
         ]
 
-    def read_expectation(self, found: object, path: str) -> Expectation:
-        """The name of a mutation, or a mapping of it and a version."""
-        if not isinstance(found, dict):
-            return self.read_text(found, path)
-        fields = self.read_fields(found, path, _EXPECTATION_FIELDS, ("mutation",))
+    def read_expectation(self, value: object, path: str) -> Expectation:
+        """Return a mutation name, or a pair of a name and a version."""
+        if not isinstance(value, dict):
+            return self.read_text(value, path)
+        fields = self.read_fields(value, path, _EXPECTATION_FIELDS, ("mutation",))
         name = self.read_text(fields.get("mutation", ""), f"{path}.mutation")
         return (name, self.read_text(fields["for"], f"{path}.for")) if "for" in fields else name

@@ -1,4 +1,4 @@
-"""The manifest: a file that records the regimes, so that a version which changes its own shows, with the reason."""
+"""The manifest: a file that records the regimes, so that a diff shows each version that changes its regime."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from konverge_cluster.testing.version_matrix.regimes import Firing, Regime, desc
 __all__ = ["MANIFEST", "describe_changes", "format_manifest", "read_regimes"]
 
 MANIFEST = "manifest.yaml"
-"""Its name in the matrix' folder."""
+"""The name of the manifest in the matrix' folder."""
 
 _HEAD = "# Versions that fire alike share a golden file. Written by: pytest --update-golden\n"
 
 
 def format_manifest(regimes: Mapping[str, Sequence[Regime]]) -> str:
-    """The manifest of these regimes, by the name of their fixture."""
+    """Return the manifest of these regimes, by fixture name."""
     fixtures = {
         name: [
             {
@@ -29,18 +29,18 @@ def format_manifest(regimes: Mapping[str, Sequence[Regime]]) -> str:
                 "versions": list(regime.versions),
                 "fires": {identity: list(names) for identity, names in regime.firing},
             }
-            for regime in found
+            for regime in group
         ]
-        for name, found in regimes.items()
+        for name, group in regimes.items()
     }
     return _HEAD + dump([{"fixtures": fixtures}])
 
 
 def read_regimes(path: Path) -> dict[str, dict[str, str]]:
-    """For each fixture of a manifest, the first version of each version's regime; what it does not say is left out.
+    """Return the first version of each version's regime for each fixture; versions not in the manifest are absent.
 
     Raises:
-        konverge.errors.ConfigurationError: There is a file, and it cannot be read.
+        konverge.errors.ConfigurationError: The file exists and cannot be read.
     """
     text = read_golden(path) or ""
     try:
@@ -49,26 +49,26 @@ def read_regimes(path: Path) -> dict[str, dict[str, str]]:
             for name, regimes in load_yaml(text)["fixtures"].items()
         }
     except (yaml.YAMLError, ValueError, TypeError, KeyError, AttributeError, IndexError):
-        return {}  # it only explains: what decides is the comparison of the text
+        return {}  # only explains a difference: the comparison of the text decides
 
 
 def describe_changes(
     fixture: str, recorded: Mapping[str, str], regimes: Sequence[Regime], firings: Mapping[str, Firing]
 ) -> Iterator[str]:
-    """Which versions have changed their regime, and what fires differently there; one sentence each.
+    """Yield one sentence for each version that changed its regime, with the difference in firing mutations.
 
     Args:
         fixture: The fixture's name.
-        recorded: The first version of each version's regime, as `read_regimes` found it.
-        regimes: The regimes now.
-        firings: What fires at each version now.
+        recorded: The first version of each version's regime, from `read_regimes`.
+        regimes: The current regimes.
+        firings: The firing mutations of each version now.
     """
     for regime in regimes:
         for version in regime.versions:
             before = recorded.get(version)
             if before is None or before == regime.first:
                 continue
-            told = f"fixture {fixture}: {version} was in the regime of {before} and is in that of {regime.first}"
+            change = f"fixture {fixture}: {version} moved from the regime of {before} to the regime of {regime.first}"
             if before in firings and (difference := describe_differences(firings[version], firings[before])):
-                told += f". Unlike {before}: {difference}"
-            yield told
+                change += f". Compared with {before}: {difference}"
+            yield change

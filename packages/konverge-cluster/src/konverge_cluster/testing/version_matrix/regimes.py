@@ -1,8 +1,8 @@
 """Regimes: the versions at which the same mutations fire on the same objects.
 
-What counts is finer than the component's `firing_set`: which objects are managed, and which mutations fire on each, in
-their order. Two versions can agree on the names and differ in what is rendered: one mutation's name may stand on two
-objects behind two gates, and a whole object may come and go with the version.
+A regime is finer than the component's `firing_set`: it compares the managed objects and the mutations that fire on
+each, in order. Two versions can have the same names and different output: two objects can have mutations of the same
+name behind different gates, and a version can add or remove a whole object.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ Firing: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 
 @dataclass(frozen=True, slots=True)
 class Regime:
-    """Versions that fire alike; the first of them, in the order of the list, gives it its name."""
+    """Versions with the same firing mutations; the first in the order of the list names the regime."""
 
     versions: tuple[str, ...]
     firing: Firing
 
     @property
     def first(self) -> str:
-        """Its name."""
+        """The first version, which names the regime."""
         return self.versions[0]
 
 
 def find_firing(built: Component | Resource) -> Firing:
-    """What fires on which object.
+    """Return the firing mutations of each object.
 
     Raises:
         konverge.errors.KonvergeError: A gate failed.
@@ -48,20 +48,20 @@ def find_firing(built: Component | Resource) -> Firing:
 
 
 def list_firing_names(firing: Firing) -> frozenset[str]:
-    """The names of all mutations that fire."""
+    """Return the names of all firing mutations."""
     return frozenset(name for _, names in firing for name in names)
 
 
 def group_regimes(firings: Mapping[str, Firing]) -> list[Regime]:
-    """The regimes of these versions, in the order of their first ones; equal versions need not be neighbours."""
+    """Group versions into regimes, in the order of their first versions; equal versions need not be adjacent."""
     versions: dict[Firing, list[str]] = {}
     for version, firing in firings.items():
         versions.setdefault(firing, []).append(version)
-    return [Regime(tuple(found), firing) for firing, found in versions.items()]
+    return [Regime(tuple(members), firing) for firing, members in versions.items()]
 
 
 def describe_differences(firing: Firing, other: Firing) -> str:
-    """How one firing differs from another, as a sentence; empty if it does not."""
+    """Return a sentence with the differences between two firings; empty if they are equal."""
     return "; ".join(_iter_differences(firing, other))
 
 

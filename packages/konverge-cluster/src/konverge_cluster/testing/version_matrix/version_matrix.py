@@ -1,4 +1,4 @@
-"""`VersionMatrix`: versions times fixtures, as tests."""
+"""`VersionMatrix`: tests for each combination of version and fixture."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ S = TypeVar("S")
 
 @dataclass(frozen=True, slots=True)
 class MatrixCase:
-    """One test of a matrix; its text is its name.
+    """One test of a matrix; its string form is its name.
 
     Attributes:
         name: The fixture and the version, or ``all-versions``.
-        check: Asserts it. Raises an `AssertionError` with everything that is not as it should be, and a
-            `konverge.errors.KonvergeError` when a component cannot be built or rendered.
+        check: The assertion. It raises an `AssertionError` that lists all failures, and a
+            `konverge.errors.KonvergeError` if a component cannot be built or rendered.
     """
 
     name: str
@@ -62,9 +62,9 @@ class MatrixCase:
 
 
 class VersionMatrix(Generic[S]):
-    """Versions times fixtures.
+    """Tests for each combination of version and fixture.
 
-    A test module has it as a value and runs its cases::
+    A test module defines it as a value and runs its cases::
 
         MATRIX = VersionMatrix("golden/web", versions=["8.4.0", "8.5.0"], fixtures=[Fixture("small", spec)], build=web)
 
@@ -76,16 +76,18 @@ class VersionMatrix(Generic[S]):
             MATRIX.assert_complete()
 
     Args:
-        folder: Where the golden files are; it is the matrix' own. A relative path starts at the running test's file.
-        versions: All that are supported, in order. They are passed on as they are: what a version means is the gates'.
+        folder: The folder of the golden files, used by no other matrix. A relative path starts at the running test's
+            file.
+        versions: All supported versions in order. They are passed on unchanged: the gates interpret them.
         fixtures: The specs.
-        build: Makes the component, or a primitive, of a version and a fixture's spec. Nothing else may decide what it
-            makes: it is called anew for each case.
-        exclude: Mutations that need not be required by a fixture.
+        build: Returns the component or the primitive for a version and a fixture's spec. Its result must depend on
+            nothing else: each case calls it again.
+        exclude: Mutations that no fixture must require.
         reveal_secrets: Write the values of Secrets into the golden files (`konverge_cluster.testing.serialize`).
 
     Raises:
-        konverge.errors.BuildError: With everything that is wrong with the arguments. Nothing is built yet.
+        konverge.errors.BuildError: The arguments are invalid; the error lists everything that is wrong. Nothing is
+            built yet.
     """
 
     def __init__(
@@ -100,7 +102,7 @@ class VersionMatrix(Generic[S]):
     ) -> None:
         self._folder = Path(folder)
         mistakes = [*find_shape_errors(versions, fixtures, exclude), *validate_function("build", build)]
-        # What contradicts what can be told only of what is of the right shape.
+        # Contradictions can only be found in arguments of the right shape.
         mistakes = mistakes or [*find_contradictions(versions, fixtures, exclude)]
         if mistakes:
             raise BuildError(f"version matrix {self._folder}", mistakes)
@@ -111,28 +113,28 @@ class VersionMatrix(Generic[S]):
         self._reveal_secrets = reveal_secrets
 
     def cases(self) -> list[MatrixCase]:
-        """The tests: one for each fixture at each version, and ``all-versions`` for what holds across them.
+        """Return the tests: one for each fixture at each version, and ``all-versions`` for checks across versions.
 
-        A version's test compares its golden file, if it is the first of its regime, and asks what is required and
-        forbidden there. ``all-versions`` compares the manifest, asks what is required at any version, and finds golden
-        files that belong to no regime any more. Nothing is built before a case is checked.
+        The test of a version checks its required and forbidden mutations and, for the first version of a regime, the
+        golden file. ``all-versions`` compares the manifest, checks mutations that are required at any version, and
+        finds golden files without a regime. Nothing is built before a case runs.
         """
-        found = [
+        version_cases = [
             MatrixCase(f"{fixture.name}-{version}", partial(self._check_version, fixture, version))
             for fixture in self._fixtures
             for version in self._versions
         ]
-        return [*found, MatrixCase("all-versions", self._check_all_versions)]
+        return [*version_cases, MatrixCase("all-versions", self._check_all_versions)]
 
     def assert_complete(self) -> None:
-        """Fail unless each mutation that any fixture registers at any version is required by a fixture, or excluded.
+        """Fail unless a fixture requires each mutation that is registered at any version, or the matrix excludes it.
 
-        Reported together: mutations that nobody asserts, that have no name, and names that are required, forbidden or
-        excluded while no mutation has them. What cannot be built is reported too and hides none of the others; stale
-        names alone are not looked for then, since they may belong to what is missing.
+        The failure lists all mutations that are not asserted or have no name, and all required, forbidden or excluded
+        names without a mutation. Components that cannot be built are listed too, and do not hide the other failures. In
+        that case unknown names are not reported, since the missing components may register them.
 
         Raises:
-            AssertionError: With everything that is not as it should be.
+            AssertionError: The message lists all failures.
         """
         __tracebackhide__ = True
         failures: list[str] = []
@@ -150,11 +152,9 @@ class VersionMatrix(Generic[S]):
         required = {name for fixture in self._fixtures for name, _ in parse_expectations(fixture.requires)}
         for name, place in registered.items():
             if not name:
-                failures.append(f"a mutation has no name ({place}): golden files and errors refer to it")
+                failures.append(f"a mutation has no name ({place}): golden files and errors need the name")
             elif name not in required and name not in self._exclude:
-                failures.append(
-                    f"mutation {name!r} ({place}) is asserted nowhere: require it in a fixture, or exclude it"
-                )
+                failures.append(f"mutation {name!r} ({place}) is not asserted: require it in a fixture, or exclude it")
         if is_all_built:
             failures += [
                 f"{place}: no mutation is named {name!r}{did_you_mean(name, registered)}"
@@ -164,7 +164,7 @@ class VersionMatrix(Generic[S]):
         _raise_failures(failures)
 
     def _list_expectations(self) -> Iterable[tuple[str, str]]:
-        """Every mutation that the matrix names, behind the place where it does."""
+        """Return every mutation that the matrix names, with the path of the argument."""
         found = [("exclude", name) for name in self._exclude]
         for fixture in self._fixtures:
             found += [(f"fixture {fixture.name}, requires", name) for name, _ in parse_expectations(fixture.requires)]
@@ -187,13 +187,14 @@ class VersionMatrix(Generic[S]):
         _raise_failures(failures)
 
     def _describe_transition(self, version: str, firings: dict[str, Firing]) -> str:
-        """How the first version of a regime differs from the version before it; empty where there is none."""
+        """Return the difference between a regime's first version and the version before it; empty for the first."""
         index = self._versions.index(version)
         if not index:
             return ""
         before = self._versions[index - 1]
         return (
-            f"a regime begins at {version}. Unlike {before}: {describe_differences(firings[version], firings[before])}"
+            f"a regime begins at {version}. Compared with {before}: "
+            f"{describe_differences(firings[version], firings[before])}"
         )
 
     def _check_all_versions(self) -> None:
@@ -213,7 +214,7 @@ class VersionMatrix(Generic[S]):
             check_golden_text(format_manifest(regimes), folder / MANIFEST, note="\n".join(changed))
         except AssertionError as difference:
             failures.append(str(difference))
-        used = {folder / name / f"{regime.first}.yaml" for name, found in regimes.items() for regime in found}
+        used = {folder / name / f"{regime.first}.yaml" for name, group in regimes.items() for regime in group}
         stale = sorted({*folder.rglob("*.yaml")} - used - {folder / MANIFEST})
         failures += [f"no regime has the golden file {run.format_path(path)}: delete it" for path in stale]
         _raise_failures(failures)
@@ -221,17 +222,17 @@ class VersionMatrix(Generic[S]):
     def _build_subject(self, fixture: Fixture[S], version: str) -> Component | Resource:
         with wrap_author_errors(f"failed to build {_format_location(fixture, version)}"):
             built: Any = self._build(version, fixture.spec)
-            # A resource is known by what is asked of it: anybody's class may be one.
+            # A resource is recognized by its methods, since any class can implement the protocol.
             if not isinstance(built, Component) and not callable(getattr(built, "firing_set", None)):
-                raise KonvergeError(f"build answered {type(built).__name__}, expected a component or a primitive")
-            found: Component | Resource = built
-            return found
+                raise KonvergeError(f"build: expected a component or a primitive, found {type(built).__name__}")
+            subject: Component | Resource = built
+            return subject
 
     def _find_firings(self, fixture: Fixture[S]) -> dict[str, Firing]:
         found = {}
         for version in self._versions:
             built = self._build_subject(fixture, version)
-            with wrap_author_errors(f"failed to ask the gates of {_format_location(fixture, version)}"):
+            with wrap_author_errors(f"failed to evaluate the gates of {_format_location(fixture, version)}"):
                 found[version] = find_firing(built)
         return found
 
