@@ -74,17 +74,17 @@ def test_a_list_item_learns_what_it_is() -> None:
 
 @pytest.mark.parametrize("text", [b"[]", b"null", b"{", b""])
 def test_what_is_no_object_cannot_be_read(text: bytes) -> None:
-    with pytest.raises(ValueError, match="not a JSON object"):
+    with pytest.raises(ValueError, match="expected a JSON object"):
         parse_text(text)
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (b"{}", "without metadata"),
+        (b"{}", "metadata: expected an object, found none"),
         (b'{"metadata": null}', "not an object"),
-        (b'{"metadata": {"namespace": "default"}}', "without a name"),
-        (b'{"metadata": {"name": null}}', "without a name"),
+        (b'{"metadata": {"namespace": "default"}}', "metadata.name: expected a name, found none"),
+        (b'{"metadata": {"name": null}}', "metadata.name: expected a name, found none"),
     ],
 )
 def test_an_object_needs_metadata_with_a_name(text: bytes, words: str) -> None:

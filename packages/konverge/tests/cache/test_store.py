@@ -712,7 +712,9 @@ def test_an_object_on_which_the_transform_fails_is_left_out_with_one_line(caplog
     assert versions(change) == ("11", "12"), "told a last time"
     assert store.is_dropped(key())
     assert statistics.left_out == 2
-    assert caplog.messages == ["v1/ConfigMap/default/web is not held: its transform failed: KeyError: 'data'"]
+    assert caplog.messages == [
+        "v1/ConfigMap/default/web: cannot cache the object: the transform failed: KeyError: 'data'"
+    ]
 
 
 def test_a_transform_that_fails_on_a_secret_shows_nothing_of_it(caplog: pytest.LogCaptureFixture) -> None:
@@ -722,5 +724,5 @@ def test_a_transform_that_fails_on_a_secret_shows_nothing_of_it(caplog: pytest.L
     secret = config_map(11) | {"kind": "Secret", "data": {"password": "aHVudGVyMg=="}}
     Store(GroupVersionKind("", "v1", "Secret"), options=CacheOptions(transform=fail)).upsert(raw(secret))
 
-    assert "its transform failed: ValueError" in caplog.text
+    assert "the transform failed: ValueError" in caplog.text
     assert "aHVudGVyMg" not in caplog.text

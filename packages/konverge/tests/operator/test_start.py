@@ -82,7 +82,7 @@ async def test_a_first_list_that_fails_for_a_while_is_said_with_its_request(
         await town.create_shop("corner")
         await town.wait_until_ready("corner")
 
-    assert f"{SHOP}: its changes do not arrive now: GET " in caplog.text
+    assert f"{SHOP}: list or watch failed (retried with backoff): GET " in caplog.text
     assert "/shops was answered with HTTP 500: Internal Server Error" in caplog.text
 
 

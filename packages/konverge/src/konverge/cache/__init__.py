@@ -1,14 +1,14 @@
-"""The cluster in memory: collections that are kept like the server's, and read instead of it.
+"""The cache: collections in memory that follow those of the server, and are read instead of it.
 
-What comes in are lists and watch events, and the answers to our own writes; what goes out are objects (fresh copies,
-which a reader may change) and changes (the metadata before and after). Three promises hold:
+The inputs are lists, watch events, and the responses to own writes. The outputs are objects (new copies that the reader
+may change) and changes (the metadata before and after). Three guarantees hold:
 
-* a reader sees the collection as of some whole list and all that came later, never half a list;
-* a reader sees what this process has written, at once, and never an older state again;
-* what vanished while no watch was open is told as a deletion.
+* a reader sees the collection as of a whole list and all later changes, never a partial list;
+* a reader sees an own write at once, and never an older state again;
+* an object that vanished while no watch was open is reported as deleted.
 
-`Store`, `Index` and `Reflector` are pure; `Informer` (a kind, made of collections) and `InformerFactory` move the
-bytes.
+`Store`, `Index` and `Reflector` are pure; `Informer` (one kind, in one or more collections) and `InformerFactory`
+perform the I/O.
 """
 
 from konverge.cache.indexes import IndexFunction, label_index

@@ -1,13 +1,13 @@
-"""What the cache holds of one object: its metadata as a struct, and the whole as bytes.
+"""One cached object: its metadata as a struct, and the whole object as bytes.
 
-The bytes are the object as the server sent it, without ``metadata.managedFields``, except for the entries of
-server-side applies: those are the record of what an operator last sent (and all that comparing desired with live
-needs), the others are a third of many objects. Decoding them anew for each reader costs less than copying a decoded
-object would.
+The bytes are the object as the server sent it, but of ``metadata.managedFields`` only the entries of server-side
+applies remain. These record what an operator last applied, and the comparison of desired and live state needs no
+others. The other entries take up a third of many objects. Decoding the bytes for each reader costs less than copying
+a decoded object.
 
-One pass of the parser gives the metadata and shows where the managed fields are; they are cut out of the text, which is
-neither decoded nor encoded otherwise. That takes JSON as servers write it, without white space. What is written in
-another way, or holds an odd value where the metadata should be, is taken apart field by field instead.
+One pass of the parser returns the metadata and the position of the managed fields. They are cut out of the text, which
+is neither decoded nor encoded otherwise. This requires JSON as servers write it, without white space. Text in another
+form, or with an unexpected value in the metadata, is parsed field by field instead.
 """
 
 from __future__ import annotations
@@ -26,31 +26,32 @@ __all__ = ["CachedObject", "RawObject", "parse_event", "parse_item", "parse_obje
 
 
 class CachedObject(msgspec.Struct, frozen=True, gc=False):
-    """One object as the cache holds it.
+    """One object in the cache.
 
-    The garbage collector need not look into it: neither part can refer back.
+    The garbage collector does not traverse it: neither part can refer back.
     """
 
     meta: ObjectMeta
     body: bytes
 
     def decode(self) -> Object:
-        """The object as a fresh value that the reader may change."""
-        found: Object = msgspec.json.decode(self.body, type=dict)
-        return found
+        """Return the object as a new value that the reader may change."""
+        obj: Object = msgspec.json.decode(self.body, type=dict)
+        return obj
 
 
 class RawObject(msgspec.Struct, frozen=True, gc=False):
-    """An object as it came.
+    """An object as it was received.
 
     Attributes:
-        meta: Its metadata.
-        api_version: What it says; empty for an item of a list of a built-in kind, which leaves that to the list.
-        kind: The same.
-        text: JSON that contains it.
-        start: Where in the text it begins.
-        stop: Where it ends.
-        managed_fields: Its ``metadata.managedFields``, as they are in the text; empty without.
+        meta: The metadata.
+        api_version: The ``apiVersion`` field; empty for an item of a list of a built-in kind, where only the list has
+            it.
+        kind: The ``kind`` field; empty like ``api_version``.
+        text: JSON that contains the object.
+        start: The offset in the text where the object begins.
+        stop: The offset where it ends.
+        managed_fields: The ``metadata.managedFields`` as they are in the text; empty if absent.
     """
 
     meta: ObjectMeta
@@ -62,11 +63,11 @@ class RawObject(msgspec.Struct, frozen=True, gc=False):
     managed_fields: bytes
 
     def to_body(self, api_version: str, kind: str) -> bytes:
-        """The bytes to hold: the object without what is not held of the managed fields.
+        """Return the bytes to cache: the object with only the apply entries of its managed fields.
 
         Args:
-            api_version: What the object shall say if it does not say it itself.
-            kind: The same.
+            api_version: The ``apiVersion`` to add if the object has none.
+            kind: The ``kind`` to add if the object has none.
         """
         body = self._strip_managed_fields() if self.managed_fields else self.text[self.start : self.stop]
         if not self.kind:
@@ -75,21 +76,21 @@ class RawObject(msgspec.Struct, frozen=True, gc=False):
         return body
 
     def to_metadata_body(self, api_version: str, kind: str) -> bytes:
-        """The same of an object of which only the metadata is held, whether or not more has come."""
+        """Return the bytes to cache for a kind that is cached with its metadata only."""
         fields = _raw_fields.decode(self.to_body(api_version, kind))
         return _encode({"apiVersion": api_version, "kind": kind, "metadata": fields["metadata"]})
 
     def _strip_managed_fields(self) -> bytes:
-        text, found = self.text, self.managed_fields
+        text, managed_fields = self.text, self.managed_fields
         first = text.find(_MANAGED_FIELDS, self.start)
-        while not text.startswith(found, first + len(_MANAGED_FIELDS)):
+        while not text.startswith(managed_fields, first + len(_MANAGED_FIELDS)):
             first = text.find(_MANAGED_FIELDS, first + 1)  # that was a field of the same name elsewhere
             if first < 0:
                 return _compact_object(self)._strip_managed_fields()
-        last = first + len(_MANAGED_FIELDS) + len(found)
-        # Most objects were never applied: a search tells, without looking at each field path. For one letter it is
-        # twenty times as fast as for a word, and most field paths have no such letter.
-        if b"A" in found and _APPLY in found and (applied := _select_apply_entries(found)):
+        last = first + len(_MANAGED_FIELDS) + len(managed_fields)
+        # Most objects were never applied: a search shows it without parsing the field paths. A search for one letter
+        # is twenty times as fast as for a word, and most field paths do not contain the letter.
+        if b"A" in managed_fields and _APPLY in managed_fields and (applied := _select_apply_entries(managed_fields)):
             return b"%b%b%b%b" % (text[self.start : first], _MANAGED_FIELDS, applied, text[last : self.stop])
         if text[first - 1] == _COMMA:
             first -= 1
@@ -141,11 +142,11 @@ _EVENT_HEADS = {name: b'{"type":"%s","object":' % name.encode() for name in ("AD
 
 
 def parse_event(line: bytes) -> tuple[str, RawObject]:
-    """An event of a watch: its type, and the object.
+    """Parse an event of a watch: its type and the object.
 
     Raises:
-        msgspec.DecodeError: It is no JSON, or no event (`msgspec.ValidationError`).
-        ValueError: Its object has no metadata, or no name.
+        msgspec.DecodeError: The line is not JSON, or not an event (`msgspec.ValidationError`).
+        ValueError: The object has no metadata, or no name.
     """
     try:
         event = _event.decode(line)
@@ -155,33 +156,33 @@ def parse_event(line: bytes) -> tuple[str, RawObject]:
         head = _EVENT_HEADS.get(event.type)
         if head is not None and line.startswith(head) and line.endswith(b"}}"):
             return event.type, _build_raw_object(event.object, line, len(head), len(line) - 1)
-    found = _raw_event.decode(line)
-    return found.type, _parse_fields(found.object)
+    raw = _raw_event.decode(line)
+    return raw.type, _parse_fields(raw.object)
 
 
 def parse_item(item: msgspec.Raw) -> RawObject:
-    """An item of a list.
+    """Parse an item of a list.
 
     Raises:
-        ValueError: It is no object, or has no metadata, or no name.
+        ValueError: The item is not an object, or has no metadata, or no name.
     """
     return parse_text(bytes(item))
 
 
 def parse_object(obj: Mapping[str, Any]) -> RawObject:
-    """A decoded object: what a request of ours was answered with.
+    """Parse a decoded object: the response to an own request.
 
     Raises:
-        ValueError: It has no metadata, or no name.
+        ValueError: The object has no metadata, or no name.
     """
     return parse_text(_encode(obj))
 
 
 def parse_text(text: bytes) -> RawObject:
-    """An object in JSON.
+    """Parse an object in JSON.
 
     Raises:
-        ValueError: It is no object, or has no metadata, or no name.
+        ValueError: The text is not an object, or has no metadata, or no name.
     """
     try:
         try:
@@ -189,42 +190,45 @@ def parse_text(text: bytes) -> RawObject:
         except msgspec.ValidationError:
             return _parse_fields(_raw_fields.decode(text))
     except DECODE_ERRORS as error:
-        raise ValueError(f"not a JSON object: {error}") from error
+        raise ValueError(f"expected a JSON object: {error}") from error
 
 
 def _build_raw_object(obj: _ObjectHeader, text: bytes, start: int, stop: int) -> RawObject:
-    found = obj.metadata
-    if not found.name:
-        raise ValueError("an object without a name")
-    # Not `found` itself: its managed fields refer to the whole of what was received, and would keep it.
+    raw = obj.metadata
+    if not raw.name:
+        raise ValueError("metadata.name: expected a name, found none")
+    # Not `raw` itself: its managed fields refer to the whole received text, and would keep it in memory.
     meta = ObjectMeta(
-        found.name,
-        intern(found.namespace),
-        found.uid,
-        found.resource_version,
-        found.generation,
-        found.creation_timestamp,
-        found.deletion_timestamp,
-        found.labels,
-        found.owner_references,
-        found.finalizers,
+        raw.name,
+        intern(raw.namespace),
+        raw.uid,
+        raw.resource_version,
+        raw.generation,
+        raw.creation_timestamp,
+        raw.deletion_timestamp,
+        raw.labels,
+        raw.owner_references,
+        raw.finalizers,
     )
-    return RawObject(meta, obj.api_version, obj.kind, text, start, stop, bytes(found.managed_fields))
+    return RawObject(meta, obj.api_version, obj.kind, text, start, stop, bytes(raw.managed_fields))
 
 
 def _parse_fields(fields: _RawFields) -> RawObject:
     if "metadata" not in fields:
-        raise ValueError("an object without metadata")
+        raise ValueError("metadata: expected an object, found none")
     meta = decode_metadata(fields["metadata"])
     if not meta.name:
-        raise ValueError("an object without a name")
+        raise ValueError("metadata.name: expected a name, found none")
     return RawObject(
         meta, _decode_string(fields, "apiVersion"), _decode_string(fields, "kind"), *_rewrite_fields(fields)
     )
 
 
 def _rewrite_fields(fields: _RawFields) -> tuple[bytes, int, int, bytes]:
-    """The object without white space between the fields, down to the managed fields; where it is, and those."""
+    """Encode the object without white space between the fields, down to the managed fields.
+
+    Return the text, the object's start and stop in it, and the managed fields.
+    """
     metadata = _raw_fields.decode(fields["metadata"])
     managed_fields = bytes(metadata.get("managedFields", b""))
     text = _encode({**fields, "metadata": msgspec.Raw(_encode(metadata))})
@@ -244,9 +248,9 @@ def _decode_string(fields: _RawFields, name: str) -> str:
 
 
 def _select_apply_entries(managed_fields: bytes) -> bytes:
-    """Those of server-side applies, in JSON; empty when there are none."""
+    """Return the entries of server-side applies, in JSON; empty if there are none."""
     try:
-        found = [raw for raw in _raw_list.decode(managed_fields) if _managed_fields.decode(raw).operation == "Apply"]
+        entries = [raw for raw in _raw_list.decode(managed_fields) if _managed_fields.decode(raw).operation == "Apply"]
     except DECODE_ERRORS:
-        return b""  # not what the API server writes; without a record the engine applies once more
-    return _encode(found) if found else b""
+        return b""  # not a form that the API server writes; without a record the engine applies once more
+    return _encode(entries) if entries else b""

@@ -1,4 +1,4 @@
-"""Finding held objects by what they say: names of an index, values, and the keys under each value. Pure."""
+"""Indexes over cached objects: a function computes values of an object, and the index maps them to keys. Pure."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["Index", "IndexFunction", "find_by_label_index", "label_index"]
 _logger = logging.getLogger(__name__)
 
 IndexFunction: TypeAlias = Callable[[Object], Iterable[str]]
-"""Gets an object (a copy of its own) and returns the values that it is to be found by; none is fine."""
+"""A function that receives an object (its own copy) and returns the values to index it by, possibly none."""
 
 
 def label_index(label: str) -> tuple[str, IndexFunction]:
-    """The name and the function of an index of a label: with it, a list by that label looks at no other objects."""
+    """Return the name and the function of a label index: a list by that label then inspects no other objects."""
 
     def get_values(obj: Object) -> list[str]:
         value = (obj["metadata"].get("labels") or {}).get(label)
@@ -28,7 +28,10 @@ def label_index(label: str) -> tuple[str, IndexFunction]:
 
 
 def find_by_label_index(indexes: Mapping[str, Index], labels: LabelSelector) -> list[ObjectKey] | None:
-    """The objects that may match a selector, by the first of its labels that has an index; None without one."""
+    """Return the keys of objects that may match a selector, from the first of its labels with an index.
+
+    Return None if none of its labels has an index.
+    """
     for requirement in labels.requirements:
         if requirement.operator == "in" and len(requirement.values) == 1:
             index = indexes.get(f"label {requirement.key}")
@@ -39,12 +42,12 @@ def find_by_label_index(indexes: Mapping[str, Index], labels: LabelSelector) -> 
 
 
 class Index:
-    """One index over the objects of one kind; whoever holds the objects keeps it in step.
+    """One index over the objects of one kind; the stores of the kind keep it up to date.
 
     Args:
         gvk: The kind, for messages.
-        name: What the index is called.
-        values_of: Says what an object is found by. An object on which it fails is found by nothing.
+        name: The name of the index.
+        values_of: The function that returns the values of an object. If it raises, the object has no values.
     """
 
     def __init__(self, gvk: GroupVersionKind, name: str, values_of: IndexFunction) -> None:
@@ -56,7 +59,7 @@ class Index:
         self._has_failed = False
 
     def upsert(self, key: ObjectKey, obj: Object) -> None:
-        """The object is held from now on, or has changed."""
+        """Add the object, or replace its values."""
         self.remove(key)
         values = self._compute_values(key, obj)
         if values:
@@ -65,7 +68,7 @@ class Index:
             self._keys.setdefault(value, set()).add(key)
 
     def remove(self, key: ObjectKey) -> None:
-        """The object is held no longer."""
+        """Remove the object from the index."""
         for value in self._values.pop(key, ()):
             keys = self._keys[value]
             keys.discard(key)
@@ -73,20 +76,20 @@ class Index:
                 del self._keys[value]
 
     def find_keys(self, value: str) -> list[ObjectKey]:
-        """The objects with that value, sorted."""
+        """Return the keys of the objects with that value, sorted."""
         return sorted(self._keys.get(value, ()))
 
     def _compute_values(self, key: ObjectKey, obj: Object) -> tuple[str, ...]:
         try:
             values = tuple(dict.fromkeys(self._values_of(obj)))
             if not all(isinstance(value, str) for value in values):
-                raise TypeError("it returned something that is no string")
-        except Exception as error:  # noqa: BLE001  # an author's mistake in an index must not end a watch
-            # Once at that level: an index that fails fails on every object and every event.
+                raise TypeError("expected strings as index values")
+        except Exception as error:  # noqa: BLE001  # an error in an author's function must not end a watch
+            # A warning only once: a function that fails does so for every object and every event.
             level = logging.DEBUG if self._has_failed else logging.WARNING
             self._has_failed = True
-            # The text could hold what the object holds.
-            why = type(error).__name__ if self._gvk.is_secret else f"{type(error).__name__}: {error}"
-            _logger.log(level, "%s %s: not in the index %r: %s", self._gvk, key, self._name, why)
+            # The text of the error may contain values of the object.
+            reason = type(error).__name__ if self._gvk.is_secret else f"{type(error).__name__}: {error}"
+            _logger.log(level, "%s %s: cannot index the object: index %r: %s", self._gvk, key, self._name, reason)
             return ()
         return values

@@ -1,4 +1,4 @@
-"""One kind in memory: what its collections, one or one for each namespace, are to a reader and a writer."""
+"""The cache of one kind for readers and writers: one collection, or one for each namespace."""
 
 from __future__ import annotations
 
@@ -27,26 +27,27 @@ _EVERYTHING = LabelSelector()
 
 
 class Informer:
-    """One kind in memory: reads are answered from it, changes are told.
+    """The cache of one kind: it serves reads from memory and reports changes.
 
-    What it gives is the caller's own: each read decodes the object anew, so that nobody can change what others read,
-    and nothing need be copied or frozen. Metadata (`ObjectMeta`) is shared and cannot be changed.
+    The caller owns the objects that it receives: each read decodes the object anew, so that no reader affects another.
+    Metadata (`ObjectMeta`) is shared and immutable.
 
-    What it holds, it holds as `CacheOptions` say. Objects that the selectors leave out are to it as if they did not
-    exist, own writes included; of objects in namespaces that it does not cover, and of those that `keep` has dropped,
-    it knows that it does not know.
+    `CacheOptions` define the contents. An object that the selectors do not match does not exist for the informer, even
+    after an own write. For namespaces that are not covered, and for objects that `keep` dropped, the informer knows
+    that its contents are incomplete, and reads from the server.
 
     Args:
-        client: Where to read from.
+        client: The client that lists and watches.
         gvk: The kind.
-        namespaces: Those that are covered, with a list and a watch each; empty for all.
-        options: Which objects are held, and how much of each; its own namespaces do not count here.
-        keep: Which of them to hold (see `Store`); None for all.
-        publish: Hears of each change that a reader sees, own writes included; those of one object in order.
-        server: What the collections of the server find out for each other; nothing is shared when not given.
-        start_timeout_seconds: How long `widen` waits.
-        clock: Measures and waits.
-        entropy: Draws the jitter of pauses.
+        namespaces: The namespaces to cover, with a list and a watch each; empty for all.
+        options: The objects to cache, and how much of each; its ``namespaces`` are ignored here.
+        keep: The predicate for objects to cache (see `Store`); None for all.
+        publish: The callback for each change that readers see, own writes included; changes of one object come in
+            order.
+        server: The state that all collections of the server share; by default nothing is shared.
+        start_timeout_seconds: The time for which `widen` waits.
+        clock: The source of time.
+        entropy: The source of jitter.
     """
 
     def __init__(
@@ -87,208 +88,211 @@ class Informer:
             for namespace in dict.fromkeys(namespaces or ("",))
         }
         self._store_view = StoreView(
-            MappingProxyType({namespace: each.store for namespace, each in self._drivers.items()})
+            MappingProxyType({namespace: driver.store for namespace, driver in self._drivers.items()})
         )
 
     @property
     def gvk(self) -> GroupVersionKind:
-        """The kind."""
+        """The group, version and kind of the objects."""
         return self._gvk
 
     @property
     def store(self) -> StoreView:
-        """What is held: for lookups that need no waiting."""
+        """The view of the cached objects, for lookups without waiting."""
         return self._store_view
 
     @property
     def statistics(self) -> InformerStatistics:
-        """What its upkeep has cost so far."""
+        """The counters of its lists and watches."""
         return self._statistics
 
     @property
     def synced(self) -> bool:
-        """Tell whether reads are answered: all was read as a whole, and told, and the kind is still served."""
-        return all(each.synced for each in self._drivers.values())
+        """Whether reads succeed: the first lists are complete and reported, and the kind is still served."""
+        return all(driver.synced for driver in self._drivers.values())
 
     @property
     def last_error(self) -> KonvergeError | None:
-        """Why the server's changes do not arrive at the moment; None when they do."""
-        return next((each.last_error for each in self._drivers.values() if each.last_error is not None), None)
+        """The error that keeps changes from arriving now; None while they arrive."""
+        return next((driver.last_error for driver in self._drivers.values() if driver.last_error is not None), None)
 
     @property
     def age_seconds(self) -> float | None:
-        """How long ago the server last proved that what is held is up to date; None before the first list."""
-        return _find_max_age(each.age_seconds for each in self._drivers.values())
+        """The seconds since the server last proved that the cache is up to date; None before the first list."""
+        return _find_max_age(driver.age_seconds for driver in self._drivers.values())
 
     @property
     def list_age_seconds(self) -> float | None:
-        """How long ago the last whole list was asked for; None before the first."""
-        return _find_max_age(each.list_age_seconds for each in self._drivers.values())
+        """The seconds since the last whole list was requested; None before the first."""
+        return _find_max_age(driver.list_age_seconds for driver in self._drivers.values())
 
     @property
     def dropped(self) -> int:
-        """How many objects exist that are not held, since `keep` refuses them."""
-        return sum(each.store.dropped for each in self._drivers.values())
+        """The number of objects that exist but are not cached because `keep` rejects them."""
+        return sum(driver.store.dropped for driver in self._drivers.values())
 
     @property
     def unconfirmed_writes(self) -> int:
-        """How many own writes the watch has not shown yet: creates and changes; up to 10,000 in each namespace."""
-        return sum(len(each.own_writes) for each in self._drivers.values())
+        """The number of own creates and updates that the watch has not reported yet; up to 10,000 per namespace."""
+        return sum(len(driver.own_writes) for driver in self._drivers.values())
 
     @property
     def own_write_lag_seconds(self) -> float:
-        """How long ago the oldest of them was answered; 0 for none."""
-        answered = (each.own_writes.oldest_at for each in self._drivers.values())
-        oldest = min((at for at in answered if at is not None), default=None)
+        """The seconds since the response to the oldest unconfirmed write; 0 if there is none."""
+        response_times = (driver.own_writes.oldest_at for driver in self._drivers.values())
+        oldest = min((time for time in response_times if time is not None), default=None)
         return 0.0 if oldest is None else self._clock.monotonic() - oldest
 
     async def run(self) -> None:
-        """Keep it up to date until cancelled; failures are retried, with growing pauses, for ever."""
+        """Keep the cache up to date until cancelled; retry failures forever with exponential backoff."""
         async with asyncio.TaskGroup() as running:
-            for namespace, each in self._drivers.items():
-                running.create_task(each.run(), name=f"collection {self._gvk} {namespace}".rstrip())
+            for namespace, driver in self._drivers.items():
+                running.create_task(driver.run(), name=f"collection {self._gvk} {namespace}".rstrip())
 
     async def wait_until_synced(self, timeout_seconds: float) -> None:
-        """Wait until reads are answered.
+        """Wait until reads succeed.
 
         Raises:
-            konverge.errors.KindNotServedError: The server does not serve the kind, by a fresh answer.
-            konverge.errors.ApiError: The server refuses to list it, and waiting would not change that.
+            konverge.errors.KindNotServedError: The server does not serve the kind, by a new response.
+            konverge.errors.ApiError: The server rejects the list, and waiting would not change that.
             konverge.errors.ConnectionFailedError: The deadline has passed, or the server cannot be trusted.
         """
         deadline = self._clock.monotonic() + timeout_seconds
-        for each in self._drivers.values():
-            await each.wait_until_synced(max(0.0, deadline - self._clock.monotonic()))
+        for driver in self._drivers.values():
+            await driver.wait_until_synced(max(0.0, deadline - self._clock.monotonic()))
 
     async def read(self, key: ObjectKey) -> Object:
-        """One object, for the caller to change: from memory, or from the server where memory does not know.
+        """Return one object, which the caller may change: from memory, or from the server if memory is incomplete.
 
-        That is: if it is in a namespace that is not covered, if a write of it is in doubt, or if it exists and is not
-        held (then it is from now on, when `keep` says so). Of a kind that is limited by selectors, an object outside of
-        them is not found, though it may exist: whoever needs it asks the server. Of a kind of which only metadata is
-        held, what is read has apiVersion, kind and metadata and nothing else; it is nothing to write back.
+        The server is read if the namespace is not covered, if the result of an own write is unknown, or if the object
+        exists but is not cached. In the last case the object is cached if `keep` accepts it.
+
+        An object that the selectors do not match is not found, although it may exist: read it with the client instead.
+        For a kind that is cached with its metadata only, the result has apiVersion, kind and metadata; do not write it
+        back.
 
         Raises:
-            konverge.errors.NotFoundError: There is none.
+            konverge.errors.NotFoundError: The object does not exist.
         """
-        found = self._find_driver(key)
-        if found is None:
+        driver = self._find_driver(key)
+        if driver is None:
             return await self._client.get(self._gvk, key, live=True)
-        return await found.read(key)
+        return await driver.read(key)
 
     def add_index(self, name: str, values_of: IndexFunction) -> None:
-        """Find objects by these values from now on; what is held already is put in at once.
+        """Add an index; it includes the objects that are cached already.
 
         Args:
-            name: What the index is called; one of that name is replaced.
-            values_of: Says what an object is found by. It gets what a read gives, and must be quick: it runs on every
-                change. An object on which it fails is found by nothing.
+            name: The name of the index; an index of that name is replaced.
+            values_of: The function that returns the values of an object. It receives the same object as a reader, and
+                must be fast: it runs at every change. If it raises an error, the object has no values.
         """
         index = Index(self._gvk, name, values_of)
-        for each in self._drivers.values():
-            each.store.populate_index(index)
+        for driver in self._drivers.values():
+            driver.store.populate_index(index)
         self._indexes[name] = index
 
     def list_keys_by_index(self, name: str, value: str) -> list[ObjectKey]:
-        """The keys of the held objects that the index has under that value, sorted.
+        """Return the keys of the cached objects that the index has under that value, sorted.
 
         Raises:
-            KeyError: There is no such index.
+            KeyError: The index does not exist.
         """
         index = self._indexes.get(name)
         if index is None:
             raise KeyError(
-                f"{self._gvk} has no index {name!r}; there are: {', '.join(sorted(self._indexes)) or 'none'}"
+                f"{self._gvk}: the index {name!r} does not exist: expected one of: "
+                f"{', '.join(sorted(self._indexes)) or 'none'}; add it with add_index"
             )
         return index.find_keys(value)
 
     def list(self, *, namespace: str = "", labels: LabelSelector = _EVERYTHING) -> list[Object]:
-        """All objects that are held and match, sorted by key, each for the caller to change.
+        """Return all cached objects that match, sorted by key; the caller may change them.
 
-        It is complete only where `keep` says yes to all that match (see `widen`), and in namespaces that are covered.
+        The list is complete only if `keep` accepts all matching objects (see `widen`), and in covered namespaces.
 
         Args:
-            namespace: Narrows it to one; empty for all.
-            labels: Narrows it by labels.
+            namespace: The namespace to select; empty for all.
+            labels: The labels to select.
         """
         indexed = find_by_label_index(self._indexes, labels)
         candidates = (
             self._store_view.iter_metadata() if indexed is None else map(self._store_view.get_metadata, indexed)
         )
-        found = [
+        keys = [
             meta.key
             for meta in candidates
             if meta is not None and (not namespace or meta.namespace == namespace) and labels.matches(meta.labels)
         ]
-        return [obj for key in sorted(found) if (obj := self._store_view.get(key)) is not None]
+        return [obj for key in sorted(keys) if (obj := self._store_view.get(key)) is not None]
 
     def record_write(self, obj: Mapping[str, Any]) -> None:
-        """The answer to an own write: reads see it from now on.
+        """Record the response to an own write: later reads include it.
 
-        Subscribers hear of it before this returns, and not again when the watch brings it.
+        Subscribers are called before this returns, and not again at the watch event.
         """
-        found = self._find_driver(ObjectKey.of(obj))
-        if found is not None:
-            found.record_write(obj)
+        driver = self._find_driver(ObjectKey.of(obj))
+        if driver is not None:
+            driver.record_write(obj)
 
     def record_delete(self, key: ObjectKey, uid: str) -> None:
-        """An own delete after which nothing holds the object any more: reads do not see it from now on."""
-        found = self._find_driver(key)
-        if found is not None:
-            found.record_delete(key, uid)
+        """Record an own delete after which no finalizer is left: later reads do not find the object."""
+        driver = self._find_driver(key)
+        if driver is not None:
+            driver.record_delete(key, uid)
 
     def mark_uncertain(self, key: ObjectKey) -> None:
-        """A write of ours has an outcome that nobody knows (its answer was lost): the next read asks the server.
+        """Record that the result of an own write is unknown because its response was lost.
 
-        What that answers is held and told like an own write. A known answer to a later write ends the doubt. Lists and
-        indexes go by what is held.
+        The next read goes to the server. Its response is cached and reported like an own write. The response to a later
+        write also ends the doubt. Lists and indexes use the cached object meanwhile.
         """
-        found = self._find_driver(key)
-        if found is not None:
-            found.mark_uncertain(key)
+        driver = self._find_driver(key)
+        if driver is not None:
+            driver.mark_uncertain(key)
 
     async def widen(self) -> None:
-        """`keep` says yes to more than before: returns when all of that is held.
+        """Wait until all objects are cached that `keep` accepts now, after it began to accept more.
 
-        Lists again if anything had been dropped; calls that come together share a list. Readers see what there was
-        meanwhile, and what comes is told as added.
+        The informer relists if any object was dropped; concurrent calls share a list. Readers see the old contents
+        meanwhile. New contents are reported as added.
 
         Raises:
-            konverge.errors.KonvergeError: As for `ready`.
+            konverge.errors.KonvergeError: The same errors as for `wait_until_synced`.
         """
-        numbers = {each: each.widen() for each in self._drivers.values()}
+        numbers = {driver: driver.widen() for driver in self._drivers.values()}
         deadline = self._clock.monotonic() + self._start_timeout_seconds
-        for each, number in numbers.items():
-            await each.wait_for_list(number, max(0.0, deadline - self._clock.monotonic()))
+        for driver, number in numbers.items():
+            await driver.wait_for_list(number, max(0.0, deadline - self._clock.monotonic()))
 
     async def load_dropped(self, *, namespace: str = "", labels: LabelSelector) -> None:
-        """`keep` says yes to these objects too: returns when they are held; asks the server for no others.
+        """Cache the matching objects, which `keep` has begun to accept; request no others from the server.
 
-        Nobody is told of those that had been dropped before: nothing has happened to them.
+        Objects that were dropped before are not reported as changes: they did not change.
 
         Args:
-            namespace: Narrows it to one; empty for all.
-            labels: Narrows it by labels.
+            namespace: The namespace to select; empty for all.
+            labels: The labels to select.
 
         Raises:
-            konverge.errors.KonvergeError: The server refuses, or cannot be reached.
+            konverge.errors.KonvergeError: The server rejects the list, or is unreachable.
         """
-        for covered, each in self._drivers.items():
+        for covered, driver in self._drivers.items():
             if covered and namespace and covered != namespace:
                 continue
-            await each.load_dropped(namespace or covered, labels)
+            await driver.load_dropped(namespace or covered, labels)
 
     def evict_rejected(self) -> None:
-        """`keep` says yes to less than before: drop what it refuses. Nobody is told; a read asks the server again."""
-        for each in self._drivers.values():
-            each.evict_rejected()
+        """Drop the objects that `keep` now rejects, without reporting changes; a read goes to the server again."""
+        for driver in self._drivers.values():
+            driver.evict_rejected()
 
     def _find_driver(self, key: ObjectKey) -> ReflectorDriver | None:
         return self._drivers.get("") or self._drivers.get(key.namespace)
 
 
 def _find_max_age(ages: Iterable[float | None]) -> float | None:
-    """The highest age; None while there is none for one of them."""
+    """Return the highest age; None if any age is None."""
     oldest = 0.0
     for age in ages:
         if age is None:

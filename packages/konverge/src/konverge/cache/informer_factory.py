@@ -1,4 +1,4 @@
-"""The collections that a process needs, each once: started on first need, shared by all who read."""
+"""The informers of a process: one for each kind, started on first use and shared by all readers."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _logger = logging.getLogger(__name__)
 
 
 class InformerFactory:
-    """A set of informers of one cluster; ``async with`` it. Leaving the block stops them all.
+    """The informers of one cluster; an async context manager. Leaving the block stops them all.
 
     Args:
-        client: Where they read from.
-        namespaces: Those that count, for kinds that have namespaces; empty for all.
-        options: How a kind is held, where it is not as a whole; its own namespaces stand before those of the set.
-        keep: Which objects of a kind to hold (see `konverge.cache.Store`); None for all.
-        start_timeout_seconds: How long a reader waits for the first list of a kind.
-        clock: Measures and waits.
-        entropy: Draws the jitter of pauses.
+        client: The client that lists and watches.
+        namespaces: The namespaces to cover, for namespaced kinds; empty for all.
+        options: The cache options of single kinds; their namespaces take precedence over ``namespaces``.
+        keep: The predicate for objects to cache (see `konverge.cache.Store`); None for all.
+        start_timeout_seconds: The time for which a reader waits for the first list of a kind.
+        clock: The source of time.
+        entropy: The source of jitter.
     """
 
     def __init__(
@@ -74,39 +74,39 @@ class InformerFactory:
         if error is None or isinstance(error, asyncio.CancelledError):
             await self._group.__aexit__(kind, error, traceback)
         else:
-            # Given to the group, it would come out wrapped, and whoever catches it by its class would miss it.
+            # The group would wrap the error, and callers that catch it by its class would miss it.
             await self._group.__aexit__(None, None, None)
 
     @property
     def running(self) -> Mapping[GroupVersionKind, Informer]:
-        """Those that have been started, synced or not."""
+        """The informers that were started, synced or not."""
         return MappingProxyType(self._informers)
 
     async def get_informer(self, gvk: GroupVersionKind) -> Informer:
-        """The informer of that kind, ready to be read; the first who asks starts it.
+        """Return the synced informer of that kind; the first call for a kind starts it.
 
-        A kind that cannot be listed is tried again in the background, and at once when somebody asks again.
+        If a list fails, the informer retries it in the background, and at once at the next call.
 
         Raises:
             konverge.errors.KindNotServedError: The server does not serve the kind (now).
-            konverge.errors.ApiError: The server refuses to list it.
-            konverge.errors.ConnectionFailedError: It did not become ready in time.
+            konverge.errors.ApiError: The server rejects the list.
+            konverge.errors.ConnectionFailedError: The informer did not sync in time.
         """
         informer = self._informers.get(gvk)
         if informer is None:
             mapping = await self._client.mapping(gvk)
-            # While that was awaited, another reader may have started it.
+            # Another reader may have started it meanwhile.
             informer = self._informers.get(gvk) or self._start(gvk, namespaced=mapping.namespaced)
         await informer.wait_until_synced(self._start_timeout_seconds)
         return informer
 
     def add_index(self, gvk: GroupVersionKind, name: str, values_of: IndexFunction) -> None:
-        """Let objects of a kind be found by these values (`Informer.by_index`), whether it is watched already or not.
+        """Add an index to a kind (`Informer.list_keys_by_index`), whether its informer is started or not.
 
         Args:
             gvk: The kind.
-            name: What the index is called; one of that name is replaced.
-            values_of: Says what an object is found by (`Informer.add_index`).
+            name: The name of the index; an index of that name is replaced.
+            values_of: The function that returns the values of an object (`Informer.add_index`).
         """
         self._indexes.setdefault(gvk, {})[name] = values_of
         informer = self._informers.get(gvk)
@@ -114,21 +114,21 @@ class InformerFactory:
             informer.add_index(name, values_of)
 
     def subscribe(self, callback: ChangeCallback) -> Callable[[], None]:
-        """Have each change of each kind told from now on; those of one object in order.
+        """Call the function for each later change of any kind; changes of one object come in order.
 
-        A deletion that happened while no watch was open is told with the last state that was held (see `Change`).
+        A deletion that happened while no watch was open is reported with the last cached state (see `StoreChange`).
 
-        The callback runs before anything else does, also within `Informer.record_write` for an own write; it must
-        neither wait nor raise. What is already held is not told.
+        The callback runs before any other code, also within `Informer.record_write` for an own write; it must neither
+        block nor raise. Objects that are cached already are not reported.
 
         Returns:
-            What ends the subscription.
+            A function that ends the subscription.
         """
         self._callbacks.append(callback)
         return lambda: self._callbacks.remove(callback)
 
     async def stop(self, gvk: GroupVersionKind) -> None:
-        """Stop watching a kind, if it is watched, and forget its objects; nobody is told."""
+        """Stop the informer of a kind, if any, and forget its objects without reporting changes."""
         self._informers.pop(gvk, None)
         task = self._tasks.pop(gvk, None)
         if task is not None:
@@ -153,7 +153,7 @@ class InformerFactory:
         for name, values_of in self._indexes.get(gvk, {}).items():
             informer.add_index(name, values_of)
         self._informers[gvk] = informer
-        # Not in the context of the pass that happens to need the kind first: it goes on after that pass has ended.
+        # Not in the context of the reconcile that first needs the kind: the informer outlives that reconcile.
         self._tasks[gvk] = self._group.create_task(informer.run(), name=f"informer {gvk}", context=Context())
         return informer
 
@@ -161,5 +161,5 @@ class InformerFactory:
         for callback in tuple(self._callbacks):
             try:
                 callback(gvk, old, new)
-            except Exception:  # one subscriber's mistake must not keep the news from the others, nor end the watch
-                _logger.exception("a subscriber failed on a change of %s", gvk)
+            except Exception:  # an error of one subscriber must not affect the others, nor end the watch
+                _logger.exception("%s: a subscriber raised an error for a change", gvk)

@@ -1,4 +1,4 @@
-"""What the upkeep of one kind has cost so far."""
+"""Counters of the lists and watches of one kind."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ __all__ = ["InformerStatistics"]
 
 @dataclass(slots=True, eq=False)
 class InformerStatistics:
-    """Counters of one informer since it was made; they only grow. Who exports them reads them, and changes none.
+    """Counters of one informer since its creation; they only grow. Exporters only read them.
 
     Attributes:
-        lists: Whole lists that were read to their end, streamed or in pages.
-        list_seconds: How long they took, all together.
-        items_listed: How many objects they held, all together.
-        watches: Watches that were opened; a streaming list is one.
-        short_watches: Those that ended within a second without an event.
-        watch_seconds: How long watches were open, all together; the one that is open now is not in it.
-        events: Events that watches brought, bookmarks included.
-        stale_events: Those of them that were older than what was held already, or repeated; they changed nothing.
-        left_out: Objects that could not be read, or that the kind's `transform` failed on.
-        last_resource_version: The newest up to which the server has told everything; empty before the first list. With
-            several namespaces: of the one that was heard of last.
+        lists: The number of complete lists, streamed or in pages.
+        list_seconds: The total duration of these lists.
+        items_listed: The total number of objects in these lists.
+        watches: The number of opened watches, streaming lists included.
+        short_watches: The number of watches that ended within a second without an event.
+        watch_seconds: The total duration of the watches that are closed.
+        events: The number of watch events, bookmarks included.
+        stale_events: The number of events that were repeated or older than the cached object; they changed nothing.
+        left_out: The number of objects that could not be parsed, or for which the kind's `transform` raised an error.
+        last_resource_version: The version up to which the cache is complete; empty before the first list. With several
+            namespaces: the version of the one that was updated last.
     """
 
     lists: int = 0

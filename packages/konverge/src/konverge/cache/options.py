@@ -1,4 +1,4 @@
-"""What of a kind is held: which objects, and how much of each."""
+"""The cache options of a kind: the objects to cache, and how much of each."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from konverge.kube.selectors import FieldSelector, LabelSelector, SelectorSyntax
 __all__ = ["CacheOptions", "CacheSelection", "Transform"]
 
 Transform: TypeAlias = Callable[[Object], Object]
-"""Gets an object as the server sent it, and returns what is to be held of it; it may change what it gets."""
+"""A function that receives an object as the server sent it, and returns what to cache; it may change its argument."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheOptions:
-    """How a kind is held.
+    """The cache options of one kind.
 
     Args:
-        namespaces: Only objects of these, with one list and watch each; empty for those of the whole set
-            (`konverge.cache.InformerFactory`). Nothing to a kind without namespaces.
-        label_selector: Only objects with such labels, for example ``app=web,tier in (a, b)``. The server selects, so
-            what is outside costs nothing; a read of it finds nothing (`konverge.cache.Informer.read`).
-        field_selector: Only objects with such fields, for example ``spec.nodeName=node-1``; which fields can be asked
-            for is the server's to say.
-        metadata_only: Have the server send no more than the metadata (``PartialObjectMetadata``). Reads then give
-            apiVersion, kind and metadata, own writes included.
-        transform: Changes each object before it is held, for example to leave out what nobody reads. Which object it
-            is, its version, and what it is selected by stay those that the server sent. An object on which it fails is
-            not held.
+        namespaces: The namespaces to cover, with one list and watch each; empty for those of the
+            `konverge.cache.InformerFactory`. Cluster-scoped kinds ignore it.
+        label_selector: The labels of the objects to cache, for example ``app=web,tier in (a, b)``. The server selects,
+            so other objects cost nothing; a read does not find them (`konverge.cache.Informer.read`).
+        field_selector: The fields of the objects to cache, for example ``spec.nodeName=node-1``. The server decides
+            which fields it supports.
+        metadata_only: Whether to request only the metadata (``PartialObjectMetadata``). Reads then return only
+            apiVersion, kind and metadata, also after own writes.
+        transform: A function that changes each object before it is cached, for example to leave out unused fields. The
+            object's identity, its version and the fields of the selectors stay as the server sent them. An object for
+            which the function raises an error is not cached.
 
     Raises:
-        konverge.errors.ConfigurationError: A selector cannot be read.
+        konverge.errors.ConfigurationError: A selector cannot be parsed.
     """
 
     namespaces: tuple[str, ...] = ()
@@ -52,34 +52,34 @@ class CacheOptions:
                 raise ConfigurationError(f"{name}: {error}") from None
 
 
-# Fields whose values are known from the metadata. What the others stand for is the server's secret: a Job's
-# status.successful is status.succeeded of the object, and unset counts as "false" in some.
+# Fields whose values are in the metadata. Only the server knows the meaning of other fields: status.successful of a Job
+# is status.succeeded of the object, and some unset fields count as "false".
 _METADATA_FIELDS = frozenset({"metadata.name", "metadata.namespace"})
 
 
 class CacheSelection:
-    """Says whether what we have written is in the selected part of the collection.
+    """A predicate for own writes: whether the selectors of the collection match the written object.
 
-    The server does not say it in its answer, and the watch says nothing of what is outside: let in by mistake, an
-    object would stay for ever.
+    The response to a write does not show it, and the watch never reports objects that the selectors do not match. If
+    the store accepted such an object by mistake, it would keep the object forever.
 
     Args:
-        options: With the selectors.
+        options: The cache options with the selectors.
     """
 
     def __init__(self, options: CacheOptions) -> None:
         self._labels = LabelSelector.parse(options.label_selector)
         requirements = FieldSelector.parse(options.field_selector).requirements
-        self._fields = FieldSelector(tuple(found for found in requirements if found.field in _METADATA_FIELDS))
+        self._fields = FieldSelector(tuple(each for each in requirements if each.field in _METADATA_FIELDS))
         self._is_decidable = len(self._fields.requirements) == len(requirements)
 
     def includes(self, meta: ObjectMeta, *, is_held: bool) -> bool:
-        """Tell whether the object of that metadata belongs to it.
+        """Return True if the selectors match the object.
 
         Args:
-            meta: The object after the write.
-            is_held: Whether an earlier state of it is held. Then the watch will tell when it leaves; where the fields
-                do not show whether an object belongs, only such a one is taken.
+            meta: The metadata of the object after the write.
+            is_held: Whether an earlier state of the object is cached. The watch then reports if it stops matching. If
+                the metadata does not decide the field selector, only a cached object matches.
         """
         if not (self._is_decidable or is_held):
             return False

@@ -1,4 +1,4 @@
-"""Which of our own writes the watch has not shown yet: how far it lags behind what this process knows. Pure."""
+"""The own writes that the watch has not reported yet: they show how far it lags. Pure."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections import deque
 
 __all__ = ["OwnWrites"]
 
-# A watch that has been silent is given up long before a process has written that much.
+# The reflector leaves a silent watch long before a process has written this many objects.
 _MAX_WRITES = 10_000
 
 
 class OwnWrites:
-    """The answered writes of one collection, oldest first, until they are confirmed.
+    """The own writes of one collection, oldest first, until they are confirmed.
 
-    At most 10,000 are counted. Times are monotonic seconds.
+    It counts at most 10,000 writes. Times are monotonic seconds.
     """
 
     def __init__(self) -> None:
@@ -24,21 +24,21 @@ class OwnWrites:
 
     @property
     def oldest_at(self) -> float | None:
-        """When the oldest of them was answered; None when there is none."""
+        """The time of the response to the oldest of them; None if there is none."""
         return self._unconfirmed[0][1] if self._unconfirmed else None
 
     def add(self, revision: int, now: float) -> None:
-        """A write has been answered with that revision."""
+        """Add a write whose response has that revision."""
         if len(self._unconfirmed) < _MAX_WRITES:
             self._unconfirmed.append((revision, now))
 
     def confirm(self, revision: int, listed_at: float) -> None:
-        """Forget what is no news any more.
+        """Remove the writes that the cache is known to include.
 
         Args:
-            revision: The watch has told everything up to there.
-            listed_at: When the last whole list was asked for. It holds every write that was answered before, also of a
-                server whose storage was set back, and whose watch may never come to such a revision.
+            revision: The revision up to which the watch has reported everything.
+            listed_at: The time at which the last whole list was requested. The list includes every write with an
+                earlier response, even if the storage was set back and the watch never reaches that revision.
         """
         while self._unconfirmed and (self._unconfirmed[0][0] <= revision or self._unconfirmed[0][1] < listed_at):
             self._unconfirmed.popleft()

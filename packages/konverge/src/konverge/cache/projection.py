@@ -1,4 +1,4 @@
-"""How much of an object is held: all of it, its metadata, or what the author's transform leaves. Pure."""
+"""The conversion of received objects into cached ones: whole, metadata only, or with an author's transform. Pure."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ __all__ = ["Projection"]
 
 _logger = logging.getLogger(__name__)
 
-# What a server says of an object of which it sends the metadata alone.
+# The apiVersion and kind of an object that the server sends with its metadata only.
 _PARTIAL = ("meta.k8s.io/v1", "PartialObjectMetadata")
 
 _encode = msgspec.json.Encoder().encode
 
 
 class Projection:
-    """Makes entries of what comes in.
+    """The conversion of the objects of one kind.
 
     Args:
         gvk: The kind.
-        options: Says how much to hold.
-        statistics: Counts what a transform fails on.
+        options: The cache options of the kind.
+        statistics: The counters of objects for which the transform raised an error.
     """
 
     def __init__(self, gvk: GroupVersionKind, options: CacheOptions, statistics: InformerStatistics) -> None:
@@ -41,38 +41,40 @@ class Projection:
         self._api_version, self._kind = gvk.api_version, gvk.kind
 
     def matches_kind(self, received: RawObject) -> bool:
-        """Tell whether the object says that it is of the kind, or the metadata of some object where that is held."""
+        """Return True if the object has the kind, or is ``PartialObjectMetadata`` and only metadata is cached."""
         kind, api_version = received.kind, received.api_version
         if kind == self._kind and api_version == self._api_version:
             return True
         return self._is_partial and (api_version, kind) == _PARTIAL
 
     def project(self, received: RawObject) -> CachedObject | None:
-        """What to hold of it; None when the transform fails."""
+        """Return the object to cache; None if the transform raises an error."""
         project = received.to_metadata_body if self._is_partial else received.to_body
         body = project(self._api_version, self._kind)
         if self._transform is not None:
             try:
                 body = _encode(self._transform(msgspec.json.decode(body, type=dict)))
                 if not body.startswith(b"{"):
-                    raise TypeError("it returned something that is no object")
-            except Exception as error:  # noqa: BLE001  # an author's mistake in a transform must not end a watch
+                    raise TypeError("expected an object as the result")
+            except Exception as error:  # noqa: BLE001  # an error in an author's function must not end a watch
                 self._record_failure(received, error)
                 return None
         return CachedObject(received.meta, body)
 
     def project_object(self, obj: Mapping[str, Any]) -> Object:
-        """A whole object as a read gives it; as it is when the transform fails on it."""
+        """Return the object in the form of a cached read; unchanged if the transform raises an error."""
         entry = self.project(parse_object(obj))
         return dict(obj) if entry is None else entry.decode()
 
     def _record_failure(self, received: RawObject, error: Exception) -> None:
         self._statistics.left_out += 1
-        # Once at that level: a transform that fails fails on many objects, and again on each event.
+        # A warning only once: a transform that fails does so for many objects, and again at each event.
         level = logging.DEBUG if self._has_failed else logging.WARNING
         self._has_failed = True
-        # The text could hold what the object holds.
-        why = type(error).__name__ if self._gvk.is_secret else f"{type(error).__name__}: {error}"
+        # The text of the error may contain values of the object.
+        reason = type(error).__name__ if self._gvk.is_secret else f"{type(error).__name__}: {error}"
         _logger.log(
-            level, "%s is not held: its transform failed: %s", format_identity(self._gvk, received.meta.key), why
-        )
+            level,
+            "%s: cannot cache the object: the transform failed: %s",
+            format_identity(self._gvk, received.meta.key), reason,
+        )  # fmt: skip

@@ -1,13 +1,13 @@
-"""Keeping a store like the server's collection: what to ask for next, and what each answer means. Pure.
+"""The decisions that keep a store equal to a collection on the server: the next step, the meaning of a response. Pure.
 
-The collection is read once as a whole, as a *streaming list* where the server has it (KEP-3157) and page by page where
-not, and from then on watched. A watch that ends is resumed where it ended; only when the server no longer has that
-point in its history, or says nothing at all, is the whole read again, while readers keep what they have.
+The reflector lists the collection once, as a *streaming list* (KEP-3157) or page by page (`ListProgress`), and then
+watches it (`WatchProgress`). It resumes a watch where the last one ended. It relists only if the server no longer has
+that point in its history, or if the server is silent. Readers keep the cached objects meanwhile.
 
-Every whole list is a quorum read (no resource version is asked for). So it is never older than what was known, by
-whichever API server it is answered; client-go's list "from version 0" may be. One that is older proves that the
-server's storage was set back (an etcd that was restored from a snapshot). A watch that is resumed on such a server is
-silent until the revisions have caught up, and what changed in between is never told. `HistoryCheck` finds that out.
+Each list is a quorum read: it requests no resource version. So it is never older than the known state, no matter which
+API server responds; client-go's list "from version 0" can be older. An older list proves that the server's storage was
+set back (an etcd that was restored from a snapshot). A resumed watch on such a server stays silent until the revisions
+have caught up, and never reports the changes in between. `HistoryCheck` detects that.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from collections.abc import Sequence
 
 import msgspec
 
-from konverge.cache.cached_object import RawObject, parse_event, parse_item
+from konverge.cache.cached_object import RawObject, parse_event
 from konverge.cache.history_check import HistoryCheck
 from konverge.cache.informer_statistics import InformerStatistics
+from konverge.cache.list_progress import ListProgress
 from konverge.cache.reflector_backoff import ReflectorBackoff
-from konverge.cache.reflector_steps import HistoryComparison, OpenWatch, ReadPage, Step, WaitStep
+from konverge.cache.reflector_steps import HistoryComparison, Step, WaitStep
 from konverge.cache.server_state import ServerState
-from konverge.cache.store import Store, StoreChange, StoreReplacement
+from konverge.cache.store import Store, StoreChange
 from konverge.cache.watch_events import parse_bookmark, parse_error, parse_type
+from konverge.cache.watch_progress import WatchProgress
 from konverge.client.client import ListPage
 from konverge.client.json_decoding import check_text
-from konverge.client.object_list import ContinueTokens
 from konverge.client.watch import (
     ADDED,
     BOOKMARK,
@@ -56,49 +57,35 @@ __all__ = ["Reflector"]
 
 _logger = logging.getLogger(__name__)
 
-_PAGE_SIZE = 500
-
-# The server ends each watch after a random time of that range, so that not all of a fleet's watches end together.
-_WATCH_SECONDS = (300.0, 600.0)
-
-# Bookmarks come about once a minute; a streaming list's end comes as soon as its items are through.
+# Bookmarks come about once a minute; a streaming list sends its objects without a break.
 _IDLE_SECONDS = 150.0
 _INITIAL_IDLE_SECONDS = 30.0
-_END_IS_LATE_SECONDS = 10.0
 
-# A watch that ends sooner than that without an event is a failure, or a server that only ever hangs up would be asked
-# without a pause.
-_VERY_SHORT_SECONDS = 1.0
-
-# When watches have come to nothing for so long, start over with a list: whatever the server has against that resource
-# version will be gone. A server that cannot be reached, or is busy, says nothing against it, and a list would cost it
-# more.
+# After watches failed for this time, relist: the new list no longer depends on the resource version that the server
+# rejects. A server that is unreachable or busy does not reject it, and a list would increase its load.
 _RETRY_WATCH_SECONDS = 60.0
 
-# A server may end a watch a little before the time that it was asked for.
-_EARLY_SECONDS = 5.0
-
-# After a connection failed, refusals of other kinds are those of a server that is starting.
+# For this time after a failed connection, other errors are attributed to a server that is starting.
 _STARTING_SECONDS = 60.0
 
-# An event that cannot be read leaves readers with what there was before it, until the object changes again: a list
-# shows them what there is. An object that can never be read must not make a list of each of its events.
+# An event that cannot be parsed leaves readers with the state before it, until the object changes again; a list shows
+# them the present state. An object that can never be parsed must not cause a list for each of its events.
 _LIST_FOR_UNREAD_SECONDS = 600.0
 
 
 class Reflector:
-    """Decides for one collection.
+    """The decisions for one collection.
 
-    A driver asks for the `step`, does it, and tells the outcome through one of the other methods; each failure goes to
-    `failed`. Times are monotonic seconds.
+    A driver requests a step (`next_step`), performs it, and reports the result through one of the other methods. It
+    reports each failure to `on_failure`. Times are monotonic seconds.
 
     Args:
-        gvk: The kind; anything else that a watch brings is left out.
-        store: What is kept like the collection.
-        entropy: Draws the jitter.
-        streaming: Try a streaming list first.
-        statistics: Counts.
-        server: What is known of the server by all of its collections; nothing is shared when not given.
+        gvk: The kind; watch events of other kinds are left out.
+        store: The store to keep equal to the collection.
+        entropy: The source of jitter.
+        streaming: Whether to try a streaming list first.
+        statistics: Counters of the informer.
+        server: The state that all collections of the server share; by default nothing is shared.
     """
 
     def __init__(
@@ -113,153 +100,132 @@ class Reflector:
     ) -> None:
         self._gvk = gvk
         self._store = store
-        self._entropy = entropy
         self._statistics = statistics or InformerStatistics()
-        self._streaming = streaming
-        self._uses_pages_once = False
-        self._listing = True
-        self._replacement: StoreReplacement | None = None
-        self._end_is_late = False
-        self._lists_begun = 0
-        self._lists_done = 0
-        self._continue_token = ""
-        self._continue_tokens = ContinueTokens(gvk)
-        self._page_size = _PAGE_SIZE
+        self._list = ListProgress(gvk, store, self._statistics, streaming=streaming)
+        self._watch = WatchProgress(entropy, self._statistics)
         self._backoff = ReflectorBackoff(entropy)
         self._server = server or ServerState()
         self._history = HistoryCheck(store, self._server)
         self._disconnected_at: float | None = None
-        self._watch_seconds = 0.0
         self._fruitless_since: float | None = None
-        self._opened_at: float | None = None
-        self._got_events = False
-        self._was_short = False
-        self._is_relist_requested = False
         self._has_unread = False
         self._listed_for_unread_at: float | None = None
         self._is_listed = False
         self.last_error: KonvergeError | None = None
-        """The last failure, None since something has worked."""
+        """The last failure; None after a success."""
         self.confirmed_at: float | None = None
-        """When the server last said something that proves the store's state; None before the first list."""
-        self.listed_at: float | None = None
-        """When the list that is in place was asked for; None before the first."""
+        """The time of the last response that proves the store's state; None before the first list."""
 
     @property
     def synced(self) -> bool:
-        """Whether the store holds a whole list, of a kind that the server serves, in the server's present history."""
+        """Whether the store contains a whole list of a served kind, from the server's present history."""
         return self._is_listed and not self._history.is_invalidated
 
     @property
     def store(self) -> Store:
-        """What is kept like the collection."""
+        """The store that is kept equal to the collection."""
         return self._store
 
     @property
-    def idle_timeout_seconds(self) -> float:
-        """How long an open watch may be silent now: less while the list is being streamed, which is done in one go."""
-        return _IDLE_SECONDS if self._replacement is None else _INITIAL_IDLE_SECONDS
-
-    @property
-    def should_leave_watch(self) -> bool:
-        """Tell whether an open watch is to be left, since a list is wanted; not while it streams one that counts."""
-        return (self._is_relist_requested and self._replacement is None) or self._history.is_invalidated
+    def listed_at(self) -> float | None:
+        """The time at which the list in place was requested; None before the first."""
+        return self._list.listed_at
 
     @property
     def lists_done(self) -> int:
         """The number of the last list that is in place."""
-        return self._lists_done
+        return self._list.lists_done
+
+    @property
+    def idle_timeout_seconds(self) -> float:
+        """The longest permitted silence of an open watch; shorter while it streams a list."""
+        return _IDLE_SECONDS if self._list.replacement is None else _INITIAL_IDLE_SECONDS
+
+    @property
+    def should_leave_watch(self) -> bool:
+        """Whether to leave an open watch for a list, unless the watch is streaming that list."""
+        return self._list.is_new_list_requested or self._history.is_invalidated
 
     def next_step(self, now: float) -> Step:
-        """What to do next."""
+        """Return the next step for the driver."""
         if self._history.is_invalidated:
             self._history.adopt_history()
             self._is_listed = False
             self._relist()
-        pause = self._backoff.seconds_left(now)
-        if pause > 0:
-            return WaitStep(pause)
+        delay = self._backoff.seconds_left(now)
+        if delay > 0:
+            return WaitStep(delay)
         if self.should_leave_watch:
             self._relist()
-        if not self._listing:
-            return self._build_watch_step(self._store.resource_version, initial_events=False)
-        if self._replacement is None:
-            self._replacement = self._store.begin_replacement(now)
-            self._lists_begun += 1
+        if not self._list.is_due:
+            return self._watch.plan(
+                self._store.resource_version, initial_events=False, idle_timeout_seconds=self.idle_timeout_seconds
+            )
+        if self._list.begin(now):
             self._has_unread = False
-            self._continue_token = ""
-            self._continue_tokens = ContinueTokens(self._gvk)
-            self._end_is_late = False
-        if self._streaming and not self._uses_pages_once:
-            return self._build_watch_step("", initial_events=True)
-        return ReadPage(self._continue_token, self._page_size)
+        if self._list.is_streaming:
+            return self._watch.plan("", initial_events=True, idle_timeout_seconds=self.idle_timeout_seconds)
+        return self._list.plan_page()
 
     def add_items(self, items: Sequence[msgspec.Raw]) -> None:
-        """Some items of a page, or all."""
-        replacement = self._replacement
-        if replacement is None:
-            raise RuntimeError("items of a list that nobody asked for")
-        for item in items:
-            try:
-                replacement.upsert(parse_item(item))
-            except ValueError as error:
-                self._skip_unreadable(error)
+        """Add some or all items of a page to the list that is being read."""
+        for error in self._list.add_items(items):
+            self._skip_unreadable(error)
 
     def finish_page(self, page: ListPage, now: float) -> list[StoreChange]:
-        """All items of the page were told; the changes that readers see, which come with the last page.
+        """Record that all items of the page were added.
+
+        Returns:
+            The changes that readers see; they come with the last page.
 
         Raises:
-            konverge.errors.ConnectionFailedError: The next page is one that came before.
+            konverge.errors.ConnectionFailedError: The continue token repeats an earlier page.
         """
-        self._continue_token = self._continue_tokens.check_next(page)
+        is_last = self._list.finish_page(page)
         self._confirm_state(now)
-        if page.continue_token:
-            return []
-        self._page_size = _PAGE_SIZE
-        return self._commit(page.resource_version, now)
+        return self._commit(page.resource_version, now) if is_last else []
 
     def on_watch_opened(self, now: float) -> None:
-        """The watch is open."""
-        self._statistics.watches += 1
-        self._opened_at = now
-        self._got_events = False
+        """Record that the watch is open."""
+        self._watch.open(now)
         self._server.record_response(now)
 
     def plan_comparison(self) -> HistoryComparison | None:
-        """What to read now that the watch is open, before it is followed; None when there is nothing to compare."""
-        return None if self._listing else self._history.plan_comparison()
+        """Return the read to make after the watch opens and before its events are read; None if there is no doubt."""
+        return None if self._list.is_due else self._history.plan_comparison()
 
     def on_comparison(self, page: ListPage, now: float) -> None:
-        """Take the answer to the comparison."""
+        """Evaluate the response to the comparison."""
         if self._history.detect_rollback(page):
             self._record_rollback(page.resource_version, now)
         else:
             self._relist_for_contradiction(now)
 
     def skip_comparison(self) -> None:
-        """The comparison cannot be made: the server refuses such a list."""
+        """Record that the server rejects the list that the comparison needs."""
         self._history.mark_trusted()
 
     def process_lines(self, lines: Sequence[bytes], now: float) -> tuple[list[StoreChange], KonvergeError | None]:
-        """The watch has brought that.
+        """Process lines of the open watch.
 
         Returns:
-            The changes that readers see, and what the watch failed with after them: that goes to `failed`.
+            The changes that readers see, and the failure of the watch after them, which the driver reports to
+            `on_failure`.
         """
         changes: list[StoreChange] = []
-        take = self._apply_event
+        apply_event = self._apply_event
         for line in lines:
             try:
                 check_text(line)
                 event_type, received = parse_event(line)
-                change = take(event_type, received)
+                change = apply_event(event_type, received)
             except (msgspec.DecodeError, ValueError, RecursionError) as error:
                 failure = self._apply_other_line(line, error, changes, now)
                 if failure is not None:
                     self._relist_for_unread(now)
                     return changes, failure
                 continue
-            self._got_events = True
+            self._watch.record_event()
             if change is not None:
                 changes.append(change)
         self._statistics.events += len(lines)
@@ -267,41 +233,38 @@ class Reflector:
         self._confirm_state(now)
         self._relist_for_unread(now)
         self._relist_for_contradiction(now)
-        self._warn_late_end(now)
+        self._list.warn_late_end(self._watch.open_seconds(now))
         return changes, None
 
     def on_watch_ended(self, now: float) -> None:
-        """The server has ended the watch, as it should after the time-out."""
+        """Record that the server ended the watch, as it should after the timeout."""
         self._check_early_end(now)
-        seconds = self._close_watch(now)
-        was_short, self._was_short = self._was_short, seconds < _VERY_SHORT_SECONDS
-        if self._was_short and not self._got_events:
-            self._statistics.short_watches += 1
-        if self._replacement is not None:
-            self._fall_back_to_pages("it ended before its bookmark came")
-        elif self._was_short and not self._got_events:
+        next_watch_at = self._watch.end(now)
+        if self._list.replacement is not None:
+            self._fall_back_to_pages("the watch ended before the bookmark")
+        elif self._watch.ended_empty:
             self._handle_failure(
-                ConnectionFailedError(f"a watch of {self._gvk} ended at once without an event"), now, is_cut=True
+                ConnectionFailedError(f"{self._gvk}: the watch ended at once without an event"), now, is_cut=True
             )
-        elif self._was_short and was_short:
-            # An event each time, if only a bookmark, must not make a hot loop of it.
-            self._backoff.delay_until(now - seconds + _VERY_SHORT_SECONDS)
+        elif self._watch.ended_short_again:
+            # One event in each of these watches, even a bookmark, must not cause a loop without delays.
+            self._backoff.delay_until(next_watch_at)
 
     def on_failure(self, error: KonvergeError, now: float) -> None:
-        """The step, or reading on in a watch, has failed."""
+        """Record that the step failed, or that the open watch did."""
         is_cut = self._is_disconnect(error)
-        if is_cut and self._was_useful(now):
+        if is_cut and self._watch.was_useful(now):
             self.on_watch_ended(now)
             return
         self._check_early_end(now)
-        self._close_watch(now)
+        self._watch.close(now)
         self._handle_failure(error, now, is_cut=is_cut)
 
     def _handle_failure(self, error: KonvergeError, now: float, *, is_cut: bool) -> None:
-        if self._listing and self._streaming and not self._uses_pages_once:
+        if self._list.is_streaming:
             if isinstance(error, InvalidError | BadRequestError):
-                _logger.info("%s: the server has no streaming lists (%s); listing page by page", self._gvk, error)
-                self._streaming = False
+                _logger.info("%s: the server rejects streaming lists; listing page by page: %s", self._gvk, error)
+                self._list.disable_streaming()
                 self._relist()
                 return
             if isinstance(error, SilentWatchError):
@@ -315,129 +278,105 @@ class Reflector:
             self._server.call_on_response(self._on_server_response)
         if isinstance(error, KindNotServedError):
             self._relist()
-            self._is_listed = False  # but nothing is told as deleted: an API that is away for a minute deletes nothing
-        elif self._listing:
-            if isinstance(error, ExpiredError) and self._continue_token:
-                # Reading all the pages takes longer than the server keeps its history: take everything at once.
-                self._page_size = 0
+            self._is_listed = False  # without deletions: an API that is away for a minute deletes nothing
+        elif self._list.is_due:
+            if isinstance(error, ExpiredError):
+                self._list.on_expired()
             self._relist()
         else:
             self._handle_watch_failure(error, now)
-        wanted = error.retry_after_seconds if isinstance(error, ApiError) else None
-        self._backoff.record_failure(now, is_cut=is_cut, wanted_seconds=wanted or 0.0)
+        requested = error.retry_after_seconds if isinstance(error, ApiError) else None
+        self._backoff.record_failure(now, is_cut=is_cut, requested_seconds=requested or 0.0)
 
     def on_watch_left(self, now: float) -> None:
-        """The driver has left the watch, or the wait, that it was in."""
-        self._close_watch(now)
+        """Record that the driver left the watch, or the wait."""
+        self._watch.close(now)
 
     def expedite(self, now: float) -> None:
-        """Somebody waits: do not wait much longer, unless the server asked for it."""
+        """Shorten the backoff because a caller is waiting, unless the server requested the delay."""
         if not (isinstance(self.last_error, ApiError) and self.last_error.retry_after_seconds):
             self._backoff.expedite(now)
 
     def widen(self) -> int:
-        """What the store keeps has become more: list again if anything was dropped, after the list that is under way.
+        """Relist if any object was dropped: the store now keeps more. A list in progress finishes first.
 
         Returns:
-            The number of the list (`lists_done`) that has it all.
+            The number of the list (`lists_done`) that contains them all.
         """
-        if self._replacement is None and self._lists_done and not self._store.dropped:
-            return self._lists_done
-        self._is_relist_requested = True
-        return self._lists_begun + 1
+        return self._list.widen()
 
     def evict_rejected(self) -> None:
-        """What the store keeps has become less: drop the rest."""
+        """Drop the objects that the store no longer keeps."""
         self._store.evict_rejected()
-        if self._replacement is not None:
-            self._replacement.evict_rejected()
-
-    def _build_watch_step(self, resource_version: str, *, initial_events: bool) -> OpenWatch:
-        timeout_seconds = self._entropy.uniform(*_WATCH_SECONDS)
-        self._watch_seconds = timeout_seconds
-        return OpenWatch(
-            resource_version=resource_version,
-            initial_events=initial_events,
-            timeout_seconds=timeout_seconds,
-            idle_timeout_seconds=self.idle_timeout_seconds,
-        )
+        self._list.evict_rejected()
 
     def _apply_event(self, event_type: str, received: RawObject) -> StoreChange | None:
         if not self._store.projection.matches_kind(received):
-            raise ValueError(f"an event of another kind: {received.api_version!r} {received.kind!r}")
-        target = self._store if self._replacement is None else self._replacement
-        if self._replacement is None:
+            raise ValueError(f"expected an event of the watched kind, found {received.api_version!r} {received.kind!r}")
+        replacement = self._list.replacement
+        target = self._store if replacement is None else replacement
+        if replacement is None:
             self._history.check_event(received)
         if event_type in (ADDED, MODIFIED):
             return target.upsert(received)
         if event_type == DELETED:
             return target.remove(received)
-        raise ValueError(f"an event of another type: {event_type!r}")
+        raise ValueError(f"expected an event of type ADDED, MODIFIED or DELETED, found {event_type!r}")
 
     def _apply_other_line(
         self, line: bytes, error: Exception, changes: list[StoreChange], now: float
     ) -> KonvergeError | None:
-        """A line that is not about an object: a bookmark, an error of the server, or nothing that can be read."""
+        """Apply a line without an object: a bookmark, an error of the server, or a line that cannot be parsed."""
         try:
             event_type = parse_type(line)
             if event_type == ERROR:
-                error_sent = parse_error(line)
-                return withhold_text(error_sent) if self._gvk.is_secret else error_sent
+                server_error = parse_error(line)
+                return withhold_text(server_error) if self._gvk.is_secret else server_error
             if event_type == BOOKMARK:
                 changes += self._apply_bookmark(line, now)
-                self._got_events = True
+                self._watch.record_event()
                 return None
-        except msgspec.ValidationError as odd:
-            error = odd
+        except msgspec.ValidationError as invalid:
+            error = invalid
         except msgspec.DecodeError as broken:
-            return ConnectionFailedError(f"a watch of {self._gvk} sent what is not JSON: {broken}")
-        except (UnicodeDecodeError, RecursionError) as odd:
-            error = odd
+            return ConnectionFailedError(f"{self._gvk}: the watch sent an invalid line: expected JSON: {broken}")
+        except (UnicodeDecodeError, RecursionError) as invalid:
+            error = invalid
         self._skip_unreadable(error)
-        self._has_unread = self._replacement is None  # what a list cannot show, another one cannot either
+        self._has_unread = self._list.replacement is None  # another list would not show what this one cannot
         return None
 
     def _relist_for_unread(self, now: float) -> None:
-        """Want a list for the events that could not be read, if the last one for such is long ago; else later."""
+        """Request a list for events that cannot be parsed, at most once in ten minutes."""
         last = self._listed_for_unread_at
         if self._has_unread and (last is None or now - last >= _LIST_FOR_UNREAD_SECONDS):
             self._has_unread = False
             self._listed_for_unread_at = now
-            self._is_relist_requested = True
+            self._list.request()
 
     def _relist_for_contradiction(self, now: float) -> None:
         if self._history.request_relist(now):
-            self._is_relist_requested = True
+            self._list.request()
 
     def _apply_bookmark(self, line: bytes, now: float) -> list[StoreChange]:
-        found = parse_bookmark(line)
-        if self._replacement is None:
-            self._history.check_bookmark(found.resource_version)
-            self._store.record_bookmark(found.resource_version)
-        elif found.ends_list:
-            return self._commit(found.resource_version, now)
+        bookmark = parse_bookmark(line)
+        if self._list.replacement is None:
+            self._history.check_bookmark(bookmark.resource_version)
+            self._store.record_bookmark(bookmark.resource_version)
+        elif bookmark.ends_list:
+            return self._commit(bookmark.resource_version, now)
         return []
 
     def _commit(self, resource_version: str, now: float) -> list[StoreChange]:
-        replacement, self._replacement = self._replacement, None
-        if replacement is None:
-            raise RuntimeError("the end of a list that nobody asked for")
-        if self._history.is_invalidated or replacement.proves_rollback(resource_version):
-            if not self._history.is_invalidated:
-                self._record_rollback(resource_version, now)
-            return []  # the list may hold other objects under the same versions: the next one takes nothing over
-        self._statistics.lists += 1
-        self._statistics.list_seconds += now - replacement.started_at
-        self._statistics.items_listed += len(replacement)
-        self._lists_done = self._lists_begun
-        self.listed_at = replacement.started_at
-        self._listing = False
-        self._uses_pages_once = False
+        replacement = self._list.take_replacement()
+        if self._history.is_invalidated:
+            return []
+        if replacement.proves_rollback(resource_version):
+            self._record_rollback(resource_version, now)
+            return []  # the list may contain other objects under known versions: the next list replaces them all
         self._history.mark_trusted()
         self._is_listed = True
-        changes = replacement.commit(resource_version)
-        self._statistics.last_resource_version = resource_version
-        return changes
+        return self._list.commit(replacement, resource_version, now)
 
     def _confirm_state(self, now: float) -> None:
         self.last_error = None
@@ -448,22 +387,21 @@ class Reflector:
 
     def _record_rollback(self, resource_version: str, now: float) -> None:
         _logger.warning(
-            "%s: the storage of the API server was set back: version %d was known, and it is at %s; every kind is "
-            "listed again",
+            "%s: the storage of the API server was set back: expected version %d or later, found %s; relisting every "
+            "kind",
             self._gvk, self._store.newest_known_revision, resource_version,
         )  # fmt: skip
-        self._backoff.record_failure(
-            now, is_cut=True
-        )  # servers that contradict each other must not make a loop of lists
+        # API servers that contradict each other must not cause a loop of lists.
+        self._backoff.record_failure(now, is_cut=True)
         self._server.record_rollback()
 
     def _check_early_end(self, now: float) -> None:
-        """A watch that ends before its time may end because the server was replaced or its storage restored."""
-        if self._opened_at is not None and now - self._opened_at < self._watch_seconds - _EARLY_SECONDS:
+        """Record a doubt if a watch ends early: the server may be another one, or its storage restored."""
+        if self._watch.is_early(now):
             self._history.mark_uncertain()
 
     def _is_connection_failure(self, now: float) -> bool:
-        """Tell whether the last failure is of the server as a whole rather than of this kind."""
+        """Return True if the last failure concerns the server as a whole rather than this kind."""
         error, last = self.last_error, self._disconnected_at
         if error is None or isinstance(error, UntrustedServerError):
             return False
@@ -476,32 +414,17 @@ class Reflector:
             self._backoff.on_server_response(now)
 
     def _is_disconnect(self, error: KonvergeError) -> bool:
-        """Tell whether the connection of an open watch broke.
+        """Return True if the connection of an open watch broke.
 
-        That is how a load balancer or a server that is killed ends it. It says nothing against the server, and pauses
-        that grow would leave whoever lives behind such a connection blind most of the time.
+        A load balancer, or a server that is killed, ends a watch like that. It is no evidence against the server. With
+        growing delays an operator behind such a connection would miss changes most of the time.
         """
-        if self._listing or self._opened_at is None:
+        if self._list.is_due or not self._watch.is_open:
             return False
         return isinstance(error, ConnectionFailedError) and not isinstance(error, NotConnectedError | SilentWatchError)
 
-    def _was_useful(self, now: float) -> bool:
-        """Tell whether the open watch was of use: it has brought something, or would have, had there been anything."""
-        return self._got_events or (self._opened_at is not None and now - self._opened_at >= _VERY_SHORT_SECONDS)
-
-    def _close_watch(self, now: float) -> float:
-        """Count the watch that was open, if one was; for how long it was."""
-        if self._opened_at is None:
-            return 0.0
-        seconds = now - self._opened_at
-        self._statistics.watch_seconds += seconds
-        self._opened_at = None
-        return seconds
-
     def _relist(self) -> None:
-        self._listing = True
-        self._replacement = None
-        self._is_relist_requested = False
+        self._list.restart()
         self._fruitless_since = None
 
     def _handle_watch_failure(self, error: KonvergeError, now: float) -> None:
@@ -515,26 +438,15 @@ class Reflector:
         elif now - self._fruitless_since >= _RETRY_WATCH_SECONDS:
             self._relist()
 
-    def _fall_back_to_pages(self, why: str) -> None:
-        """Do without the streaming list once: whatever was wrong, the next time it may work."""
-        _logger.warning("%s: the streaming list did not come to its end: %s; listing page by page", self._gvk, why)
-        self._uses_pages_once = True
+    def _fall_back_to_pages(self, reason: str) -> None:
+        """Relist page by page once; a later streaming list may work."""
+        _logger.warning("%s: the streaming list is incomplete; listing page by page: %s", self._gvk, reason)
+        self._list.disable_streaming_once()
         self._relist()
-
-    def _warn_late_end(self, now: float) -> None:
-        if self._replacement is None or self._end_is_late or self._opened_at is None:
-            return
-        seconds = now - self._opened_at
-        if seconds >= _END_IS_LATE_SECONDS:
-            self._end_is_late = True
-            _logger.warning(
-                "%s: the streaming list has not come to its end for %.0f s (%d objects so far)",
-                self._gvk, seconds, len(self._replacement),
-            )  # fmt: skip
 
     def _skip_unreadable(self, error: Exception) -> None:
         self._statistics.left_out += 1
-        _logger.warning("%s: left out what cannot be read: %s", self._gvk, error)
+        _logger.warning("%s: cannot parse an object that the server sent; it is left out: %s", self._gvk, error)
 
 
 def _is_version_too_large(error: KonvergeError) -> bool:

@@ -1,9 +1,9 @@
-"""Keeping one collection in memory: the driver that does what its `Reflector` decides.
+"""The driver of one cached collection: it performs the steps that its `Reflector` decides.
 
-Nothing here holds the event loop for long: pages are decoded, and large numbers of changes told, in blocks between
-which others get their turn. The garbage collector stays off while a block is decoded; nothing of what is made there is
-garbage. It is not made to forget what is held (`gc.freeze`): entries are hidden from it anyway, so 10,000 Pods lengthen
-a full collection by 4 ms only, and a process frozen by a library would never get rid of what else was garbage then.
+It never blocks the event loop for long: it decodes pages and reports many changes in blocks, and yields between them.
+The garbage collector is off while a block is decoded; none of the new objects is garbage. Cached objects are not moved
+out of its reach with `gc.freeze`: it does not traverse them anyway, so 10,000 Pods lengthen a full collection by only
+4 ms. And a freeze by a library would keep all other garbage of that moment forever.
 """
 
 from __future__ import annotations
@@ -44,37 +44,38 @@ __all__ = ["ChangeCallback", "ReflectorDriver"]
 
 _logger = logging.getLogger(__name__)
 
-# Refusals that waiting does not change. Others pass: too many requests, an expired list, the server's own troubles.
+# Errors that waiting does not change. Others are temporary: too many requests, an expired list, internal errors.
 _FINAL_CODES = frozenset({400, 401, 403, 404, 405, 406, 422})
 
-# So many objects are decoded, or changes told, at a time: a few milliseconds.
+# The number of objects to decode, or of changes to report, at a time: it takes a few milliseconds.
 _BLOCK_SIZE = 250
 
-# How long a write of unknown outcome is doubted: far longer than a request may take, and a watch lag.
+# A write of unknown outcome stays in doubt for this time: far longer than a request takes or a watch lags.
 _UNCERTAIN_SECONDS = 300.0
 
-# How often a list of a few objects is tried before all of the kind is listed, and how long that may take.
+# The attempts to list a few objects before the whole kind is listed, and the time limit for that.
 _FILL_ATTEMPTS = 3
 _FILL_SECONDS = 30.0
 
 ChangeCallback: TypeAlias = Callable[[GroupVersionKind, ObjectMeta | None, ObjectMeta | None], None]
-"""Hears of each change: the kind, the metadata before (None: added) and after (None: gone). It must not raise."""
+"""A callback for changes: the kind, the metadata before (None: added) and after (None: deleted). It must not raise."""
 
 
 class ReflectorDriver:
-    """One collection of the server in memory.
+    """The driver that keeps one collection of the server in memory.
 
     Args:
-        client: Where to read from.
+        client: The client that lists and watches.
         gvk: The kind.
         namespace: The namespace; empty for all.
-        options: Which objects of it are held, and how much of each.
-        store: Where they are held.
-        publish: Hears of each change that a reader sees, own writes included; those of one object in order.
-        statistics: Counts.
-        server: What the collections of the server find out for each other.
-        clock: Measures and waits.
-        entropy: Draws the jitter of pauses.
+        options: The objects to cache, and how much of each.
+        store: The store of the cached objects.
+        publish: The callback for each change that readers see, own writes included; changes of one object come in
+            order.
+        statistics: Counters of the informer.
+        server: The state that all collections of the server share.
+        clock: The source of time.
+        entropy: The source of jitter.
     """
 
     def __init__(
@@ -100,54 +101,54 @@ class ReflectorDriver:
         self._server = server
         self._reflector = Reflector(gvk, store, entropy, statistics=statistics, server=server)
         self._is_first_list_published = False
-        # Changes that readers see but nobody was told of yet: those of a large list, by object.
+        # Changes of a large list by object: readers see them already, but they are not reported yet.
         self._unpublished: dict[ObjectKey, list[StoreChange]] = {}
-        # Writes of unknown outcome: a number for each, and when.
+        # Writes of unknown outcome: a number for each, and the time.
         self._uncertain: dict[ObjectKey, tuple[int, float]] = {}
         self._last_uncertain_number = 0
         self._own_writes = OwnWrites()
-        # Ends the watch that is open, when something else is to be done.
+        # The timeout that ends the open watch if another step is due.
         self._watch_timeout: asyncio.Timeout | None = None
         self._wakeup = asyncio.Event()
         self._waiters: set[asyncio.Future[None]] = set()
 
     @property
     def store(self) -> Store:
-        """What is held."""
+        """The store of the cached objects."""
         return self._reflector.store
 
     @property
     def synced(self) -> bool:
-        """Tell whether reads are answered: the first list is there and has been told, and the kind is still served."""
+        """Whether reads succeed: the first list is complete and reported, and the kind is still served."""
         return self._is_first_list_published and self._reflector.synced
 
     @property
     def last_error(self) -> KonvergeError | None:
-        """Why the server's changes do not arrive at the moment; None when they do."""
+        """The error that keeps changes from arriving now; None while they arrive."""
         return self._reflector.last_error
 
     @property
     def age_seconds(self) -> float | None:
-        """How long ago the server last proved that what is held is up to date; None before the first list."""
-        proven_at = self._reflector.confirmed_at
-        return None if proven_at is None else self._clock.monotonic() - proven_at
+        """The seconds since the server last proved that the cache is up to date; None before the first list."""
+        confirmed_at = self._reflector.confirmed_at
+        return None if confirmed_at is None else self._clock.monotonic() - confirmed_at
 
     @property
     def list_age_seconds(self) -> float | None:
-        """How long ago the last whole list was asked for; None before the first."""
+        """The seconds since the last whole list was requested; None before the first."""
         listed_at = self._reflector.listed_at
         return None if listed_at is None else self._clock.monotonic() - listed_at
 
     @property
     def own_writes(self) -> OwnWrites:
-        """The answers to own writes that the watch has not shown yet."""
+        """The own writes that the watch has not reported yet."""
         listed_at = self._reflector.listed_at
         if listed_at is not None:
             self._own_writes.confirm(parse_revision(self.store.resource_version), listed_at)
         return self._own_writes
 
     async def run(self) -> None:
-        """Keep the collection up to date until cancelled; failures are retried, with growing pauses, for ever."""
+        """Keep the collection up to date until cancelled; retry failures forever with exponential backoff."""
         unsubscribe = self._server.subscribe(self._on_server_change)
         try:
             while True:
@@ -161,85 +162,88 @@ class ReflectorDriver:
                         await self._watch(step)
                 except KonvergeError as error:
                     self._handle_failure(error)
-                except Exception as error:  # noqa: BLE001  # a mistake, and no reason to stop following for good
+                except Exception as error:  # noqa: BLE001  # a bug here is no reason to stop watching forever
                     self._handle_failure(self._wrap_unexpected_error(error))
         finally:
             unsubscribe()
 
     async def wait_until_synced(self, timeout_seconds: float) -> None:
-        """Wait until reads are answered.
+        """Wait until reads succeed.
 
         Raises:
-            konverge.errors.KindNotServedError: The server does not serve the kind, by a fresh answer.
-            konverge.errors.ApiError: The server refuses to list it, and waiting would not change that.
+            konverge.errors.KindNotServedError: The server does not serve the kind, by a new response.
+            konverge.errors.ApiError: The server rejects the list, and waiting would not change that.
             konverge.errors.ConnectionFailedError: The deadline has passed, or the server cannot be trusted.
         """
         await self._wait_for(lambda: self.synced, timeout_seconds)
 
     def widen(self) -> int:
-        """What is kept has become more: list again if anything was dropped.
+        """Relist if any object was dropped: the store now keeps more.
 
         Returns:
-            The number of the list that `wait_for_list` can wait for.
+            The number of the list to pass to `wait_for_list`.
         """
         number = self._reflector.widen()
         self._interrupt_watch()
         return number
 
     def _interrupt_watch(self) -> None:
-        """Leave the open watch, if the reflector wants it."""
+        """Leave the open watch if the reflector requires it."""
         interruption = self._watch_timeout
-        # One that is expiring cannot be moved any more: the watch is being left as it is.
+        # A timeout that is expiring cannot be rescheduled, and the driver is leaving the watch already.
         if self._reflector.should_leave_watch and interruption is not None and not interruption.expired():
             interruption.reschedule(asyncio.get_running_loop().time())
 
     def _on_server_change(self) -> None:
-        """Something is known of the server that may change what is to be done."""
+        """Wake the driver: a change of the server's state may change the next step."""
         self._interrupt_watch()
         self._wakeup.set()
 
     async def wait_for_list(self, number: int, timeout_seconds: float) -> None:
-        """Wait until the list of that number has replaced what was held, and was told. Raises as `ready` does."""
+        """Wait until the list of that number is in place and its changes are reported.
+
+        It raises the same errors as `wait_until_synced`.
+        """
         await self._wait_for(lambda: self._reflector.lists_done >= number and not self._unpublished, timeout_seconds)
 
     async def load_dropped(self, namespace: str, labels: LabelSelector) -> None:
-        """What is kept has become more by these: read those that were dropped."""
+        """Read and cache the matching objects that were dropped: the store now keeps them."""
         for _ in range(_FILL_ATTEMPTS):
             if not self.store.dropped:
                 return
-            found = await self._client.list(self._gvk, namespace=namespace, label_selector=str(labels))
-            if parse_revision(found.resource_version) < parse_revision(self.store.resource_version):
-                continue  # the watch was faster: it may have told already of something newer, which was dropped
-            for obj in found.items:
+            object_list = await self._client.list(self._gvk, namespace=namespace, label_selector=str(labels))
+            if parse_revision(object_list.resource_version) < parse_revision(self.store.resource_version):
+                continue  # the watch was faster: it may have reported a newer state, which was dropped
+            for obj in object_list.items:
                 self.store.record_read(obj)
             return
         await self.wait_for_list(self.widen(), _FILL_SECONDS)
 
     def evict_rejected(self) -> None:
-        """What is kept has become less: drop the rest."""
+        """Drop the objects that the store no longer keeps."""
         self._reflector.evict_rejected()
 
     async def read(self, key: ObjectKey) -> Object:
-        """One object, for the caller to change: from memory, or from the server if memory does not know.
+        """Return one object, which the caller may change: from memory, or from the server if memory is incomplete.
 
         Raises:
-            konverge.errors.NotFoundError: There is none.
+            konverge.errors.NotFoundError: The object does not exist.
         """
         if key in self._uncertain:
             return await self._read_uncertain(key)
         store = self.store
-        found = store.get(key)
-        if found is None and store.is_dropped(key):
-            answer = await self._client.get(self._gvk, key, live=True)
-            store.record_read(answer)
-            found = store.get(key) or store.projection.project_object(answer)
-        if found is None:
+        obj = store.get(key)
+        if obj is None and store.is_dropped(key):
+            response = await self._client.get(self._gvk, key, live=True)
+            store.record_read(response)
+            obj = store.get(key) or store.projection.project_object(response)
+        if obj is None:
             details = {"kind": self._gvk.kind, "name": key.name}
             raise NotFoundError(f"{format_identity(self._gvk, key)} not found", details=details)
-        return found
+        return obj
 
     def record_write(self, obj: Mapping[str, Any]) -> None:
-        """The answer to an own write."""
+        """Record the response to an own write."""
         key = ObjectKey.of(obj)
         self._uncertain.pop(key, None)
         change = self.store.record_write(obj)
@@ -248,12 +252,12 @@ class ReflectorDriver:
         self._publish_change(key, change)
 
     def record_delete(self, key: ObjectKey, uid: str) -> None:
-        """An own delete after which nothing holds the object any more."""
+        """Record an own delete after which no finalizer is left."""
         self._uncertain.pop(key, None)
         self._publish_change(key, self.store.record_delete(key, uid, self._clock.monotonic()))
 
     def mark_uncertain(self, key: ObjectKey) -> None:
-        """A write of ours has an outcome that nobody knows: the next read asks the server."""
+        """Record that the result of an own write is unknown: the next read goes to the server."""
         now = self._clock.monotonic()
         while self._uncertain:
             oldest, (_, moment) = next(iter(self._uncertain.items()))
@@ -268,17 +272,17 @@ class ReflectorDriver:
         doubt = self._uncertain[key]
         store = self.store
         try:
-            answer = await self._client.get(self._gvk, key, live=True)
+            response = await self._client.get(self._gvk, key, live=True)
         except NotFoundError:
-            if key not in store:  # or the next read would find what has gone
+            if key not in store:  # otherwise the next read would return a deleted object
                 self._clear_uncertain(key, doubt)
             raise
         self._clear_uncertain(key, doubt)
-        self._publish_change(key, store.record_write(answer))
-        return store.get(key) or store.projection.project_object(answer)
+        self._publish_change(key, store.record_write(response))
+        return store.get(key) or store.projection.project_object(response)
 
     def _clear_uncertain(self, key: ObjectKey, doubt: tuple[int, float]) -> None:
-        if self._uncertain.get(key) == doubt:  # else another write got lost meanwhile
+        if self._uncertain.get(key) == doubt:  # otherwise the response to another write was lost meanwhile
             del self._uncertain[key]
 
     async def _read_page(self, step: ReadPage) -> None:
@@ -324,7 +328,7 @@ class ReflectorDriver:
             self._watch_timeout = None
 
     async def _compare_history(self) -> None:
-        """Find out whether the server still is what it was when the watch was open before."""
+        """Check that the server still has the history that it had at the last watch."""
         comparison = self._reflector.plan_comparison()
         if comparison is None:
             return
@@ -343,7 +347,7 @@ class ReflectorDriver:
         except ApiError as error:
             if not _is_permanent(error):
                 raise
-            _logger.debug("%s cannot be compared: %s", self._gvk, error)
+            _logger.debug("%s: cannot compare the server's history with the cache: %s", self._gvk, error)
             self._reflector.skip_comparison()
         else:
             self._reflector.on_comparison(page, self._clock.monotonic())
@@ -371,39 +375,41 @@ class ReflectorDriver:
             pass
         self._wakeup.clear()
 
-    async def _wait_for(self, is_so: Callable[[], bool], timeout_seconds: float) -> None:
-        if is_so():
+    async def _wait_for(self, is_fulfilled: Callable[[], bool], timeout_seconds: float) -> None:
+        if is_fulfilled():
             return
         self._reflector.expedite(self._clock.monotonic())
         self._wakeup.set()
         try:
             async with asyncio.timeout(timeout_seconds):
-                while not is_so():
-                    problem = await self._wait_for_attempt()
-                    if problem is not None and _is_permanent(problem):
-                        raise problem
+                while not is_fulfilled():
+                    error = await self._wait_for_attempt()
+                    if error is not None and _is_permanent(error):
+                        raise error
         except TimeoutError:
-            problem = self._reflector.last_error
-            why = f": {problem}" if problem is not None else ""
-            raise ConnectionFailedError(f"{self._gvk} could not be listed within {timeout_seconds:g} s{why}") from None
+            error = self._reflector.last_error
+            reason = f": {error}" if error is not None else ""
+            raise ConnectionFailedError(
+                f"{self._gvk}: the list failed: expected it within {timeout_seconds:g} s{reason}"
+            ) from None
 
     async def _wait_for_attempt(self) -> KonvergeError | None:
-        """Wait until a list is in place and told, or the next attempt has failed; then its failure."""
-        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiters.add(waiting)
+        """Wait until a list is in place and reported, or the next attempt failed; return the error."""
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.add(waiter)
         try:
-            await waiting
+            await waiter
         finally:
-            self._waiters.discard(waiting)
+            self._waiters.discard(waiter)
         return self._reflector.last_error
 
     def _wake_waiters(self) -> None:
-        for waiting in self._waiters:
-            if not waiting.done():
-                waiting.set_result(None)
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
     def _publish_change(self, key: ObjectKey, change: StoreChange | None) -> None:
-        """Tell a change at once, after what is still to be told of that object."""
+        """Report a change at once, after the unreported changes of that object."""
         self._publish_pending(key)
         if change is not None:
             self._publish(self._gvk, change.old, change.new)
@@ -424,9 +430,9 @@ class ReflectorDriver:
                 self._wake_waiters()
 
     async def _publish_in_blocks(self, changes: Sequence[StoreChange]) -> None:
-        """Tell the changes object by object, and let others have their turn between.
+        """Report the changes object by object, and yield to the event loop between blocks.
 
-        Whoever writes one of the objects meanwhile has its changes told first (`_tell`).
+        An own write of one of the objects meanwhile reports its changes first (`_publish_change`).
         """
         for change in changes:
             self._unpublished.setdefault(_get_key(change), []).append(change)
@@ -437,48 +443,51 @@ class ReflectorDriver:
                     self._publish_pending(key)
                 await self._clock.sleep(0)
         finally:
-            # Cancelled, or called away to list again: what readers see already will not be found new by that list.
+            # After a cancellation or an interruption, a new list would not report what readers see already.
             for key in list(self._unpublished):
                 self._publish_pending(key)
 
     def _wrap_unexpected_error(self, error: Exception) -> KonvergeError:
-        """What nobody has foreseen, as a failure like others: logged as a whole once, and tried again."""
-        found = KonvergeError(f"a mistake in following it: {format_error(error)}")
-        if str(found) != str(self._reflector.last_error):
-            _logger.error("%s: %s", self._gvk, found, exc_info=error)
-        return found
+        """Wrap an unexpected error as a failure that is retried; log it once with its traceback."""
+        failure = KonvergeError(f"unexpected error in list or watch: {format_error(error)}")
+        if str(failure) != str(self._reflector.last_error):
+            _logger.error("%s: %s", self._gvk, failure, exc_info=error)
+        return failure
 
     def _handle_failure(self, error: KonvergeError) -> None:
         was_healthy = self._reflector.last_error is None
         self._reflector.on_failure(error, self._clock.monotonic())
         if self._reflector.last_error is error:
-            # The first of a row, and the others for who wants to know: an outage is one line a kind, not one a retry.
+            # Later failures in a row are logged at debug level: an outage is one line per kind, not one per retry.
             level = logging.DEBUG if not was_healthy else logging.INFO if _is_transient(error) else logging.WARNING
-            _logger.log(level, "%s: its changes do not arrive now: %s", self._gvk, format_error_with_request(error))
+            _logger.log(
+                level, "%s: list or watch failed (retried with backoff): %s",
+                self._gvk, format_error_with_request(error),
+            )  # fmt: skip
             self._wake_waiters()
 
 
 def _get_key(change: StoreChange) -> ObjectKey:
     meta = change.new or change.old
-    assert meta is not None, "a change has a state on one side"
+    assert meta is not None, "a change has a state before or after"
     return meta.key
 
 
-def _is_permanent(problem: KonvergeError) -> bool:
-    """Tell whether whoever waits for the collection would wait in vain."""
-    if isinstance(problem, ApiError):
-        return problem.code in _FINAL_CODES
-    return isinstance(problem, KindNotServedError | UntrustedServerError)
+def _is_permanent(error: KonvergeError) -> bool:
+    """Return True if waiting for the collection is useless."""
+    if isinstance(error, ApiError):
+        return error.code in _FINAL_CODES
+    return isinstance(error, KindNotServedError | UntrustedServerError)
 
 
-def _is_transient(problem: KonvergeError) -> bool:
-    """Tell whether it is what a server says in its ordinary course: of a kind that was defined a moment ago."""
-    return isinstance(problem, TooManyRequestsError) and "storage is (re)initializing" in str(problem)
+def _is_transient(error: KonvergeError) -> bool:
+    """Return True for a response that is normal for a kind whose definition was created a moment ago."""
+    return isinstance(error, TooManyRequestsError) and "storage is (re)initializing" in str(error)
 
 
 @contextmanager
 def _pause_gc() -> Iterator[None]:
-    """Keep the garbage collector from walking the whole heap again and again while many objects are made at once."""
+    """Keep the garbage collector from traversing the whole heap repeatedly while many objects are created at once."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""What a `konverge.cache.reflector.Reflector` asks its driver to do."""
+"""The steps that a `konverge.cache.reflector.Reflector` requests from its driver."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ __all__ = ["HistoryComparison", "OpenWatch", "ReadPage", "Step", "WaitStep"]
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
-    """Read a page of the list, then call `Reflector.items` and `Reflector.page`. A limit of 0 asks for all at once."""
+    """A page of the list to read; report it with `Reflector.add_items` and `Reflector.finish_page`.
+
+    A limit of 0 requests all objects at once.
+    """
 
     continue_token: str
     limit: int
@@ -18,7 +21,7 @@ class ReadPage:
 
 @dataclass(frozen=True, slots=True)
 class OpenWatch:
-    """Open a watch, then call `Reflector.opened`, `Reflector.lines` for what it brings, and `Reflector.ended`."""
+    """A watch to open; report it with `Reflector.on_watch_opened`, `process_lines` and `on_watch_ended`."""
 
     resource_version: str
     initial_events: bool
@@ -28,7 +31,10 @@ class OpenWatch:
 
 @dataclass(frozen=True, slots=True)
 class HistoryComparison:
-    """Read this object, or any one of the collection, in a list of its own, then call `Reflector.compared`."""
+    """An object to read in a list of its own; report it with `Reflector.on_comparison`.
+
+    Without a name, any object of the collection will do.
+    """
 
     namespace: str
     name: str
@@ -36,7 +42,7 @@ class HistoryComparison:
 
 @dataclass(frozen=True, slots=True)
 class WaitStep:
-    """Wait so long, then ask for the next step again."""
+    """A delay before the driver requests the next step."""
 
     seconds: float
 

@@ -1,10 +1,10 @@
-"""What the collections of one server find out for each other. Pure.
+"""The state of one server that its collections share. Pure.
 
-* *It answers again.* While a server is away the pauses of each collection grow on their own. The first request that it
-  answers lets the others try soon, too.
-* *Its storage was set back.* A server whose etcd was restored from an older snapshot counts the same revisions again.
-  What was known of any kind is void then, also where the new revisions have passed the old ones already. So the proof
-  that one collection has found counts for all.
+* *The server responds again.* While a server is away, the backoff of each collection grows separately. The first
+  response lets the other collections retry soon, too.
+* *The storage was set back.* A server whose etcd was restored from an older snapshot assigns the same revisions again.
+  The cached objects of all kinds are void then, even if the new revisions are higher than the old ones already. So a
+  proof that one collection finds counts for all.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ class ServerState:
     """The state of one server, shared by the reflectors of its collections.
 
     Attributes:
-        history: Grows by one each time that the storage is found to be set back. What was read under an earlier number
-            is void.
+        history: The number of times that the storage was set back. Objects that were read under an earlier number are
+            void.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class ServerState:
         self._listeners: list[Callable[[], None]] = []
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call the listener when collections may have something to do: the server answers again, or was set back.
+        """Call the listener if collections may have something to do: the server responds again, or was set back.
 
         Returns:
             A function that ends the subscription.
@@ -37,11 +37,11 @@ class ServerState:
         return lambda: self._listeners.remove(listener)
 
     def call_on_response(self, retry: Callable[[float], None]) -> None:
-        """Call the function, once, at the next answer of the server, with the time of that."""
+        """Call the function once, at the next response of the server, with the time of the response."""
         self._retries.add(retry)
 
     def record_response(self, now: float) -> None:
-        """Record that the server has answered as it should; whoever waits for that tries again."""
+        """Record that the server responded without an error; the waiting collections retry."""
         if self._retries:
             waiting, self._retries = self._retries, set()
             for retry in waiting:
@@ -49,7 +49,7 @@ class ServerState:
             self._notify()
 
     def record_rollback(self) -> None:
-        """Record that the storage was set back: everything has to be listed again."""
+        """Record that the storage was set back: every collection must relist."""
         self.history += 1
         self._notify()
 

@@ -1,15 +1,15 @@
-"""The objects of one collection, as the watch and our own writes have shown them. Pure.
+"""The cached objects of one collection, built from lists, the watch and own writes. Pure.
 
-Three sources disagree for a while, and the store says who is right:
+These sources can disagree for a while. The store decides between them:
 
-* The *watch* tells everything in order, but late.
-* An *own write*'s answer is newer than the watch, or older, when the watch was faster. The higher resource version
-  stays; an answer that the watch has already passed is of an object that has gone since.
-* An *own delete* has no version. Its UID is remembered, so that neither a late event nor a list that was already
-  under way brings the object back.
+* The *watch* reports everything in order, but late.
+* The response to an *own write* is newer than the watch, or older if the watch was faster. The higher resource version
+  stays. If the watch has passed a response and the object is not cached, the object was deleted since.
+* An *own delete* has no version. The store remembers its UID, so that neither a late event nor a list in progress
+  brings the object back.
 
-Readers see the objects as of the last whole list plus all that came later, never a list that is half read. What readers
-see differently from before is a `Change`; each change starts where the last one of that object ended.
+Readers see the last whole list plus all later changes, never a partial list. Each difference that readers see is a
+`StoreChange`. Each change of an object starts at the state where the last one ended.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from konverge.kube.metadata import ObjectMeta, parse_revision
 
 __all__ = ["Store", "StoreChange", "StoreReplacement"]
 
-# How long a delete of ours is remembered when no event confirms it: far longer than a watch lags.
+# An own delete without a confirming event is remembered for this time: far longer than a watch lags.
 _DELETED_SECONDS = 300.0
 
 
 class StoreChange(NamedTuple):
-    """What happened to one object: old without new is a deletion, new without old an addition.
+    """A change of one object: old without new is a deletion, new without old an addition.
 
-    A deletion that a list has shown (it happened while no watch was open) is told like any other, with the last state
-    that was held: the *final* state of the object is not known then, and its name may have been used again since.
+    A deletion that happened while no watch was open is discovered by a list, and is reported like any other with the
+    last cached state. The *final* state of the object is unknown then, and its name may have been used again.
     """
 
     old: ObjectMeta | None
@@ -43,16 +43,16 @@ class StoreChange(NamedTuple):
 
 
 class Store:
-    """The objects of one collection.
+    """The cached objects of one collection.
 
     Args:
-        gvk: The kind.
-        keep: Says by its metadata whether to hold an object; None holds all. It must say yes to what somebody reads
-            before it is read, or its changes go unseen. Of a dropped one only a hash of the key remains: enough to know
-            that it exists.
-        options: What of the kind is in the collection, and how much of an object is held.
-        indexes: Are kept in step. They may be shared with the stores of other parts of the kind.
-        statistics: Counts stale events, and what cannot be held.
+        gvk: The kind of the objects.
+        keep: A predicate on the metadata: whether to cache the object; None caches all. It must accept an object before
+            the object is read, or its changes are not reported. Of a dropped object only a hash of the key remains:
+            enough to know that it exists.
+        options: The selection of objects, and how much of each is cached.
+        indexes: The indexes to keep up to date. Stores of other namespaces of the kind may share them.
+        statistics: Counters of stale events and of objects that cannot be cached.
     """
 
     def __init__(
@@ -68,43 +68,43 @@ class Store:
         self._statistics = statistics or InformerStatistics()
         self._selection = CacheSelection(options or CacheOptions())
         self.projection = Projection(gvk, options or CacheOptions(), self._statistics)
-        """How much of an object is held."""
+        """The conversion of objects into what is cached of them."""
         self._indexes = {} if indexes is None else indexes
         self._entries: dict[ObjectKey, CachedObject] = {}
         self._dropped: set[int] = set()
-        # UIDs of own deletes and when, oldest first, until the watch shows the deletion.
+        # UIDs of own deletes with their times, oldest first, until the watch reports the deletion.
         self._deleted: dict[str, float] = {}
-        # The last version known of what we have taken away: what the watch says of that name up to there is old news.
+        # The last known versions of objects that own requests removed: watch events up to there are stale.
         self._floors: dict[ObjectKey, int] = {}
-        # Of what is not held although we have written it, the version of that write, until the watch has shown it. Who
-        # reads it next asks the server; nothing older may come between, from a watch or a list that is behind.
+        # The versions of own writes whose objects are not cached, until the watch has reported them. The next read goes
+        # to the server; a watch or a list that is behind must not bring in an older version meanwhile.
         self._unheld: dict[ObjectKey, int] = {}
         self._resource_version, self._revision = "", 0
-        # No answer of ours is of a later version: what the watch shows after that is newer than all that is held.
+        # The newest version in a response to an own request: later watch events are newer than every cached object.
         self._newest_answer = 0
-        # What was read live since the last list was asked for.
+        # The objects that were read live after the last list was requested.
         self._read_since_list: set[ObjectKey] = set()
-        # What was written since all else became void; None while nothing is.
+        # The objects that were written after all others became void; None while none are void.
         self._written_since: set[ObjectKey] | None = None
 
     @property
     def resource_version(self) -> str:
-        """Up to where the watch has told everything; empty before the first whole list."""
+        """The version up to which the store is complete; empty before the first whole list."""
         return self._resource_version
 
     @property
     def revision(self) -> int:
-        """The same as a number; 0 before the first whole list."""
+        """The resource version as a number; 0 before the first whole list."""
         return self._revision
 
     @property
     def newest_known_revision(self) -> int:
-        """The newest revision that a watch, a list or the answer to a write has shown."""
+        """The newest revision in any watch event, list, or response to a write."""
         return max(self._revision, self._newest_answer)
 
     @property
     def dropped(self) -> int:
-        """How many objects exist that are not held."""
+        """The number of objects that exist but are not cached."""
         return len(self._dropped)
 
     def __len__(self) -> int:
@@ -114,30 +114,30 @@ class Store:
         return key in self._entries
 
     def get(self, key: ObjectKey) -> Object | None:
-        """One object, fresh; None when it is absent or was dropped."""
+        """Return a new copy of the object; None if it is absent or was dropped."""
         entry = self._entries.get(key)
         return None if entry is None else entry.decode()
 
     def get_metadata(self, key: ObjectKey) -> ObjectMeta | None:
-        """One object's metadata; None when it is absent or was dropped."""
+        """Return the object's metadata; None if it is absent or was dropped."""
         entry = self._entries.get(key)
         return None if entry is None else entry.meta
 
     def is_dropped(self, key: ObjectKey) -> bool:
-        """Tell whether the object exists but is not held."""
+        """Return True if the object exists but is not cached."""
         return hash(key) in self._dropped
 
     def iter_metadata(self) -> Iterator[ObjectMeta]:
-        """The metadata of all that is held; not to be continued after a change."""
+        """Iterate over the metadata of all cached objects; a change of the store invalidates the iterator."""
         return (entry.meta for entry in self._entries.values())
 
     def populate_index(self, index: Index) -> None:
-        """Put all that is held into an index that is new."""
+        """Add all cached objects to a new index."""
         for key, entry in self._entries.items():
             index.upsert(key, entry.decode())
 
     def evict_rejected(self) -> None:
-        """Drop what `keep` refuses now, told to nobody."""
+        """Drop the objects that `keep` now rejects, without reporting a change."""
         for key, meta in [(key, entry.meta) for key, entry in self._entries.items() if not self._is_kept(entry.meta)]:
             self._remove_entry(key)
             self._dropped.add(hash(key))
@@ -145,14 +145,14 @@ class Store:
                 self._unheld[key] = meta.revision
 
     def find_newest_key(self) -> ObjectKey | None:
-        """The object that is held in the newest version; None when nothing is held."""
+        """Return the key of the cached object with the newest version; None if no object is cached."""
         newest = max(self._entries.values(), key=lambda entry: entry.meta.revision, default=None)
         return None if newest is None else newest.meta.key
 
     def invalidate(self) -> None:
-        """The server's storage was set back: no revision that is known means anything any more.
+        """Discard all known revisions: the server's storage was set back.
 
-        Readers keep what they have until the next list is in place. Own writes from now on are of the new history.
+        Readers keep the cached objects until the next list is in place. Later own writes belong to the new history.
         """
         self._deleted.clear()
         self._floors.clear()
@@ -160,14 +160,14 @@ class Store:
         self._resource_version, self._revision, self._newest_answer = "", 0, 0
         self._written_since = set()
 
-    # What the watch tells.
+    # Events of the watch.
 
     def upsert(self, received: RawObject) -> StoreChange | None:
-        """An event says that an object was added or modified; None when readers see no difference."""
+        """Apply an event of an added or modified object; return None if readers see no difference."""
         meta = received.meta
         key, revision = meta.key, meta.revision
         if 0 < revision <= self._revision:
-            # Told before: a watch that was resumed too early must not bring back what has gone since.
+            # Reported before: a watch that resumes too early must not bring back an object that was deleted since.
             self._statistics.stale_events += 1
             return None
         if revision >= self._revision:
@@ -183,59 +183,59 @@ class Store:
         stored = self._entries.get(key)
         if stored is not None:
             if stored.meta.resource_version == meta.resource_version:
-                return None  # our own write
+                return None  # an own write
             if revision <= self._newest_answer and stored.meta.revision > revision:
                 self._statistics.stale_events += 1
                 return None
         return self._upsert_entry(key, stored, received)
 
     def remove(self, received: RawObject) -> StoreChange | None:
-        """An event says that an object was deleted, or has left what is selected.
+        """Apply an event of an object that was deleted, or that the selectors no longer match.
 
-        None when readers see no difference.
+        Return None if readers see no difference.
         """
         meta = received.meta
         key, revision = meta.key, meta.revision
-        repeated = 0 < revision <= self._revision
+        is_repeated = 0 < revision <= self._revision
         self._advance(meta.resource_version, revision)
         self._deleted.pop(meta.uid, None)
         if self._floors and revision > self._floors.get(key, 0):
             self._floors.pop(key, None)
         if self._unheld and self._is_before_own_write(key, revision):
-            return None  # the name has been born again since
+            return None  # a new object of this name exists
         stored = self._entries.get(key)
         if stored is None:
-            if not repeated:
+            if not is_repeated:
                 self._dropped.discard(hash(key))
             return None
         if stored.meta.uid != meta.uid and stored.meta.revision > revision:
-            return None  # the name has been born again, and we have seen that already
+            return None  # a new object of this name exists and is cached already
         self._remove_entry(key)
         return StoreChange(stored.meta, None)
 
     def record_bookmark(self, resource_version: str) -> None:
-        """The watch has told everything up to there."""
+        """Record that the watch has reported everything up to this version."""
         self._advance(resource_version, parse_revision(resource_version))
 
     def begin_replacement(self, now: float) -> StoreReplacement:
-        """Start to read a whole list; readers keep what they have until it is committed.
+        """Begin to read a whole list; readers keep the cached objects until it is committed.
 
         Args:
-            now: Monotonic seconds, before the list is asked for: what was deleted earlier cannot be in it.
+            now: Monotonic seconds, before the list is requested: objects deleted earlier cannot be in it.
         """
         self._read_since_list.clear()
         return StoreReplacement(self, now)
 
-    # What our own requests were answered.
+    # Responses to own requests.
 
     def record_write(self, obj: Mapping[str, Any]) -> StoreChange | None:
-        """The answer to an own create, update, patch or apply; None when readers see no difference.
+        """Apply the response to an own create, update, patch or apply; return None if readers see no difference.
 
-        What is outside of the selected part of the collection is not held. An object that this write has taken out of
-        it is told as gone, as the watch will say.
+        Objects that the selectors do not match are not cached. If an object stops matching with this write, the change
+        is a deletion, as the watch will report it.
 
         Raises:
-            ValueError: The object cannot be read.
+            ValueError: The object cannot be parsed.
         """
         received = parse_object(obj)
         meta = received.meta
@@ -247,7 +247,7 @@ class Store:
             if stored.meta.revision >= revision and self._is_comparable(key):
                 return None
         elif revision <= max(self._revision, self._floors.get(key, 0), self._unheld.get(key, 0)):
-            # All up to this write is known, or a later one, and the object is not held: it has gone again, or was
+            # Everything up to this write is known, and the object is not cached: it was deleted again, or it was
             # dropped and may have changed since.
             return None
         self._newest_answer = max(self._newest_answer, revision)
@@ -265,40 +265,41 @@ class Store:
         return StoreChange(stored.meta, None)
 
     def record_read(self, obj: Mapping[str, Any]) -> None:
-        """The answer to a live read of an object that was dropped: hold it from now on, if `keep` says so.
+        """Cache a dropped object after a live read, if `keep` accepts it.
 
-        Nobody is told: nothing has happened to the object.
+        This reports no change: the object itself did not change.
 
         Raises:
-            ValueError: The object cannot be read.
+            ValueError: The object cannot be parsed.
         """
         received = parse_object(obj)
         key = received.meta.key
-        # Not dropped any more: an event has brought it, or it was deleted while the answer was on its way.
+        # Otherwise an event has brought the object, or it was deleted before the response arrived.
         if self.is_dropped(key) and received.meta.uid not in self._deleted:
             self._newest_answer = max(self._newest_answer, received.meta.revision)
             self._read_since_list.add(key)
             self._upsert_entry(key, None, received)
 
     def record_delete(self, key: ObjectKey, uid: str, now: float) -> StoreChange | None:
-        """An own delete after which nothing holds the object any more; None when readers see no difference.
+        """Apply an own delete after which no finalizer is left; return None if readers see no difference.
 
         Args:
-            key: The object.
-            uid: Its UID: another object of that name stays.
+            key: The key of the object.
+            uid: The UID of the object: another object of that name stays.
             now: Monotonic seconds.
         """
         self._expire_deletions(now)
         self._deleted[uid] = now
         stored = self._entries.get(key)
         if stored is None or stored.meta.uid != uid:
-            # Of what is not held no UID is known: whether that was it the watch will say, or the server who reads it.
+            # The UID of an object that is not cached is unknown: the watch or a live read shows which object was
+            # deleted.
             return None
         self._raise_floor(key, stored.meta.revision)
         self._remove_entry(key)
         return StoreChange(stored.meta, None)
 
-    # Inner workings; a `StoreReplacement` is part of them.
+    # Private; `StoreReplacement` uses these too.
 
     def _upsert_entry(self, key: ObjectKey, stored: CachedObject | None, received: RawObject) -> StoreChange | None:
         meta = received.meta
@@ -327,7 +328,7 @@ class Store:
             self._resource_version, self._revision = resource_version, revision
 
     def _remove_predecessor(self, meta: ObjectMeta) -> StoreChange | None:
-        """Something deleted is heard of once more: an older object of that name must have gone before it came."""
+        """Remove an older object of the same name: the deleted object can only have come after it."""
         self._raise_floor(meta.key, meta.revision)
         stored = self._entries.get(meta.key)
         if stored is None or stored.meta.revision > meta.revision:
@@ -340,11 +341,11 @@ class Store:
             self._floors[key] = revision
 
     def _is_comparable(self, key: ObjectKey) -> bool:
-        """Tell whether the version that is held of the object is of the server's present history."""
+        """Return True if the cached version of the object belongs to the server's present history."""
         return self._written_since is None or key in self._written_since
 
     def _is_before_own_write(self, key: ObjectKey, revision: int) -> bool:
-        """Tell whether an event is older than what we wrote and do not hold; if not, that write has been shown."""
+        """Return True if an event is older than an own write that is not cached; else forget that write."""
         if 0 < revision < self._unheld.get(key, 0):
             return True
         self._unheld.pop(key, None)
@@ -362,25 +363,25 @@ class Store:
 
 
 class StoreReplacement:
-    """A whole list while it is being read: filled item by item, then put in place at once."""
+    """A whole list that is being read: it receives item by item, and replaces the store's objects at once."""
 
     def __init__(self, store: Store, started: float) -> None:
         self._store = store
         self._entries: dict[ObjectKey, CachedObject] = {}
         self._dropped: set[int] = set()
-        # What readers have seen and the list holds in a state that is not to be held.
+        # Objects that readers have seen, and that the list contains in a state that `keep` rejects.
         self._refused: dict[ObjectKey, ObjectMeta] = {}
-        # A list shows every write that was answered before it was asked for: it is of that version at least.
+        # A list includes every write with a response before the list was requested: it has at least that version.
         self._min_revision = store.newest_known_revision
         self._replaces_void = store._written_since is not None
         self.started_at = started
-        """Monotonic seconds, before the list was asked for."""
+        """Monotonic seconds, before the list was requested."""
 
     def __len__(self) -> int:
         return len(self._entries) + len(self._dropped)
 
     def upsert(self, received: RawObject) -> None:
-        """The list holds that object; nothing is seen of it yet."""
+        """Add an object of the list; readers do not see it yet."""
         store = self._store
         meta = received.meta
         key = meta.key
@@ -389,7 +390,7 @@ class StoreReplacement:
         if store._is_kept(meta):
             is_same = stored is not None and stored.meta.resource_version == meta.resource_version
             if is_same and not self._replaces_void:  # noqa: SIM108  # the comment belongs to one of the two
-                entry = stored  # most are unchanged when a list is read again: one copy serves both
+                entry = stored  # most objects are unchanged after a relist: one copy serves both
             else:
                 entry = store.projection.project(received)
         if entry is not None:
@@ -403,36 +404,36 @@ class StoreReplacement:
             self._refused[key] = meta
 
     def remove(self, received: RawObject) -> None:
-        """The object was deleted while the list was being streamed."""
+        """Remove an object that was deleted while the list was being streamed."""
         key = received.meta.key
         self._entries.pop(key, None)
         self._refused.pop(key, None)
         self._dropped.discard(hash(key))
 
     def evict_rejected(self) -> None:
-        """Drop what `keep` refuses now."""
+        """Drop the objects that `keep` now rejects."""
         for key in [key for key, entry in self._entries.items() if not self._store._is_kept(entry.meta)]:
             self._dropped.add(hash(key))
             del self._entries[key]
 
     def proves_rollback(self, resource_version: str) -> bool:
-        """Tell whether the list is older than what was known before it was asked for.
+        """Return True if the list is older than a revision that was known before it was requested.
 
-        It is read from the quorum: so the server's storage was set back. Such a list is not put in place, since objects
-        of one version may differ: first the store is made void.
+        The list is a quorum read, so the server's storage was set back. Such a list is not committed, because two
+        objects with the same version may differ: the store must be invalidated first.
 
         Args:
-            resource_version: At which the list was as it is.
+            resource_version: The version of the list.
         """
         return 0 < parse_revision(resource_version) < self._min_revision
 
     def commit(self, resource_version: str) -> list[StoreChange]:
-        """Put the list in place of what the store held.
+        """Replace the store's objects with the list; return the changes that readers see.
 
-        Own writes that were answered after the list was asked for, and are newer, stay.
+        Newer own writes stay if their responses came after the list was requested.
 
         Args:
-            resource_version: At which the list was as it is.
+            resource_version: The version of the list.
         """
         store = self._store
         revision = parse_revision(resource_version)
@@ -444,7 +445,7 @@ class StoreReplacement:
             if stored is None:
                 changes.append(StoreChange(None, entry.meta))
             elif stored.meta.resource_version != entry.meta.resource_version or (
-                self._replaces_void and stored.body != entry.body  # two histories may have one version each
+                self._replaces_void and stored.body != entry.body  # two histories may use the same version
             ):
                 changes.append(StoreChange(stored.meta, entry.meta))
         vanished = before.keys() - after.keys() if before else ()
@@ -468,7 +469,7 @@ class StoreReplacement:
     def _keep_newer(self, revision: int) -> None:
         store, listed = self._store, self._entries
         for uid in [uid for uid, moment in store._deleted.items() if moment < self.started_at]:
-            del store._deleted[uid]  # the list was asked for later: what it shows was not deleted after all
+            del store._deleted[uid]  # the list was requested later: an object in it was not deleted after all
         if store._deleted:
             for key in [key for key, entry in listed.items() if entry.meta.uid in store._deleted]:
                 del listed[key]
@@ -486,14 +487,14 @@ class StoreReplacement:
         for key, stored in store._entries.items():
             if not store._is_comparable(key):
                 continue
-            found = listed.get(key)
-            if found is not None:
-                if stored.meta.revision > found.meta.revision:
+            listed_entry = listed.get(key)
+            if listed_entry is not None:
+                if stored.meta.revision > listed_entry.meta.revision:
                     listed[key] = stored
             elif stored.meta.revision > revision or self._was_read_since(key):
                 listed[key] = stored
                 self._dropped.discard(hash(key))
 
     def _was_read_since(self, key: ObjectKey) -> bool:
-        """Tell whether the object was read live after the list had dropped it: then it is held, and as new."""
+        """Return True if the object was read live after the list dropped it: the cached object is as new."""
         return key in self._store._read_since_list and hash(key) in self._dropped and key not in self._refused

@@ -1,4 +1,4 @@
-"""What is held of one kind, for lookups that need no waiting."""
+"""The read-only view of the cached objects of one kind, for lookups without waiting."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["StoreView"]
 
 
 class StoreView:
-    """The objects of a kind, whether they come from one collection or from one for each namespace.
+    """The cached objects of one kind, from one collection or from one for each namespace.
 
     Args:
-        stores: By namespace; the one of all namespaces, or of a kind without any, by the empty string.
+        stores: The stores by namespace; the empty string for all namespaces or a cluster-scoped kind.
     """
 
     def __init__(self, stores: Mapping[str, Store]) -> None:
@@ -30,24 +30,24 @@ class StoreView:
         return store is not None and key in store
 
     def find_store(self, key: ObjectKey) -> Store | None:
-        """The store that the object would be in; None when its namespace is not covered."""
+        """Return the store for the object; None if its namespace is not covered."""
         return self._stores.get("") or self._stores.get(key.namespace)
 
     def get(self, key: ObjectKey) -> Object | None:
-        """One object, fresh; None when it is absent or was dropped."""
+        """Return a new copy of the object; None if it is absent or was dropped."""
         store = self.find_store(key)
         return None if store is None else store.get(key)
 
     def get_metadata(self, key: ObjectKey) -> ObjectMeta | None:
-        """One object's metadata; None when it is absent or was dropped."""
+        """Return the object's metadata; None if it is absent or was dropped."""
         store = self.find_store(key)
         return None if store is None else store.get_metadata(key)
 
     def is_dropped(self, key: ObjectKey) -> bool:
-        """Tell whether the object exists but is not held."""
+        """Return True if the object exists but is not cached."""
         store = self.find_store(key)
         return store is not None and store.is_dropped(key)
 
     def iter_metadata(self) -> Iterator[ObjectMeta]:
-        """The metadata of all that is held; not to be continued after a change."""
+        """Iterate over the metadata of all cached objects; a change of a store invalidates the iterator."""
         return chain.from_iterable(store.iter_metadata() for store in self._stores.values())

@@ -1,4 +1,4 @@
-"""The lines of a watch that are about no object: bookmarks and errors. Those about one are `cached_object`. Pure."""
+"""The watch events without an object: bookmarks and errors. `cached_object` parses the others. Pure."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["Bookmark", "parse_bookmark", "parse_error", "parse_type"]
 
 
 class Bookmark(NamedTuple):
-    """Up to where the watch has told everything.
+    """A bookmark: the watch has reported everything up to a version.
 
     Args:
-        resource_version: That point.
-        ends_list: Whether a streaming list is complete with it (KEP-3157).
+        resource_version: The version.
+        ends_list: Whether the bookmark ends a streaming list (KEP-3157).
     """
 
     resource_version: str
@@ -53,25 +53,25 @@ _bookmark = msgspec.json.Decoder(_BookmarkEvent)
 
 
 def parse_type(line: bytes) -> str:
-    """What kind of event it is.
+    """Parse the type of the event.
 
     Raises:
-        msgspec.ValidationError: It says none.
-        msgspec.DecodeError: It is not JSON.
-        UnicodeDecodeError: It is no text.
-        RecursionError: It is nested too deep.
+        msgspec.ValidationError: The line has no type.
+        msgspec.DecodeError: The line is not JSON.
+        UnicodeDecodeError: The line is not UTF-8 text.
+        RecursionError: The JSON is nested too deep.
     """
     return _type.decode(line).type
 
 
 def parse_bookmark(line: bytes) -> Bookmark:
-    """A bookmark. Raises as `type_of` does."""
-    found = _bookmark.decode(line).object.metadata
-    return Bookmark(found.resource_version, found.annotations.get(INITIAL_EVENTS_END) == "true")
+    """Parse a bookmark; raise the same errors as `parse_type`."""
+    metadata = _bookmark.decode(line).object.metadata
+    return Bookmark(metadata.resource_version, metadata.annotations.get(INITIAL_EVENTS_END) == "true")
 
 
 def parse_error(line: bytes) -> ApiError:
-    """An error of the server; one that cannot be read is one all the same."""
+    """Parse an error of the server; return a generic one if its object cannot be parsed."""
     try:
         return build_watch_error(_any_event.decode(line).object)
     except DECODE_ERRORS:
