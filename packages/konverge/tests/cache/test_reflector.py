@@ -203,7 +203,8 @@ def test_a_streaming_list_whose_end_is_late_is_said_once(caplog: pytest.LogCaptu
         run.lines(line("ADDED", config_map(revision, f"web-{revision}")))
 
     assert caplog.messages == [
-        "v1/ConfigMap: the streaming list is incomplete after 10 s: expected a bookmark that ends it (10 objects so far)"
+        "v1/ConfigMap: the streaming list is incomplete after 10 s: "
+        "expected a bookmark that ends it (10 objects so far)"
     ]
 
 
