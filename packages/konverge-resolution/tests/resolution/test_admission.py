@@ -73,6 +73,30 @@ async def refusal(asked: Any) -> str:
     return ""
 
 
+async def keep_config_map_informer(cluster: Cluster) -> None:
+    """Keep the API server's informer of ConfigMaps for policies running for as long as the server.
+
+    When the last policy with a built-in kind as parameter is deleted, kube-apiserver ends the shared informer of that
+    kind and never starts it again (`ensureParamsForPolicyLocked` of Kubernetes 1.36): later policies read ConfigMaps
+    as they were then. So one policy, which matches no request, is never deleted.
+    """
+    name, version = "tests-config-maps", "admissionregistration.k8s.io/v1"
+    rule = {"apiGroups": ["tests.example.com"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["none"]}
+    policy = {
+        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": "true"}],
+    }
+    binding = {
+        "policyName": name,
+        "paramRef": {"name": name, "namespace": "default", "parameterNotFoundAction": "Allow"},
+        "validationActions": ["Deny"],
+    }
+    for kind, spec in (("ValidatingAdmissionPolicy", policy), ("ValidatingAdmissionPolicyBinding", binding)):
+        manifest = {"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": spec}
+        await cluster.client.apply(manifest, field_manager="kubectl")
+
+
 @pytest.fixture
 async def counter(cluster: Cluster) -> AsyncIterator[Counter]:
     """With requests that were there before the policies, which are in effect."""
@@ -81,6 +105,7 @@ async def counter(cluster: Cluster) -> AsyncIterator[Counter]:
     await cluster.client.create(counter.own("", labels={f"{REQUEST.group}/old": "yes"}, **before))
     await cluster.client.create(counter.tektons("", labels={f"{TEKTON_REQUEST.group}/old": "yes"}, **before))
     await counter.desk.set_config_map("konverge-resolution", timeout="1m")
+    await keep_config_map_informer(cluster)
     found = build_admission_manifests(
         f"konverge-{cluster.namespace}", cluster.namespace, [cluster.namespace], serves_tekton=True
     )
