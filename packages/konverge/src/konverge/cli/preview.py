@@ -30,7 +30,7 @@ from konverge.errors import ConfigurationError, format_error
 from konverge.feature import is_enabled
 from konverge.kube import Object
 from konverge.kube.secret_redaction import redact_secret_values
-from konverge.operator.author_reconciler import build_component, check_condition_type
+from konverge.operator.component_factories import build_component, check_condition_type
 from konverge.operator.registrations import OwnerRegistration
 
 __all__ = ["preview"]

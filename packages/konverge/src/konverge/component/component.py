@@ -7,12 +7,12 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from konverge.component import engine
 from konverge.component.component_spec import ComponentSpec
 from konverge.component.condition_reason import ConditionReason
 from konverge.component.condition_rules import read_generation
 from konverge.component.data_flow import DataEdge, build_data_topology, fill_cells
 from konverge.component.desired_object import render_desired
+from konverge.component.engine import ComponentReconcile
 from konverge.component.error_wrapping import wrap_errors
 from konverge.component.reconcile_context import ReconcileContext
 from konverge.component.reporting import ResourceObserver
@@ -45,7 +45,7 @@ class Component(ComponentSpec):
         # None is looked for first: there is nearly never an observer, and isinstance of a protocol takes microseconds.
         if observer is not None and isinstance(observer, ReconcileObserver):
             return await observer.reconcile(self, ctx)
-        return await engine.reconcile(self, ctx)
+        return await ComponentReconcile(self, ctx).run()
 
     def condition(self, owner: Object) -> Condition:
         """The component's condition on the owner; one of reason ``Unknown`` before the first reconcile."""

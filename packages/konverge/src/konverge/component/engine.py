@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -53,7 +54,7 @@ from konverge.primitives.resource_protocol import (
     handles_secret,
 )
 
-__all__ = ["reconcile"]
+__all__ = ["ComponentReconcile"]
 
 T = TypeVar("T")
 
@@ -71,14 +72,9 @@ _GRACE = "failed to determine grace status of resource"
 _SUSPENSION = "failed to determine suspension status of resource"
 
 
-async def reconcile(component: ComponentSpec, ctx: ReconcileContext) -> Condition:
-    """Run one pass; `Component.reconcile` is the documented way in."""
-    return await _ComponentReconcile(component, ctx).run()
-
-
 @dataclass(frozen=True, slots=True)
 class _ResourceResult:
-    """What step 4 leaves of a resource: the object that lives in the cluster, or why it halts the component."""
+    """Result of step 4 for one resource: its live object, or the reason why it halts the component."""
 
     entry: RegisteredResource
     live: Object | None
@@ -86,7 +82,14 @@ class _ResourceResult:
     halt: Convergence | None = None
 
 
-class _ComponentReconcile:
+class ComponentReconcile:
+    """One reconcile of one component; `konverge.component.Component.reconcile` is the documented entry point.
+
+    Args:
+        component: The component.
+        ctx: The cluster, the owner and the time.
+    """
+
     def __init__(self, component: ComponentSpec, ctx: ReconcileContext) -> None:
         self._component = component
         self._ctx = ctx
@@ -94,32 +97,47 @@ class _ComponentReconcile:
         self._now = ctx.clock.now()
 
     async def run(self) -> Condition:
+        """Run the seven steps and stage the condition.
+
+        Raises:
+            konverge.errors.ReconcileError: A step failed; the condition reports the error.
+        """
         component = self._component
         if component.cells:
             clear_cells(component.cells)
         self._check_preconditions()
-        try:
-            enabled = component.gate is None or self._ctx.call(is_enabled, component.gate)
-        except Exception as error:
-            told = format_error(error)
-            self._stage(AggregatedStatus(ConditionReason.FEATURE_GATE_ERROR, told))
-            raise ReconcileError(
-                f"failed to evaluate the feature gate of component {component.name}: {told}"
-            ) from error
-        if not enabled:
-            return await self._disable_component()
+        # 1: the feature gate
+        if not self._is_enabled():
+            with self._staging_error():
+                await self._delete_and_release(ResourceMode.MANAGED, ResourceMode.DELETE, why="disabled feature gate")
+            return self._stage(AggregatedStatus(ConditionReason.DISABLED, "Component is disabled."))
+        # 2: the prerequisites
         if component.prerequisites and is_barrier_active(self._earlier):
             waiting = await self._find_unmet_prerequisite()
             if waiting is not None:
                 return self._stage(AggregatedStatus(ConditionReason.PREREQUISITE_NOT_MET, waiting))
+        with self._staging_error():
+            if component.is_suspended:
+                # 3: suspension
+                verdict = aggregate_suspension(await self._suspend_resources())
+            else:
+                # 4: the resources in order; 5: aggregation
+                verdict = self._aggregate(await self._process_resources())
+            # 6: the condition
+            condition = self._stage(verdict)
+            # 7: deletions
+            await self._delete_and_release(ResourceMode.DELETE, why="resource deletion flag")
+        self._ctx.request_requeue(requeue_time(condition, component.grace_period, self._now))
+        return condition
+
+    @contextmanager
+    def _staging_error(self) -> Iterator[None]:
+        """Stage the condition with reason ``Error`` if the block fails."""
         try:
-            condition = await (self._suspend_component() if component.is_suspended else self._converge_component())
-            await self._delete_marked()
+            yield
         except ReconcileError as error:
             self._stage(AggregatedStatus(ConditionReason.ERROR, str(error)))
             raise
-        self._ctx.request_requeue(requeue_time(condition, component.grace_period, self._now))
-        return condition
 
     def _stage(self, verdict: AggregatedStatus) -> Condition:
         # Compared with what stands on the owner *now*: an error that overrides a condition staged earlier in this pass
@@ -162,13 +180,21 @@ class _ComponentReconcile:
 
     # Step 1
 
-    async def _disable_component(self) -> Condition:
+    def _is_enabled(self) -> bool:
+        """Evaluate the feature gate.
+
+        Raises:
+            konverge.errors.ReconcileError: The gate failed; the condition reports the error.
+        """
+        component = self._component
         try:
-            await self._delete_and_release(ResourceMode.MANAGED, ResourceMode.DELETE, why="disabled feature gate")
-        except ReconcileError as error:
-            self._stage(AggregatedStatus(ConditionReason.ERROR, str(error)))
-            raise
-        return self._stage(AggregatedStatus(ConditionReason.DISABLED, "Component is disabled."))
+            return component.gate is None or self._ctx.call(is_enabled, component.gate)
+        except Exception as error:
+            problem = format_error(error)
+            self._stage(AggregatedStatus(ConditionReason.FEATURE_GATE_ERROR, problem))
+            raise ReconcileError(
+                f"failed to evaluate the feature gate of component {component.name}: {problem}"
+            ) from error
 
     # Step 2
 
@@ -193,7 +219,8 @@ class _ComponentReconcile:
 
     # Step 3
 
-    async def _suspend_component(self) -> Condition:
+    async def _suspend_resources(self) -> list[Suspension]:
+        """Suspend every resource that can be suspended; a failure does not stop the others."""
         results: list[Suspension] = []
         errors: list[ReconcileError] = []
         for entry in self._select_resources(ResourceMode.MANAGED):
@@ -208,7 +235,7 @@ class _ComponentReconcile:
                 self._ctx.observer.on_suspended(entry.identity, results[-1])
         if errors:
             raise join_errors(errors)
-        return self._stage(aggregate_suspension(results))
+        return results
 
     async def _suspend_resource(self, entry: RegisteredResource) -> Suspension:
         resource = entry.resource
@@ -247,18 +274,7 @@ class _ComponentReconcile:
             await object_operations.delete_object(self._ctx, self._component, entry, message="deleted on suspension")
         return suspension
 
-    # Steps 4 to 6
-
-    async def _converge_component(self) -> Condition:
-        processed = await self._process_resources()
-        verdict = apply_grace(
-            aggregate_convergence(self._collect_convergence(processed)),
-            self._earlier,
-            period=self._component.grace_period,
-            now=self._now,
-            graded=lambda: self._grade_resources(processed),
-        )
-        return self._stage(verdict)
+    # Step 4
 
     async def _process_resources(self) -> list[_ResourceResult]:
         """Process the resources in registration order; one that halts the component is the last."""
@@ -346,6 +362,17 @@ class _ComponentReconcile:
                 answer = self._ctx.hide_secret_values(answer, entry.resource.key)
             return answer
 
+    # Step 5
+
+    def _aggregate(self, processed: list[_ResourceResult]) -> AggregatedStatus:
+        return apply_grace(
+            aggregate_convergence(self._collect_convergence(processed)),
+            self._earlier,
+            period=self._component.grace_period,
+            now=self._now,
+            graded=lambda: self._grade_resources(processed),
+        )
+
     def _collect_convergence(self, processed: Iterable[_ResourceResult]) -> list[Convergence]:
         results = []
         for done in processed:
@@ -391,10 +418,7 @@ class _ComponentReconcile:
                 },
             )
 
-    # Step 7
-
-    async def _delete_marked(self) -> None:
-        await self._delete_and_release(ResourceMode.DELETE, why="resource deletion flag")
+    # Steps 1 and 7
 
     async def _delete_and_release(self, *modes: ResourceMode, why: str) -> None:
         """Delete what is in these modes and release what is to be orphaned; every one is tried."""

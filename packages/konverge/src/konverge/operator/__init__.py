@@ -5,7 +5,8 @@ runs them on `konverge.runtime`: each owner is decoded into its class and reconc
 from shared caches.
 """
 
-from konverge.operator.author_reconciler import ComponentFactory, Reconciler
+from konverge.operator.author_reconciler import Reconciler
+from konverge.operator.component_factories import ComponentFactory
 from konverge.operator.kind_argument import Kind, kind_of
 from konverge.operator.operator import Operator
 from konverge.operator.owner_context import OwnerContext

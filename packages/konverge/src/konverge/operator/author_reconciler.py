@@ -1,13 +1,13 @@
-"""One pass over one owner, from the object as it was read to what is asked of the queue.
+"""One reconcile of one owner, from the object as it was read to the next time that the queue gets its key.
 
-Whatever an author registers, in the short form or the long one, becomes a `Reconciler`; `AuthorReconciler` runs it:
-decodes
-the owner, makes the context, reports an owner that cannot be read.
+An author registers component factories (`konverge.operator.component_factories`) or a `Reconciler` function.
+`AuthorReconciler` makes the context, decodes the owner, runs either of them and reports an owner that does not fit its
+class.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Generic, TypeAlias, TypeVar
@@ -16,29 +16,21 @@ from konverge.clock import Clock
 from konverge.component import (
     AppliedCache,
     ApplyMetrics,
-    Component,
     ConditionMetrics,
-    ConditionReason,
     EventRecorder,
-    ReconcileContext,
     TimeLimit,
-    aggregate,
 )
 from konverge.crd import decode
-from konverge.errors import BuildError, DecodeError, ReconcileError, format_error
-from konverge.kube import Condition, GroupVersionKind, Object, remove_condition
+from konverge.errors import DecodeError, ReconcileError
+from konverge.kube import Object, remove_condition
+from konverge.operator.component_factories import ComponentFactories, ComponentsReconcile, build_error_condition
 from konverge.operator.owner_context import OperatorRun, OwnerContext
 from konverge.operator.owner_events import OwnerEventReporter
 from konverge.runtime import CachedClient, PartialFailureError, Result
 
 __all__ = [
     "AuthorReconciler",
-    "ComponentFactory",
     "Reconciler",
-    "build_component",
-    "build_components_reconciler",
-    "check_condition_type",
-    "list_component_kinds",
     "merge_requeue_after",
 ]
 
@@ -46,9 +38,6 @@ T = TypeVar("T")
 
 Reconciler: TypeAlias = Callable[[T, OwnerContext], Awaitable[Result | None]]
 """An author's own reconcile: gets the typed owner and the context of the pass."""
-
-ComponentFactory: TypeAlias = Callable[[T], Component]
-"""Builds one component for an owner."""
 
 # What the condition of an owner that cannot be read begins with: by it, the pass that can read it again knows it.
 _UNREADABLE = "The object cannot be read: "
@@ -60,7 +49,7 @@ class AuthorReconciler(Generic[T]):
 
     Args:
         cls: The custom resource class.
-        reconciler: What a pass does.
+        reconciler: The author's reconcile function, or the functions that build the components of an owner.
         clock: The time.
         condition_type: The condition through which an owner that cannot be decoded is reported.
         events: Where events go; None records none.
@@ -74,7 +63,7 @@ class AuthorReconciler(Generic[T]):
     """
 
     cls: type[T]
-    reconciler: Reconciler[T]
+    reconciler: Reconciler[T] | ComponentFactories[T]
     clock: Clock
     condition_type: str
     events: EventRecorder | None = None
@@ -86,27 +75,47 @@ class AuthorReconciler(Generic[T]):
     applied_cache: AppliedCache = field(default_factory=AppliedCache)
     adopt: bool = True
 
-    async def __call__(self, owner: Object, client: CachedClient) -> Result | None:
-        """Run one pass.
+    def __call__(self, owner: Object, client: CachedClient) -> Awaitable[Result | None]:
+        """Reconcile an owner (`konverge.runtime.owner_reconciler.ReconcileOwner`).
 
         Args:
-            owner: The object as it was read for this pass; the pass stages conditions on it.
+            owner: The object as it was read for this reconcile, which stages conditions on it.
             client: The cluster.
+        """
+        return self.reconcile(self.create_context(owner, client))
+
+    async def reconcile(self, ctx: OwnerContext) -> Result | None:
+        """Decode the owner, reconcile its components or run the author's function, and report changed conditions.
+
+        Components are reconciled in order; a component that fails does not stop the others. The status is written
+        once, with a condition that summarizes them.
 
         Raises:
-            konverge.errors.DecodeError: The owner does not fit its class; its status says so.
-            konverge.runtime.PartialFailureError: The reconciler failed after a component had asked to be woken.
+            konverge.errors.DecodeError: The owner does not fit its class; its status reports this.
+            konverge.runtime.PartialFailureError: The reconcile failed after a component had requested a requeue.
+            Exception: The errors of the components, or of the author's function.
         """
-        ctx = self.create_context(owner, client)
-        before = _read_reasons(owner)
+        before = _read_reasons(ctx.owner)
         typed = await self.decode(ctx)
+        result: Result | None = None
         try:
-            result = await self.reconciler(typed, ctx)
+            if isinstance(self.reconciler, ComponentFactories):
+                async with ctx.flushing_status():
+                    components = ComponentsReconcile(self.reconciler, typed, ctx)
+                    for component in components.iter_components():
+                        try:
+                            await component.reconcile(ctx)
+                        except ReconcileError as error:  # its condition reports it already
+                            components.errors.append(error)
+                    components.stage_summary()
+                    components.raise_errors()
+            else:
+                result = await self.reconciler(typed, ctx)
         except Exception as error:
             self._report_conditions(ctx, before, has_failed=True)
             if ctx.requeue_after is None:
                 raise
-            # What failed may be one component, and what waits for the end of its grace another.
+            # One component may have failed while another one waits for the end of its grace period.
             raise PartialFailureError(error, ctx.requeue_after) from error
         self._report_conditions(ctx, before, has_failed=False)
         return merge_requeue_after(result, ctx.requeue_after)
@@ -141,7 +150,7 @@ class AuthorReconciler(Generic[T]):
             typed: T = ctx.call(decode, self.cls, ctx.owner)
         except DecodeError as error:
             async with ctx.flushing_status():
-                ctx.stage(_build_error_condition(ctx, self.condition_type, _UNREADABLE + error.problem))
+                ctx.stage(build_error_condition(ctx, self.condition_type, _UNREADABLE + error.problem))
                 raise
         reported = ctx.condition(self.condition_type)
         if reported is not None and reported.message.startswith(_UNREADABLE):
@@ -161,114 +170,11 @@ class AuthorReconciler(Generic[T]):
                 self.owner_events.report_condition(ctx.owner, condition, earlier, has_failed=has_failed)
 
 
-def build_components_reconciler(
-    factories: Sequence[ComponentFactory[T]], condition_type: str, *, retired: Sequence[str] = ()
-) -> Reconciler[T]:
-    """Reconcile the components that these make, in order, and sum them up in one condition; write the status once.
-
-    Conditions of the retired types are taken away.
-
-    A component that fails, or cannot be built, stops no other. What went wrong is raised after the last one, so that
-    the pass is repeated.
-    """
-    # The condition type of each factory's latest component: where to report that it makes none any more.
-    types: dict[int, str] = {}
-
-    async def reconcile(owner: T, ctx: ReconcileContext) -> None:
-        components: list[Component] = []
-        errors: list[Exception] = []
-        unbuilt: list[str] = []
-        async with ctx.flushing_status():
-            for place, factory in enumerate(factories):
-                try:
-                    component = build_component(ctx.call(factory, owner))
-                    check_condition_type(component, components, condition_type)
-                except Exception as error:  # noqa: BLE001  # an author's code: the other components are not to suffer
-                    errors.append(error)
-                    told = format_error(error)
-                    unbuilt.append(f"{getattr(factory, '__name__', factory)}: {told}")
-                    # Other owners may have it under another type.
-                    if place in types and ctx.condition(types[place]) is not None:
-                        ctx.stage(_build_error_condition(ctx, types[place], told))
-                    continue
-                types[place] = component.condition_type
-                components.append(component)
-                try:
-                    await component.reconcile(ctx)
-                except ReconcileError as error:  # its condition says so already
-                    errors.append(error)
-            ctx.retire_conditions(*retired)
-            if unbuilt:
-                ctx.stage(_build_error_condition(ctx, condition_type, "; ".join(unbuilt)))
-            else:
-                ctx.stage(aggregate(condition_type, ctx.owner, components))
-            _raise_all(errors)
-
-    return reconcile
-
-
-def build_component(answer: object) -> Component:
-    """The component that a factory has answered with.
-
-    Raises:
-        TypeError: It is none.
-    """
-    if not isinstance(answer, Component):
-        raise TypeError(f"expected a Component, found {type(answer).__name__}; does it end in .build()?")
-    return answer
-
-
-def list_component_kinds(
-    cls: type[T], factories: Sequence[ComponentFactory[T]], owner: Object, limit: TimeLimit
-) -> set[GroupVersionKind]:
-    """The kinds of the objects in the components of an owner, as far as those can be built."""
-    found: set[GroupVersionKind] = set()
-    for factory in factories:
-        try:
-            component = build_component(limit.call(factory, decode(cls, owner)))
-        except Exception:  # noqa: BLE001  # an author's code; the pass that fails by it will say so
-            continue
-        found.update(entry.resource.gvk for entry in component.entries)
-    return found
-
-
-def check_condition_type(component: Component, earlier: Sequence[Component], summary: str) -> None:
-    """Refuse a component whose condition another one writes: the owner would show the last writer's as both.
-
-    Raises:
-        konverge.errors.BuildError: It has the condition type of an earlier component, or that of the summary.
-    """
-    if component.condition_type == summary:
-        raise BuildError(
-            f'component "{component.name}"',
-            [f"its condition type {summary} is that of the owner's summary: expected one of its own"],
-        )
-    for other in earlier:
-        if other.condition_type == component.condition_type:
-            raise BuildError(
-                f'component "{component.name}"',
-                [f'it reports as {component.condition_type}, and so does component "{other.name}": expected two types'],
-            )
-
-
-def _build_error_condition(ctx: ReconcileContext, condition_type: str, message: str) -> Condition:
-    return Condition(condition_type, "False", ConditionReason.ERROR, message, ctx.owner_generation)
-
-
 def _read_reasons(owner: Object) -> dict[str, str]:
     """The reasons of the owner's conditions by type, as far as they are texts: anybody may write one."""
     listed = (owner.get("status") or {}).get("conditions") or ()
     found = {each.get("type"): each.get("reason") for each in listed if isinstance(each, dict)}
     return {kind: reason for kind, reason in found.items() if isinstance(kind, str) and isinstance(reason, str)}
-
-
-def _raise_all(errors: Sequence[Exception]) -> None:
-    match errors:
-        case []:
-            return
-        case [error]:
-            raise error
-    raise ExceptionGroup("several components failed: " + "; ".join(map(format_error, errors)), errors)
 
 
 def merge_requeue_after(result: Result | None, requeue_after: timedelta | None) -> Result | None:

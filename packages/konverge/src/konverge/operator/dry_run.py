@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, cast
+from typing import cast
 
 import msgspec
 
@@ -23,10 +23,11 @@ from konverge.component.dry_run import ConditionReport, DryRun, DryRunReport, Ob
 from konverge.crd import decode, find_definition
 from konverge.errors import ReconcileError, format_error
 from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition, is_deleting
+from konverge.operator.author_reconciler import AuthorReconciler
 from konverge.operator.dry_run_cluster import DryRunCluster, Indexes
 from konverge.operator.owner_context import OwnerContext
 from konverge.operator.registrations import OwnerRegistration
-from konverge.runtime import CachedClient
+from konverge.runtime import CachedClient, PartialFailureError
 
 __all__ = ["DryRunContext", "OwnerDryRun", "dry_run_owner"]
 
@@ -103,7 +104,8 @@ async def dry_run_owner(
         konverge.errors.DecodeError: The owner does not fit its class.
     """
     clock = clock or SystemClock()
-    typed: Any = decode(registration.cls, owner)
+    decode(registration.cls, owner)
+    reconciler = AuthorReconciler(registration.cls, registration.reconciler, clock, registration.condition_type)
     before = ConditionReport.of(find_condition(owner, registration.condition_type))
     rehearsed, errors, wakes_at = None, [], None
     if not is_deleting(owner):
@@ -119,10 +121,12 @@ async def dry_run_owner(
                 dry_run_cluster=DryRunCluster(client, rehearsed.client, indexes or {}),
             )
             try:
-                result = await registration.reconciler(typed, ctx)
+                result = await reconciler.reconcile(ctx)
             except Exception as error:  # noqa: BLE001  # an author's code
-                on_failure(error)
-                errors = list(_iter_other_errors(error, rehearsed))
+                failure = error.__cause__ if isinstance(error, PartialFailureError) else error
+                assert failure is not None
+                on_failure(failure)
+                errors = list(_iter_other_errors(failure, rehearsed))
             else:
                 if result is not None and result.requeue_after is not None:
                     ctx.request_requeue(clock.now() + result.requeue_after)

@@ -13,7 +13,8 @@ from konverge.crd import decode, find_definition
 from konverge.errors import BuildError
 from konverge.kube import Object
 from konverge.kube.name_validation import validate_dns_label, validate_label_key
-from konverge.operator.author_reconciler import ComponentFactory, Reconciler, build_components_reconciler
+from konverge.operator.author_reconciler import Reconciler
+from konverge.operator.component_factories import ComponentFactories, ComponentFactory
 from konverge.operator.kind_argument import Kind, kind_of
 from konverge.operator.owner_context import Companion
 from konverge.operator.rbac_rules import ResourceAccess
@@ -103,10 +104,8 @@ class Operator:
         ]
         if isinstance(retired, str):
             mistakes.append(f"retired: expected a list of condition types, found the text {retired!r}")
-        reconciler = build_components_reconciler(factories, condition_type, retired=tuple(retired))
-        self._register(
-            OwnerRegistration(cls, reconciler, condition_type, workers, timeout, when, tuple(factories)), mistakes
-        )
+        components = ComponentFactories(factories, condition_type, tuple(retired))
+        self._register(OwnerRegistration(cls, components, condition_type, workers, timeout, when), mistakes)
 
     def reconciles(
         self,

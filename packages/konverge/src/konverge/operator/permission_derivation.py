@@ -24,7 +24,7 @@ from konverge.component.resource_options import ResourceMode
 from konverge.crd import build_sample_objects, decode, find_definition
 from konverge.errors import DecodeError, format_error
 from konverge.kube import GroupVersionKind, Object
-from konverge.operator.author_reconciler import build_component
+from konverge.operator.component_factories import build_component
 from konverge.operator.rbac_rules import READ, WRITE, AccessScope, PolicyRule, ResourceAccess, build_rules, guess_plural
 
 __all__ = [

@@ -29,7 +29,8 @@ from konverge.errors import (
     UntrustedServerError,
 )
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge.operator.author_reconciler import AuthorReconciler, list_component_kinds
+from konverge.operator.author_reconciler import AuthorReconciler
+from konverge.operator.component_factories import list_component_kinds
 from konverge.operator.deletion_reconciler import DeletionReconciler
 from konverge.operator.owner_context import Companion, OperatorRun
 from konverge.operator.owner_events import OwnerEventReporter
@@ -138,17 +139,17 @@ class _ProcessParts:
         """One kind of owners, as the runtime knows it."""
         cls, factories = registration.cls, registration.factories
         definition, metrics = find_definition(cls), self.metrics
-        owner_pass = self._build_reconciler(registration)
+        reconciler = self._build_reconciler(registration)
         finalizer: Finalizer | None = None
         if cls in self._registered.finalizers:
             found = self._registered.finalizers[cls]
-            finalize = DeletionReconciler(owner_pass, found.names, found.reconciler, registration.timeout)
+            finalize = DeletionReconciler(reconciler, found.names, found.reconciler, registration.timeout)
             finalizer = Finalizer(found.names, finalize, found.is_needed)
         return OwnerKind(
             name=definition.singular,
             gvk=definition.gvk,
-            reconcile=owner_pass,
-            report_deletion=DeletionReconciler(owner_pass).report,
+            reconcile=reconciler,
+            report_deletion=DeletionReconciler(reconciler).report,
             workers=registration.workers,
             timeout=registration.timeout,
             finalizer=finalizer,

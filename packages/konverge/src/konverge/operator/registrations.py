@@ -11,7 +11,8 @@ from konverge.cache import CacheOptions
 from konverge.crd import crd_manifest, find_definition
 from konverge.errors import BuildError
 from konverge.kube import GroupVersionKind, Object
-from konverge.operator.author_reconciler import ComponentFactory, Reconciler
+from konverge.operator.author_reconciler import Reconciler
+from konverge.operator.component_factories import ComponentFactories, ComponentFactory
 from konverge.operator.owner_context import Companion
 from konverge.operator.permission_derivation import DeclaredOwner, OperatorDeclaration
 from konverge.operator.rbac_rules import ResourceAccess
@@ -28,21 +29,24 @@ class OwnerRegistration:
 
     Args:
         cls: The custom resource class.
-        reconciler: What a pass does.
+        reconciler: The author's reconcile function, or the functions that build the components of an owner.
         condition_type: The condition that sums up.
         workers: How many owners at once.
         timeout: How long a pass may take.
         when: Which of an owner's own changes call for a pass.
-        factories: What builds its components; empty for an author's own reconcile function.
     """
 
     cls: type[Any]
-    reconciler: Reconciler[Any]
+    reconciler: Reconciler[Any] | ComponentFactories[Any]
     condition_type: str
     workers: int
     timeout: timedelta
     when: Predicate | None
-    factories: tuple[ComponentFactory[Any], ...] = ()
+
+    @property
+    def factories(self) -> tuple[ComponentFactory[Any], ...]:
+        """The functions that build its components; empty for an author's own reconcile function."""
+        return self.reconciler.factories if isinstance(self.reconciler, ComponentFactories) else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from contextlib import suppress
 from datetime import datetime
 
 from konverge.clock import Clock, SystemClock
-from konverge.component import engine
 from konverge.component.aggregation import AggregatedStatus, aggregate_convergence
 from konverge.component.component import Component
 from konverge.component.component_spec import RegisteredResource
@@ -25,6 +24,7 @@ from konverge.component.dry_run.report import (
     ResourceOutcome,
     ResourceReport,
 )
+from konverge.component.engine import ComponentReconcile
 from konverge.component.ownership import build_field_manager
 from konverge.component.reconcile_context import ReconcileContext
 from konverge.component.resource_options import ResourceMode
@@ -116,7 +116,7 @@ class DryRun:
             before, woken, start = ctx.condition(component.condition_type), ctx.requeue_at, len(self.client.changes)
             failure: ReconcileError | None = None
             try:
-                await engine.reconcile(observed.build_component(), ctx)
+                await ComponentReconcile(observed.build_component(), ctx).run()
             except ReconcileError as error:
                 failure = error
             after = ctx.condition(component.condition_type)
