@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from konverge import Component, ComponentBuilder, Operator, depends_on
+from konverge import Component, ComponentBuilder, Operator, prerequisites
 from konverge.crd import Metadata, custom_resource
 from konverge.kube import GroupVersionKind, Object
 from konverge.primitives import ConfigMap, Deployment, Secret
@@ -88,7 +88,7 @@ def soil(bed: Bed) -> Component:
 def bench_operator(bed: Bed) -> Component:
     return (
         ComponentBuilder("gardener", condition_type="GardenerReady")
-        .with_prerequisite(depends_on("SoilReady"))
+        .with_prerequisite(prerequisites.depends_on("SoilReady"))
         .with_resource(Deployment(_children(bed)[DEPLOYMENT]))
         .build()
     )

@@ -12,7 +12,7 @@ import sys
 from bench.w1 import parents
 from bench.w1.parents import Parent
 from bench.w1.start_signal import wait_for_go
-from konverge import Component, ComponentBuilder, Operator, depends_on
+from konverge import Component, ComponentBuilder, Operator, prerequisites
 from konverge.client.connect import connect
 from konverge.operator import RunOptions
 from konverge.primitives import ConfigMap, Deployment, Secret, Service
@@ -35,7 +35,7 @@ def application(parent: Parent) -> Component:
     name, namespace = parent.metadata.name, parent.metadata.namespace
     return (
         ComponentBuilder("application", condition_type="ApplicationReady")
-        .with_prerequisite(depends_on("SettingsReady"))
+        .with_prerequisite(prerequisites.depends_on("SettingsReady"))
         .with_resource(Static(parents.account(name, namespace)))
         .with_resource(Service(parents.service(name, namespace)))
         .with_resource(Deployment(parents.deployment(name, namespace, parent.spec.image)))

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from konverge import BooleanGate, Component, ComponentBuilder, Object, Operator, delete, depends_on, gated_by
+from konverge import BooleanGate, Component, ComponentBuilder, Object, Operator, options, prerequisites
 from konverge.crd import Metadata, custom_resource
 from konverge.mutation import Mutation, WorkloadMutator
 from konverge.primitives import ConfigMap, Deployment, Secret, Service, StatefulSet
@@ -58,12 +58,12 @@ def frontend(app: WebApp) -> Component:
     pages = workload(app, "frontend", image=app.spec.image, replicas=app.spec.replicas)
     return (
         ComponentBuilder("frontend", condition_type="FrontendReady")
-        .with_prerequisite(depends_on("BackendReady"))
-        .with_resource(ConfigMap(sampling), gated_by(tracing))
+        .with_prerequisite(prerequisites.depends_on("BackendReady"))
+        .with_resource(ConfigMap(sampling), options.gated_by(tracing))
         .with_resource(Deployment(pages, mutations=Mutation("tracing", send_traces, gate=tracing)))
         .with_resource(Service(service(app, "frontend", port=80)))
         # As an earlier operator called the Service: it is not the component's, so the deletion has to say so.
-        .with_resource(Service(service(app, "web", port=80)), delete(even_if_not_ours=True))
+        .with_resource(Service(service(app, "web", port=80)), options.delete(even_if_not_ours=True))
         .with_grace_period(timedelta(seconds=8))
         .suspend(app.spec.suspended)
         .build()

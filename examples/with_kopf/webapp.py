@@ -20,12 +20,11 @@ from konverge import (
     Object,
     ObjectKey,
     ReconcileContext,
-    aggregate,
     custom_resource,
-    depends_on,
+    prerequisites,
 )
 from konverge.client import connect
-from konverge.component import AppliedCache
+from konverge.component import AppliedCache, aggregate
 from konverge.crd import crd_manifest, decode, find_definition
 from konverge.errors import NotFoundError, TerminalError
 from konverge.primitives import ConfigMap, Deployment, Service, StatefulSet
@@ -73,7 +72,7 @@ def frontend(app: WebApp) -> Component:
     service = {"metadata": build_object(app, "frontend"), "spec": {"selector": labels, "ports": [{"port": 80}]}}
     return (
         ComponentBuilder("frontend", condition_type="FrontendReady")
-        .with_prerequisite(depends_on("BackendReady"))
+        .with_prerequisite(prerequisites.depends_on("BackendReady"))
         .with_resource(Deployment(workload(app, "frontend", app.spec.image, app.spec.replicas)))
         .with_resource(Service(service))
         .with_grace_period(app.spec.grace)

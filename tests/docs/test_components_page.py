@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-import konverge.component
-from konverge.component import ComponentBuilder, ConditionReason, Option
+import konverge.options
+from konverge.component import ComponentBuilder, ConditionReason
+from konverge.options import Option
 from tests.docs.pages import read_page
 
 PAGE = "docs/components.md"
@@ -25,8 +26,8 @@ def test_the_reasons_are_listed_by_priority_with_their_status() -> None:
 def test_every_option_is_explained() -> None:
     options = [
         name
-        for name in konverge.component.__all__
-        if getattr(getattr(konverge.component, name), "__annotations__", {}).get("return") == Option.__name__
+        for name in konverge.options.__all__
+        if getattr(getattr(konverge.options, name), "__annotations__", {}).get("return") == Option.__name__
     ]
 
     assert len(options) > 10

@@ -69,6 +69,7 @@ COMPONENTS_FRAME = """
 from dataclasses import dataclass
 from datetime import timedelta
 from konverge import *
+from konverge import guards, options, prerequisites
 from konverge.mutation import *
 from konverge.primitives import *
 

@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from konverge.component import Component, ComponentBuilder, unowned
+from konverge.component import Component, ComponentBuilder
 from konverge.kube import ObjectKey, find_controller
 from konverge.operator import Operator, RunOptions
+from konverge.options import unowned
 from konverge.primitives import ConfigMap, Namespace
 from tests.scenarios.scenario_harness import AGENT, SAMPLE, Sample, ScenarioHarness
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from konverge.component import Component, ComponentBuilder, auxiliary, block_on_absence, gated_by, read_only
+from konverge.component import Component, ComponentBuilder
 from konverge.feature import BooleanGate, VersionGate
+from konverge.guards import UNBLOCKED, blocked
 from konverge.kube import Object, ObjectKey
 from konverge.mutation import Mutation, WorkloadMutator
 from konverge.operator import Operator
-from konverge.primitives import UNBLOCKED, ConfigMap, Data, Deployment, GuardResult, Secret, Service, blocked
+from konverge.options import auxiliary, block_on_absence, gated_by, read_only
+from konverge.primitives import ConfigMap, Data, Deployment, GuardResult, Secret, Service
 from tests.scenarios.scenario_harness import AGENT, SAMPLE, Sample, ScenarioHarness, get_at
 
 pytestmark = pytest.mark.anyio

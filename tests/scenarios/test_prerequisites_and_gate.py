@@ -6,10 +6,11 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from konverge.component import Component, ComponentBuilder, depends_on
+from konverge.component import Component, ComponentBuilder
 from konverge.feature import VersionGate
 from konverge.kube import Object, ObjectKey
 from konverge.operator import Operator
+from konverge.prerequisites import depends_on
 from konverge.primitives import ConfigMap, Deployment
 from tests.scenarios.scenario_harness import AGENT, SAMPLE, Sample, ScenarioHarness
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from konverge.component import Component, ComponentBuilder, orphan_when
+from konverge.component import Component, ComponentBuilder
 from konverge.feature import BooleanGate
 from konverge.kube import Object, ObjectKey, find_controller
 from konverge.operator import Operator
+from konverge.options import orphan_when
 from konverge.primitives import ConfigMap, Deployment
 from tests.scenarios.scenario_harness import AGENT, SAMPLE, Sample, ScenarioHarness, get_at
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from konverge.component import Component, ComponentBuilder, delete_when
+from konverge.component import Component, ComponentBuilder
 from konverge.operator import Operator
+from konverge.options import delete_when
 from konverge.primitives import Primitive
 from konverge_cluster.testing.audit_requests import AuditedRequest
 from tests.component.rich_primitives import build_contents, build_rich_primitive

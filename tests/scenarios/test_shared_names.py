@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from konverge.component import Component, ComponentBuilder, gated_by
+from konverge.component import Component, ComponentBuilder
 from konverge.feature import BooleanGate
 from konverge.kube import GroupVersionKind, ObjectKey
 from konverge.operator import Operator
+from konverge.options import gated_by
 from konverge.primitives import ConfigMap, Static
 from tests.scenarios.scenario_harness import AGENT, SAMPLE, Sample, ScenarioHarness
 

@@ -12,11 +12,12 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
 
-from konverge import Component, ComponentBuilder, Object, Operator, OwnerContext, Result, read_only
+from konverge import Component, ComponentBuilder, Object, Operator, OwnerContext, Result
 from konverge.crd import Metadata, custom_resource
 from konverge.errors import ReconcileError
 from konverge.kube import Condition, GroupVersionKind, ObjectKey
 from konverge.mutation import Mutation
+from konverge.options import read_only
 from konverge.primitives import ConfigMap, Data, Deployment, Secret, Service
 
 MADE = "made-4f1d0c9be27a"

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from konverge import Component, ComponentBuilder, Object, Operator, block_on_absence, delete, depends_on, read_only
+from konverge import Component, ComponentBuilder, Object, Operator
 from konverge.crd import Metadata, custom_resource
 from konverge.mutation import Mutation
+from konverge.options import block_on_absence, delete, read_only
+from konverge.prerequisites import depends_on
 from konverge.primitives import ConfigMap, Data, Deployment, Secret, Service
 
 

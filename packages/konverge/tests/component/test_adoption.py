@@ -8,21 +8,12 @@ from typing import Any
 import pytest
 
 from konverge.cli.diff_text import format_halts
-from konverge.component import (
-    AppliedCache,
-    Component,
-    ComponentBuilder,
-    Option,
-    ReconcileContext,
-    adopt,
-    orphan_when,
-    read_only,
-    unowned,
-)
+from konverge.component import AppliedCache, Component, ComponentBuilder, ReconcileContext
 from konverge.component.dry_run import dry_run_component
 from konverge.component.resource_options import resolve_options
 from konverge.errors import NotFoundError
 from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, find_controller
+from konverge.options import Option, adopt, orphan_when, read_only, unowned
 from konverge.primitives import ConfigMap, Deployment, Secret
 from tests.component.app import CONFIG_MAP, DEPLOYMENT, ComponentHarness
 

@@ -19,6 +19,7 @@ from konverge.component import (
     TimeLimit,
 )
 from konverge.errors import BuildError, ReconcileError
+from konverge.guards import blocked
 from konverge.mutation import Mutation
 from konverge.primitives import (
     ConfigMap,
@@ -32,7 +33,6 @@ from konverge.primitives import (
     Secret,
     Suspension,
     SuspensionStatus,
-    blocked,
 )
 from tests.component.app import CONFIG_MAP, ComponentHarness
 

@@ -7,15 +7,19 @@ from typing import Any, cast
 
 import pytest
 
-from konverge.component import (
-    ComponentBuilder,
+from konverge.component import ComponentBuilder
+from konverge.component.resource_options import OnAbsence, ResourceMode
+from konverge.errors import BuildError, KonvergeError
+from konverge.feature import BooleanGate
+from konverge.kube import Object
+from konverge.mutation import Mutation
+from konverge.options import (
     Option,
     auxiliary,
     block_on_absence,
     block_on_foreign_controller,
     delete,
     delete_when,
-    depends_on,
     gated_by,
     ignore_if_absent,
     orphan_when,
@@ -23,11 +27,7 @@ from konverge.component import (
     suppress_grace_inconsistency_warning,
     unowned,
 )
-from konverge.component.resource_options import OnAbsence, ResourceMode
-from konverge.errors import BuildError, KonvergeError
-from konverge.feature import BooleanGate
-from konverge.kube import Object
-from konverge.mutation import Mutation
+from konverge.prerequisites import depends_on
 from konverge.primitives import ConfigMap, Data, Static, Task
 
 ON = BooleanGate(True)

@@ -8,22 +8,14 @@ from typing import Any
 
 import pytest
 
-from konverge.component import (
-    Component,
-    ComponentBuilder,
-    DataEdge,
-    Option,
-    delete,
-    gated_by,
-    ignore_if_absent,
-    orphan_when,
-    read_only,
-)
+from konverge.component import Component, ComponentBuilder, DataEdge
 from konverge.errors import BuildError, ConfigurationError, KonvergeError, ReconcileError
 from konverge.feature import BooleanGate
+from konverge.guards import blocked
 from konverge.kube import Object
 from konverge.mutation import Mutation, all_containers
-from konverge.primitives import ConfigMap, ConfigMapMutator, Data, Deployment, DeploymentMutator, blocked
+from konverge.options import Option, delete, gated_by, ignore_if_absent, orphan_when, read_only
+from konverge.primitives import ConfigMap, ConfigMapMutator, Data, Deployment, DeploymentMutator
 from tests.component.app import CONFIG_MAP, DEPLOYMENT, ComponentHarness
 
 NewApp = Callable[[str], Awaitable[ComponentHarness]]

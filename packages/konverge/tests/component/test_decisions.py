@@ -8,21 +8,14 @@ from typing import Any
 
 import pytest
 
-from konverge.component import (
-    Component,
-    ComponentBuilder,
-    auxiliary,
-    block_on_absence,
-    delete,
-    depends_on,
-    gated_by,
-    orphan_when,
-    read_only,
-)
+from konverge.component import Component, ComponentBuilder
 from konverge.errors import ReconcileError
 from konverge.feature import BooleanGate
+from konverge.guards import UNBLOCKED, blocked
 from konverge.kube import Object
-from konverge.primitives import UNBLOCKED, ConfigMap, Deployment, Grace, GraceStatus, Service, Static, blocked
+from konverge.options import auxiliary, block_on_absence, delete, gated_by, orphan_when, read_only
+from konverge.prerequisites import depends_on
+from konverge.primitives import ConfigMap, Deployment, Grace, GraceStatus, Service, Static
 from tests.component.app import CONFIG_MAP, DEPLOYMENT, ComponentHarness
 
 pytestmark = pytest.mark.anyio

@@ -8,23 +8,12 @@ from typing import Any
 
 import pytest
 
-from konverge.component import (
-    AppliedCache,
-    Component,
-    ComponentBuilder,
-    Option,
-    ReconcileContext,
-    adopt,
-    delete,
-    delete_when,
-    gated_by,
-    orphan_when,
-    unowned,
-)
+from konverge.component import AppliedCache, Component, ComponentBuilder, ReconcileContext
 from konverge.component.dry_run import dry_run_component
 from konverge.errors import ReconcileError
 from konverge.feature import BooleanGate
 from konverge.kube import GroupVersionKind, Object, ObjectKey, build_owner_reference
+from konverge.options import Option, adopt, delete, delete_when, gated_by, orphan_when, unowned
 from konverge.primitives import ConfigMap, Pod, Static
 from tests.component.app import CONFIG_MAP, ComponentHarness
 
@@ -286,8 +275,8 @@ async def test_an_object_that_changes_hands_is_told_again(new_app: NewApp) -> No
 
 
 def test_deleting_whatever_is_there_excludes_sparing_it() -> None:
-    from konverge.component import block_on_foreign_controller
     from konverge.component.resource_options import resolve_options
+    from konverge.options import block_on_foreign_controller
 
     _, mistakes = resolve_options([delete(even_if_not_ours=True), block_on_foreign_controller()])
     assert [mistake.partition(":")[0] for mistake in mistakes] == [

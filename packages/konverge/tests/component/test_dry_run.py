@@ -11,25 +11,25 @@ import msgspec
 import pytest
 
 from konverge.client import Client, Response, Transport
-from konverge.component import (
-    Component,
-    ComponentBuilder,
+from konverge.component import Component, ComponentBuilder
+from konverge.component.dry_run import DryRun, DryRunReport, ResourceReport, dry_run_component
+from konverge.errors import ReconcileError
+from konverge.feature import BooleanGate
+from konverge.guards import UNBLOCKED, blocked
+from konverge.kube import Object, ObjectKey
+from konverge.options import (
     auxiliary,
     block_on_absence,
     block_on_foreign_controller,
     delete,
-    depends_on,
     ignore_if_absent,
     orphan_when,
     read_only,
     unowned,
 )
-from konverge.component.dry_run import DryRun, DryRunReport, ResourceReport, dry_run_component
-from konverge.errors import ReconcileError
-from konverge.feature import BooleanGate
-from konverge.kube import Object, ObjectKey
+from konverge.prerequisites import depends_on
 from konverge.primitives import ConfigMap, Data, Deployment, Job, Secret, Service, Static
-from konverge.primitives.resource_protocol import UNBLOCKED, Convergence, ConvergingStatus, blocked
+from konverge.primitives.resource_protocol import Convergence, ConvergingStatus
 from tests.component.app import AGENT, APP, CONFIG_MAP, DEPLOYMENT, SECRET, ComponentHarness
 
 pytestmark = pytest.mark.anyio

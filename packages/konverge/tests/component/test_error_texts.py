@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from konverge.component import Component, ComponentBuilder, ReconcileContext, delete, orphan_when, read_only
+from konverge.component import Component, ComponentBuilder, ReconcileContext
 from konverge.errors import KindNotServedError, ReconcileError, ServerError
 from konverge.kube import GroupVersionKind
+from konverge.options import delete, orphan_when, read_only
 from konverge.primitives import ConfigMap, Resource, Static
 from tests.component.app import APP, ComponentHarness
 

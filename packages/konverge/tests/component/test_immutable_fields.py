@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from konverge.component import Component, ComponentBuilder, unowned
+from konverge.component import Component, ComponentBuilder
 from konverge.errors import ReconcileError, TerminalError
 from konverge.kube import GroupVersionKind, Object
+from konverge.options import unowned
 from konverge.primitives import ConfigMap, Deployment, Primitive, Secret, Service, StatefulSet, Static
 from tests.component.app import CONFIG_MAP, DEPLOYMENT, ComponentHarness
 

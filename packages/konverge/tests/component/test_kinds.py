@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from konverge.component import Component, ComponentBuilder, delete
+from konverge.component import Component, ComponentBuilder
 from konverge.errors import ConflictError, NotFoundError, ReconcileError
 from konverge.kube import Condition, Object
+from konverge.options import delete
 from konverge.primitives import (
     ClusterRole,
     ClusterRoleBinding,

@@ -6,20 +6,12 @@ from typing import Any
 
 import pytest
 
-from konverge.component import (
-    Component,
-    ComponentBuilder,
-    Option,
-    ReconcileContext,
-    delete,
-    gated_by,
-    orphan_when,
-    read_only,
-)
+from konverge.component import Component, ComponentBuilder, ReconcileContext
 from konverge.component.dry_run import dry_run_component
 from konverge.errors import KindUnreachableError, ReconcileError
 from konverge.feature import BooleanGate
 from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.options import Option, delete, gated_by, orphan_when, read_only
 from konverge.primitives import Convergence, ConvergingStatus, Workload
 from tests.component.app import ComponentHarness
 

@@ -7,18 +7,11 @@ from typing import Any
 
 import pytest
 
-from konverge.component import (
-    Component,
-    ComponentBuilder,
-    Option,
-    block_on_foreign_controller,
-    delete,
-    gated_by,
-    unowned,
-)
+from konverge.component import Component, ComponentBuilder
 from konverge.errors import ReconcileError
 from konverge.feature import BooleanGate
 from konverge.kube import GroupVersionKind, Object, build_owner_reference, find_controller
+from konverge.options import Option, block_on_foreign_controller, delete, gated_by, unowned
 from konverge.primitives import ConfigMap, Deployment, Static
 from tests.component.app import CONFIG_MAP, DEPLOYMENT, ComponentHarness
 

@@ -15,30 +15,26 @@ from konverge.component import (
     ComponentBuilder,
     PrerequisiteResult,
     ReconcileContext,
+    Unplannable,
+)
+from konverge.errors import NotFoundError, ReconcileError, TerminalError
+from konverge.feature import BooleanGate
+from konverge.guards import UNBLOCKED, blocked
+from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.mutation import Mutation
+from konverge.options import (
     auxiliary,
     block_on_absence,
     delete,
     delete_when,
-    depends_on,
     gated_by,
     ignore_if_absent,
-    not_met,
     orphan_when,
     read_only,
 )
-from konverge.errors import NotFoundError, ReconcileError, TerminalError
-from konverge.feature import BooleanGate
-from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge.mutation import Mutation
+from konverge.prerequisites import depends_on, not_met
 from konverge.primitives import ConfigMap, Deployment, Secret, Service, Static
-from konverge.primitives.resource_protocol import (
-    UNBLOCKED,
-    Convergence,
-    ConvergingStatus,
-    GuardResult,
-    Operation,
-    blocked,
-)
+from konverge.primitives.resource_protocol import Convergence, ConvergingStatus, GuardResult, Operation
 from tests.component.app import APP, CONFIG_MAP, DEPLOYMENT, SECRET, SERVICE, ComponentHarness
 
 pytestmark = pytest.mark.anyio
@@ -418,6 +414,48 @@ async def test_a_blocked_guard_stops_later_resources_and_deletions_still_run(app
     assert (condition.status, condition.reason, condition.message) == ("False", "Blocked", "not yet")
     found = [name for name in ("first", "second", "third", "old") if await app.find(CONFIG_MAP, name)]
     assert found == ["first"]
+
+
+async def test_a_resource_that_cannot_be_planned_blocks_with_its_reason_and_its_object_stays(
+    app: ComponentHarness,
+) -> None:
+    settings = ConfigMap(app.build_config_map("second"))
+    await app.reconcile(frontend().with_resource(settings).build())
+    component = (
+        frontend()
+        .with_resource(ConfigMap(app.build_config_map("first")))
+        .with_unplannable(settings, Unplannable("waiting for the answer of a call"))
+        .with_resource(ConfigMap(app.build_config_map("third")))
+        .build()
+    )
+
+    condition = await app.reconcile(component)
+
+    assert (condition.status, condition.reason) == ("False", "Blocked")
+    assert condition.message == "waiting for the answer of a call"
+    assert [name for name in ("first", "second", "third") if await app.find(CONFIG_MAP, name)] == ["first", "second"]
+
+
+async def test_a_resource_whose_plan_failed_is_an_error_with_its_reason(app: ComponentHarness) -> None:
+    settings = ConfigMap(app.build_config_map())
+    component = frontend().with_unplannable(settings, Unplannable("spec.key: not a text", is_failure=True)).build()
+
+    with pytest.raises(ReconcileError, match="v1/ConfigMap/.*: spec.key: not a text"):
+        await app.reconcile(component)
+
+    assert (await app.condition("FrontendReady")).reason == "Error"
+
+
+async def test_a_component_switched_off_deletes_the_object_of_a_resource_that_cannot_be_planned(
+    app: ComponentHarness,
+) -> None:
+    settings = ConfigMap(app.build_config_map("second"))
+    await app.reconcile(frontend().with_resource(settings).build())
+
+    builder = frontend().with_unplannable(settings, Unplannable("waiting")).with_feature_gate(BooleanGate(False))
+    await app.reconcile(builder.build())
+
+    assert await app.find(CONFIG_MAP, "second") is None
 
 
 async def test_a_cleared_guard_shows_at_once(app: ComponentHarness) -> None:

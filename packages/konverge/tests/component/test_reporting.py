@@ -8,19 +8,13 @@ from datetime import timedelta
 
 import pytest
 
-from konverge.component import (
-    ComponentBuilder,
-    Option,
-    ReconcileContext,
-    delete,
-    orphan_when,
-    read_only,
-    suppress_grace_inconsistency_warning,
-)
+from konverge.component import ComponentBuilder, ReconcileContext
 from konverge.errors import ReconcileError
+from konverge.guards import blocked
 from konverge.kube import GroupVersionKind, Object
 from konverge.mutation import Mutation
-from konverge.primitives import ConfigMap, Deployment, Grace, GraceStatus, Service, Static, blocked
+from konverge.options import Option, delete, orphan_when, read_only, suppress_grace_inconsistency_warning
+from konverge.primitives import ConfigMap, Deployment, Grace, GraceStatus, Service, Static
 from konverge.primitives.resource_protocol import Convergence, Suspension
 from tests.component.app import CONFIG_MAP, ComponentHarness
 

@@ -14,24 +14,13 @@ import pytest
 
 from konverge.client import Client
 from konverge.clock import SeededEntropy, SimulatedClock, SimulatedLoop
-from konverge.component import (
-    MET,
-    AppliedCache,
-    Component,
-    ComponentBuilder,
-    ReconcileContext,
-    auxiliary,
-    block_on_absence,
-    delete_when,
-    ignore_if_absent,
-    not_met,
-    orphan_when,
-    read_only,
-)
+from konverge.component import AppliedCache, Component, ComponentBuilder, ReconcileContext
 from konverge.errors import KindNotServedError, NotFoundError, ReconcileError
+from konverge.guards import UNBLOCKED, blocked
 from konverge.kube import Object, ObjectKey, find_condition
+from konverge.options import auxiliary, block_on_absence, delete_when, ignore_if_absent, orphan_when, read_only
+from konverge.prerequisites import MET, not_met
 from konverge.primitives import (
-    UNBLOCKED,
     ContentMutator,
     Convergence,
     ConvergingStatus,
@@ -44,7 +33,6 @@ from konverge.primitives import (
     SuspensionStatus,
     Task,
     Workload,
-    blocked,
 )
 from konverge_cluster.embedded import LocalCluster
 from tests.component.app import APP, APP_CRD, CONFIG_MAP

@@ -9,9 +9,9 @@ import pytest
 
 from konverge.component import Component, ComponentBuilder, ReconcileContext, aggregate
 from konverge.errors import ConflictError, KonvergeError, ReconcileError, ServerError
+from konverge.guards import blocked
 from konverge.kube import Condition, Object, find_condition, set_condition
 from konverge.primitives import ConfigMap
-from konverge.primitives.resource_protocol import blocked
 from tests.component.app import APP, ComponentHarness
 
 pytestmark = pytest.mark.anyio

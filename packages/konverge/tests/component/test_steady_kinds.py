@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from konverge.component import Component, ComponentBuilder, delete
+from konverge.component import Component, ComponentBuilder
 from konverge.kube import Condition
+from konverge.options import delete
 from konverge.primitives import Primitive
 from tests.component.app import ComponentHarness
 from tests.component.rich_primitives import KINDS, build_contents, build_rich_primitive

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from konverge.component import Component, ComponentBuilder, Option, delete, delete_when, orphan_when, read_only
+from konverge.component import Component, ComponentBuilder
 from konverge.errors import TerminalError
 from konverge.feature import BooleanGate
+from konverge.options import Option, delete, delete_when, orphan_when, read_only
 from konverge.primitives import ConfigMap
 from tests.component.app import CONFIG_MAP, ComponentHarness
 

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from konverge.component import ComponentBuilder, gated_by
+from konverge.component import ComponentBuilder
 from konverge.errors import BuildError, KonvergeError
 from konverge.feature import VersionConstraint, VersionGate, VersionRange
+from konverge.options import gated_by
 from konverge.primitives import ConfigMap
 
 

@@ -12,12 +12,14 @@ from typing import Any
 
 from konverge.client import Client, Transport
 from konverge.clock import SeededEntropy, SystemEntropy
-from konverge.component import Component, ComponentBuilder, block_on_absence, depends_on, read_only
+from konverge.component import Component, ComponentBuilder
 from konverge.crd import Metadata, crd_manifest, custom_resource, decode, encode, find_definition
 from konverge.errors import NotFoundError, TerminalError
 from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.mutation import Mutation
 from konverge.operator import Operator, RunOptions
+from konverge.options import block_on_absence, read_only
+from konverge.prerequisites import depends_on
 from konverge.primitives import ConfigMap, Deployment, Secret
 from konverge_cluster.testing import Cluster
 from konverge_cluster.testing.audit_requests import AuditedRequest

@@ -1,15 +1,17 @@
 """An author's own reconcile function, on either cluster."""
 
+import inspect
 import re
 from datetime import timedelta
 
 import pytest
 
-from konverge.component import ReconcileContext
+from konverge.component import ComponentBuilder, PrerequisiteResult, ReconcileContext
 from konverge.crd import crd_manifest
 from konverge.errors import TerminalError
 from konverge.kube import Condition
 from konverge.operator import Operator, Result
+from konverge.prerequisites import MET
 from tests.operator.sample_operator import CONFIG_MAP, LOOSE_SHOP, LooseShop, OperatorHarness, Shop, settings
 
 pytestmark = pytest.mark.anyio
@@ -244,3 +246,36 @@ async def test_an_owner_that_cannot_be_read_says_so_until_it_can(town: OperatorH
 
         await town.cluster.eventually(is_taken_back, describe="the condition is gone")
         await town.cluster.eventually(lambda: seen[:1] == [3], describe="the author's function sees it")
+
+
+def list_coroutine_names() -> list[str]:
+    """List the coroutines that are running, the outermost first."""
+    names, frame = [], inspect.currentframe()
+    while frame is not None:
+        if frame.f_code.co_flags & inspect.CO_COROUTINE:
+            names.append(frame.f_code.co_qualname)
+        frame = frame.f_back
+    return names[::-1]
+
+
+async def test_three_coroutines_lead_from_the_owner_to_the_engine(town: OperatorHarness) -> None:
+    operator, seen = Operator("shops"), list[list[str]]()
+
+    class Probe:
+        def check(self, ctx: ReconcileContext) -> PrerequisiteResult:
+            seen.append(list_coroutine_names())
+            return MET
+
+    operator.manages(
+        Shop, lambda _: ComponentBuilder("probe", condition_type="ProbeReady").with_prerequisite(Probe()).build()
+    )
+    async with town.running_operator(operator):
+        await town.create_shop("corner")
+        await town.cluster.eventually(lambda: bool(seen), describe="a reconcile")
+
+    names = seen[0]
+    assert names[names.index("AuthorReconciler.reconcile") : names.index("ComponentReconcile.run") + 1] == [
+        "AuthorReconciler.reconcile",
+        "Component.reconcile",
+        "ComponentReconcile.run",
+    ]

@@ -16,15 +16,7 @@ import pytest
 from msgspec import Meta
 
 from konverge.clock import SimulatedClock
-from konverge.component import (
-    Component,
-    ComponentBuilder,
-    delete,
-    delete_when,
-    ignore_if_absent,
-    orphan_when,
-    read_only,
-)
+from konverge.component import Component, ComponentBuilder
 from konverge.crd import Metadata, build_sample_objects, custom_resource, find_definition
 from konverge.errors import ConfigurationError
 from konverge.feature import BooleanGate
@@ -37,6 +29,7 @@ from konverge.operator.permission_derivation import (
 )
 from konverge.operator.rbac_rules import READ, AccessScope, PolicyRule, ResourceAccess, build_rules
 from konverge.operator.role_manifests import build_role_manifests
+from konverge.options import delete, delete_when, ignore_if_absent, orphan_when, read_only
 from konverge.primitives import ConfigMap, Deployment, Secret, Service, StatefulSet, Static
 
 

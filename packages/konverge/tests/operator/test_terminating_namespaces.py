@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from konverge.component import Component, ComponentBuilder, unowned
+from konverge.component import Component, ComponentBuilder
 from konverge.crd import Metadata, encode
 from konverge.errors import ForbiddenError, KonvergeError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.operator import Operator, OwnerContext, RunOptions
+from konverge.options import unowned
 from konverge.primitives import ConfigMap
 from konverge_cluster.testing.audit_requests import AuditedRequest
 from tests.operator.sample_operator import CONFIG_MAP, SHOP, OperatorHarness, Shop, ShopSpec, settings

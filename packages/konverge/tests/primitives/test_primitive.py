@@ -9,10 +9,10 @@ import pytest
 
 from konverge.errors import BuildError, KonvergeError
 from konverge.feature import BooleanGate
+from konverge.guards import UNBLOCKED, blocked
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.mutation import Mutation, Mutator
 from konverge.primitives import (
-    UNBLOCKED,
     ConfigMap,
     Convergence,
     ConvergingStatus,
@@ -26,7 +26,6 @@ from konverge.primitives import (
     Service,
     StatefulSet,
     Static,
-    blocked,
 )
 from tests.primitives.objects import build_named, build_primitives, build_widget, kind_of, list_classes
 

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
-from konverge.component import (
-    Component,
-    ComponentBuilder,
-    adopt,
-    delete,
-    depends_on,
-    ignore_if_absent,
-    read_only,
-    unowned,
-)
-from konverge.errors import KonvergeError
+from konverge.component import Component, ComponentBuilder, Unplannable
 from konverge.feature import BooleanGate
 from konverge.kube import Object
+from konverge.options import adopt, delete, ignore_if_absent, read_only, unowned
+from konverge.prerequisites import depends_on
 from konverge.primitives import (
     ClusterRole,
     ClusterRoleBinding,
@@ -29,7 +20,6 @@ from konverge.primitives import (
     DaemonSet,
     Deployment,
     Gateway,
-    GuardResult,
     HorizontalPodAutoscaler,
     HTTPRoute,
     Ingress,
@@ -50,7 +40,6 @@ from konverge.primitives import (
     StatefulSet,
     Static,
     StaticKind,
-    blocked,
 )
 from konverge_box.expressions import has_sensitive, reveal_sensitive
 from konverge_box.file import CUSTOM
@@ -121,22 +110,25 @@ def _register_entry(builder: ComponentBuilder, entry: PlannedResource, *, adopts
     ownership = None if entry.is_owned else unowned()
     match entry.action:
         case ObjectAction.APPLY:
-            builder.with_resource(_build_desired(entry), ownership, adopt(allowed))
+            desired = _build_desired(entry)
+            if isinstance(desired, Unplannable):
+                builder.with_unplannable(_build_name_only(entry), desired, ownership, adopt(allowed))
+            else:
+                builder.with_resource(desired, ownership, adopt(allowed))
         case ObjectAction.LEAVE if entry.foreign_owner and not allowed:
             # What is made once would be used as if it were ours: a Secret with values of somebody else's.
-            told = (
-                f"{entry.gvk.kind} {entry.key} exists already, {entry.foreign_owner}, and "
-                "adoption is refused. Delete it, "
+            refusal = Unplannable(
+                f"{entry.gvk.kind} {entry.key} exists already, {entry.foreign_owner}, and adoption is refused. "
+                "Delete it, give one of the two another name, or allow its adoption"
             )
-            told += "give one of the two another name, or allow its adoption"
-            builder.with_resource(_build_blocked(replace(entry, blocked=told), ""), ownership, adopt(False))
+            builder.with_unplannable(_build_name_only(entry), refusal, ownership, adopt(False))
         case ObjectAction.LEAVE:
             builder.with_resource(_build_read_only(entry), read_only(), ignore_if_absent())
 
 
-def _build_desired(entry: PlannedResource) -> Primitive[Any]:
+def _build_desired(entry: PlannedResource) -> Primitive[Any] | Unplannable:
     if entry.object is None:
-        return _build_blocked(entry, entry.problem)
+        return Unplannable(entry.problem, is_failure=True) if entry.problem else Unplannable(entry.blocked)
     more: dict[str, Any] = {}
     if entry.resource.kind == "pods" or entry.is_renewed:  # little of a Pod, or nothing of a Secret, can be changed
         more["recreate"] = True
@@ -145,19 +137,8 @@ def _build_desired(entry: PlannedResource) -> Primitive[Any]:
     made = _build_primitive(entry, reveal_sensitive(entry.object) if holds_secret else entry.object, **more)
     made.holds_secret = holds_secret
     if made.errors:  # what one custom resource has brought about: a failure of its group, not of the box
-        return _build_blocked(entry, f"{entry.resource.path}: {'; '.join(made.errors)}")
+        return Unplannable(f"{entry.resource.path}: {'; '.join(made.errors)}", is_failure=True)
     return made
-
-
-def _build_blocked(entry: PlannedResource, problem: str) -> Static:
-    """In place of an object that cannot be applied yet, or cannot be at all; nothing after it is made either."""
-
-    def check(obj: Object) -> GuardResult:
-        if problem:
-            raise KonvergeError(problem)
-        return blocked(entry.blocked)
-
-    return _build_name_only(entry, guard=check)
 
 
 def _build_read_only(entry: PlannedResource) -> Primitive[Any]:
@@ -180,9 +161,9 @@ def _build_primitive(entry: PlannedResource, obj: Object, **more: Any) -> Primit
     return make(obj, **more)
 
 
-def _build_name_only(entry: PlannedResource, **more: Any) -> Static:
-    """A name and nothing else, for what is not applied."""
-    return Static(_build_minimal_object(entry), cluster_scoped=not entry.is_namespaced, **more)
+def _build_name_only(entry: PlannedResource) -> Static:
+    """Return a primitive with only a name, for an object that is not applied."""
+    return Static(_build_minimal_object(entry), cluster_scoped=not entry.is_namespaced)
 
 
 def _build_minimal_object(entry: PlannedResource) -> Object:

@@ -6,7 +6,6 @@ import pytest
 
 from konverge.component import Component
 from konverge.component.resource_options import OnAbsence, ResourceMode
-from konverge.errors import KonvergeError
 from konverge.kube import Object
 from konverge.primitives import Static
 from konverge_box.expressions import to_sensitive
@@ -83,11 +82,10 @@ def test_a_mistake_in_an_object_holds_it_back_and_is_told_without_its_values() -
     steps = "onReconcile: {secrets: [{data: {key: '{{ spec.key }}'}}]}"
     (entry,) = component(steps, {"key": to_sensitive("hunter2")}).entries
 
-    with pytest.raises(KonvergeError) as caught:
-        entry.resource.check_guard()
-
-    assert "spec.crds.web.onReconcile.secrets[0]: data['key']: expected base64 text" in str(caught.value)
-    assert "hunter2" not in str(caught.value)
+    assert entry.unplannable is not None
+    assert entry.unplannable.is_failure
+    assert "spec.crds.web.onReconcile.secrets[0]: data['key']: expected base64 text" in entry.unplannable.reason
+    assert "hunter2" not in entry.unplannable.reason
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from konverge import BooleanGate, ComponentBuilder, Mutation, delete, read_only
+from konverge import BooleanGate, ComponentBuilder, Mutation
 from konverge.errors import ConfigurationError, KonvergeError
+from konverge.guards import blocked
 from konverge.kube import Object
-from konverge.primitives import ConfigMap, ConfigMapMutator, Data, Secret, Service, Static, blocked
+from konverge.options import delete, read_only
+from konverge.primitives import ConfigMap, ConfigMapMutator, Data, Secret, Service, Static
 from konverge_cluster.testing import assert_golden, compare_golden, serialize
 
 

@@ -10,9 +10,10 @@ from typing import Any, TypeAlias
 import pytest
 import yaml
 
-from konverge import BooleanGate, Component, ComponentBuilder, Mutation, read_only
+from konverge import BooleanGate, Component, ComponentBuilder, Mutation
 from konverge.errors import BuildError, KonvergeError
 from konverge.kube import Object
+from konverge.options import read_only
 from konverge.primitives import ConfigMap, ConfigMapMutator, Secret
 from konverge_cluster.testing import Fixture, VersionMatrix, assert_golden
 from konverge_cluster.testing.golden.golden_run import GoldenRun, RunningTest

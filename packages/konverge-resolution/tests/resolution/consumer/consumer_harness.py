@@ -9,10 +9,11 @@ from typing import Any
 
 from konverge import Metadata, Operator, OwnerContext, custom_resource
 from konverge.clock import SeededEntropy
-from konverge.component import ComponentBuilder, read_only
+from konverge.component import ComponentBuilder
 from konverge.crd import crd_manifest
 from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.mutation import Mutation
+from konverge.options import read_only
 from konverge.primitives import ConfigMap, ConfigMapMutator, Data
 from konverge_resolution.consumer import DefinitionClient, DefinitionRecord, RemoteDefinition
 from konverge_resolution.engine import Engine

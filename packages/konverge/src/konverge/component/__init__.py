@@ -13,38 +13,16 @@ from konverge.component.applied_cache import AppliedCache
 from konverge.component.builder import ComponentBuilder
 from konverge.component.client_protocol import ApplyResult, ComponentClient
 from konverge.component.component import Component, ReconcileObserver
+from konverge.component.component_spec import Unplannable
 from konverge.component.condition_reason import ConditionReason
 from konverge.component.data_flow import DataEdge
 from konverge.component.owner_condition import aggregate, summarize_conditions
-from konverge.component.prerequisites import (
-    MET,
-    Prerequisite,
-    PrerequisiteResult,
-    PrerequisiteStatus,
-    depends_on,
-    not_met,
-)
+from konverge.component.prerequisites import Prerequisite, PrerequisiteResult, PrerequisiteStatus
 from konverge.component.reconcile_context import ReconcileContext
 from konverge.component.reporting import ApplyMetrics, ConditionMetrics, EventRecorder
-from konverge.component.resource_options import (
-    Option,
-    adopt,
-    auxiliary,
-    block_on_absence,
-    block_on_foreign_controller,
-    delete,
-    delete_when,
-    gated_by,
-    ignore_if_absent,
-    orphan_when,
-    read_only,
-    suppress_grace_inconsistency_warning,
-    unowned,
-)
 from konverge.component.time_limit import TimeLimit, call_with_limit
 
 __all__ = [
-    "MET",
     "AppliedCache",
     "ApplyMetrics",
     "ApplyResult",
@@ -55,28 +33,14 @@ __all__ = [
     "ConditionReason",
     "DataEdge",
     "EventRecorder",
-    "Option",
     "Prerequisite",
     "PrerequisiteResult",
     "PrerequisiteStatus",
     "ReconcileContext",
     "ReconcileObserver",
     "TimeLimit",
-    "adopt",
+    "Unplannable",
     "aggregate",
-    "auxiliary",
-    "block_on_absence",
-    "block_on_foreign_controller",
     "call_with_limit",
-    "delete",
-    "delete_when",
-    "depends_on",
-    "gated_by",
-    "ignore_if_absent",
-    "not_met",
-    "orphan_when",
-    "read_only",
     "summarize_conditions",
-    "suppress_grace_inconsistency_warning",
-    "unowned",
 ]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from konverge.component.component import Component
-from konverge.component.component_spec import RegisteredResource
+from konverge.component.component_spec import RegisteredResource, Unplannable
 from konverge.component.data_flow import list_cells, validate_data_flow
 from konverge.component.prerequisites import DependsOn, Prerequisite
 from konverge.component.resource_options import Option, resolve_options
@@ -53,6 +53,26 @@ class ComponentBuilder:
             *options: How it is treated; none is managed. A None among them is ignored, for options assigned
                 conditionally.
         """
+        return self._register(resource, options)
+
+    def with_unplannable(
+        self, resource: Resource | None, unplannable: Unplannable, *options: Option | None
+    ) -> ComponentBuilder:
+        """Register a resource whose desired object cannot be known in this reconcile.
+
+        When its turn comes, the component is blocked or fails, with the reason given; later resources are not applied.
+        Its live object stays as it is. If the component is disabled, or an option says so, the object is deleted.
+
+        Args:
+            resource: A primitive with the identity of the object; it is not rendered.
+            unplannable: The reason.
+            *options: As for `with_resource`.
+        """
+        return self._register(resource, options, unplannable)
+
+    def _register(
+        self, resource: Resource | None, options: Sequence[Option | None], unplannable: Unplannable | None = None
+    ) -> ComponentBuilder:
         if resource is None:
             self._errors.append("a resource is None: expected a primitive. To leave one out, use include_when")
             return self
@@ -68,7 +88,7 @@ class ComponentBuilder:
                 f"{identity}: registered twice ({twin.treatment.mode.value}, then {treatment.mode.value}); "
                 "one object has one treatment"
             )
-        self._entries.append(RegisteredResource(resource, treatment))
+        self._entries.append(RegisteredResource(resource, treatment, unplannable))
         return self
 
     def include_when(

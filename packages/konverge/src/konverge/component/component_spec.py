@@ -16,15 +16,35 @@ from konverge.feature import Gate
 from konverge.primitives.data_cells import Data
 from konverge.primitives.resource_protocol import Resource
 
-__all__ = ["ComponentSpec", "RegisteredResource"]
+__all__ = ["ComponentSpec", "RegisteredResource", "Unplannable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unplannable:
+    """The reason why the desired object of a resource cannot be known in this reconcile.
+
+    Args:
+        reason: The reason, as the component's condition reports it.
+        is_failure: True if the reconcile fails with the reason; False if the component waits, blocked.
+    """
+
+    reason: str
+    is_failure: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RegisteredResource:
-    """A resource as it is registered."""
+    """A resource as it is registered.
+
+    Args:
+        resource: The resource.
+        treatment: The effect of its options.
+        unplannable: The reason why its desired object is not known; None for a resource that can be rendered.
+    """
 
     resource: Resource
     treatment: ResourceTreatment
+    unplannable: Unplannable | None = None
 
     @property
     def identity(self) -> str:

@@ -26,7 +26,7 @@ from konverge.component.aggregation import (
     aggregate_grades,
     aggregate_suspension,
 )
-from konverge.component.component_spec import ComponentSpec, RegisteredResource
+from konverge.component.component_spec import ComponentSpec, RegisteredResource, Unplannable
 from konverge.component.condition_reason import ConditionReason
 from konverge.component.condition_rules import apply_grace, build_condition, is_barrier_active, requeue_time
 from konverge.component.desired_object import render_desired
@@ -295,6 +295,8 @@ class ComponentReconcile:
     async def _process_resource(self, entry: RegisteredResource) -> _ResourceResult | None:
         """Apply or read one resource, if nothing blocks it; None for one that is absent and may be."""
         resource = entry.resource
+        if entry.unplannable is not None:
+            return self._halt_unplannable(entry, entry.unplannable)
         if empty := _describe_empty_cells(resource):
             return _build_blocked_result(entry, empty)
         guard = self._call_author(_GUARD, entry, resource.check_guard, expected=_GUARDS)
@@ -319,6 +321,19 @@ class ComponentReconcile:
                 return None
             case OnAbsence.FAIL:
                 raise ReconcileError(f"failed to retrieve object for resource {entry.identity}: it does not exist")
+
+    def _halt_unplannable(self, entry: RegisteredResource, unplannable: Unplannable) -> _ResourceResult:
+        """Block the component with the reason, or fail with it.
+
+        Raises:
+            konverge.errors.ReconcileError: The reason is a failure.
+        """
+        if unplannable.is_failure:
+            with wrap_errors(_GUARD, entry.identity):
+                raise ReconcileError(unplannable.reason)
+        key = entry.resource.key
+        reason = self._ctx.secret_values.hide(unplannable.reason, public=(key.name, key.namespace))
+        return _build_blocked_result(entry, reason or f"{entry.identity} is blocked")
 
     async def _apply_resource(
         self, entry: RegisteredResource, live: Object | None, render: Callable[[], Object]

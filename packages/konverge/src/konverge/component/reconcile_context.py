@@ -59,7 +59,7 @@ class ReconcileContext:
         engine.
             None is nobody.
         adopt: Whether components take over objects that exist already and are not theirs, where the resource does not
-            say (`konverge.component.adopt`).
+            say (`konverge.options.adopt`).
     """
 
     client: ComponentClient

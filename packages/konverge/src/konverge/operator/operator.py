@@ -39,7 +39,7 @@ class Operator:
     Args:
         name: What the operator is called: in logs and events, and by default as Lease, role and webhook configuration.
         adopt: Whether components take over objects that exist already and are not theirs. With False they are
-            ``Blocked`` and name who has the object. The option `konverge.adopt` decides for one resource.
+            ``Blocked`` and name who has the object. The option `konverge.options.adopt` decides for one resource.
 
     Raises:
         BuildError: The name is no DNS label (lower case letters, digits, ``-``).

@@ -39,7 +39,6 @@ from konverge.primitives.pod_disruption_budget import PodDisruptionBudget, PodDi
 from konverge.primitives.primitive import CommonOptions, DesiredObject, Extractor, LifecycleHandlers, Primitive
 from konverge.primitives.replica_set import ReplicaSet, ReplicaSetMutator
 from konverge.primitives.resource_protocol import (
-    UNBLOCKED,
     Convergence,
     ConvergingStatus,
     Grace,
@@ -50,7 +49,6 @@ from konverge.primitives.resource_protocol import (
     Resource,
     Suspension,
     SuspensionStatus,
-    blocked,
 )
 from konverge.primitives.role import Role, RoleMutator
 from konverge.primitives.role_binding import RoleBinding, RoleBindingMutator
@@ -60,7 +58,6 @@ from konverge.primitives.service_account import ServiceAccount, ServiceAccountMu
 from konverge.primitives.stateful_set import StatefulSet, StatefulSetMutator
 
 __all__ = [
-    "UNBLOCKED",
     "ClusterRole",
     "ClusterRoleBinding",
     "ClusterRoleBindingMutator",
@@ -134,5 +131,4 @@ __all__ = [
     "TaskKind",
     "Workload",
     "WorkloadKind",
-    "blocked",
 ]
