@@ -19,7 +19,7 @@ from enum import StrEnum
 from functools import partial
 from typing import TypeVar
 
-from konverge.component import object_operations
+from konverge.component.adoption import describe_obstacle, leave_if_not_ours
 from konverge.component.aggregation import (
     AggregatedStatus,
     aggregate_convergence,
@@ -32,6 +32,8 @@ from konverge.component.condition_rules import apply_grace, build_condition, is_
 from konverge.component.desired_object import render_desired
 from konverge.component.error_wrapping import join_errors, wrap_errors
 from konverge.component.last_applied import extract_last_applied
+from konverge.component.object_access import is_kind_not_served, read_object
+from konverge.component.object_operations import ApplyOutcome, apply_object, delete_object, release_object
 from konverge.component.ownership import build_field_manager
 from konverge.component.prerequisites import PrerequisiteStatus
 from konverge.component.reconcile_context import ReconcileContext
@@ -240,19 +242,19 @@ class ComponentReconcile:
     async def _suspend_resource(self, entry: RegisteredResource) -> Suspension:
         resource = entry.resource
         try:
-            live = await object_operations.read_object(self._ctx, resource, failed=_EXISTENCE)
+            live = await read_object(self._ctx, resource, failed=_EXISTENCE)
         except ReconcileError as error:
-            if not object_operations.is_kind_not_served(error.__cause__):
+            if not is_kind_not_served(error.__cause__):
                 raise
             return _build_suspension(f"Resource {entry.identity} does not exist: {error.__cause__}")
         if live is None and resource.deletes_on_suspend:
             return _build_suspension(f"Resource {entry.identity} already deleted.")
-        live, obstacle = await object_operations.describe_obstacle(self._ctx, self._component, entry, live)
+        live, obstacle = await describe_obstacle(self._ctx, self._component, entry, live)
         if obstacle:
             return _build_suspension(f"Resource {entry.identity} is left alone: {obstacle}")
         if resource.deletes_on_suspend and live is not None:
             # Applied first, what is not ours would be adopted, only to be deleted.
-            told = await object_operations.leave_if_not_ours(self._ctx, self._component, entry, live)
+            told = await leave_if_not_ours(self._ctx, self._component, entry, live)
             if told:
                 return _build_suspension(told)
         render = partial(resource.render, suspended=True)
@@ -271,7 +273,7 @@ class ComponentReconcile:
             _SUSPENSION, entry, resource.suspension_status, written.live, expected=_SUSPENSIONS
         )
         if suspension.status is SuspensionStatus.SUSPENDED and resource.deletes_on_suspend:
-            await object_operations.delete_object(self._ctx, self._component, entry, message="deleted on suspension")
+            await delete_object(self._ctx, self._component, entry, message="deleted on suspension")
         return suspension
 
     # Step 4
@@ -303,15 +305,15 @@ class ComponentReconcile:
         if guard.status is GuardStatus.BLOCKED:
             return _build_blocked_result(entry, guard.reason or f"{entry.identity} is blocked")
         if entry.treatment.mode is ResourceMode.MANAGED:
-            live = await object_operations.read_object(self._ctx, resource, failed=_EXISTENCE)
-            live, obstacle = await object_operations.describe_obstacle(self._ctx, self._component, entry, live)
+            live = await read_object(self._ctx, resource, failed=_EXISTENCE)
+            live, obstacle = await describe_obstacle(self._ctx, self._component, entry, live)
             if obstacle:
                 return _build_blocked_result(entry, obstacle)
             written = await self._apply_resource(entry, live, resource.render)
             if written.live is None:
                 return _ResourceResult(entry, None, halt=Convergence(ConvergingStatus.UPDATING, written.waiting_reason))
             return _ResourceResult(entry, written.live, written.operation)
-        live = await object_operations.read_object(self._ctx, resource)
+        live = await read_object(self._ctx, resource)
         if live is not None:
             return _ResourceResult(entry, live)
         match entry.treatment.on_absence:
@@ -337,12 +339,12 @@ class ComponentReconcile:
 
     async def _apply_resource(
         self, entry: RegisteredResource, live: Object | None, render: Callable[[], Object]
-    ) -> object_operations.ApplyOutcome:
+    ) -> ApplyOutcome:
         """Render and apply one managed resource, and count what came of it."""
         resource, counted = entry.resource, self._ctx.apply_metrics
         try:
             desired = self._call_author(_MUTATE, entry, partial(render_desired, render))
-            written = await object_operations.apply_object(self._ctx, self._component, entry, desired, live)
+            written = await apply_object(self._ctx, self._component, entry, desired, live)
         except ReconcileError:
             if counted is not None:
                 with wrap_errors(_COUNT, entry.identity):
@@ -440,14 +442,12 @@ class ComponentReconcile:
         errors: list[ReconcileError] = []
         for entry in self._select_resources(*modes):
             try:
-                await object_operations.delete_object(
-                    self._ctx, self._component, entry, message=f"deleted due to {why}"
-                )
+                await delete_object(self._ctx, self._component, entry, message=f"deleted due to {why}")
             except ReconcileError as error:
                 errors.append(error)
         for entry in self._select_resources(ResourceMode.ORPHAN):
             try:
-                await object_operations.release_object(self._ctx, entry.resource)
+                await release_object(self._ctx, entry.resource)
             except ReconcileError as error:
                 errors.append(error)
         if errors:

@@ -1,4 +1,4 @@
-"""What the engine does to one object: read, apply, delete, release. Each writes only what differs."""
+"""Operations of the engine on one object: apply, delete, release. Each writes only what differs."""
 
 from __future__ import annotations
 
@@ -9,16 +9,21 @@ from typing import NamedTuple
 
 from konverge.apply import find_builtin_schema, find_drift, normalize
 from konverge.component import immutable_fields
+from konverge.component.adoption import describe_foreign_holder, read_for_adoption, report_adoption
 from konverge.component.applied_cache import DesiredFingerprint
 from konverge.component.component_spec import ComponentSpec, RegisteredResource
 from konverge.component.error_wrapping import withhold_secret_errors, wrap_errors
 from konverge.component.immutable_fields import is_immutability_error
+from konverge.component.object_access import (
+    is_kind_not_served,
+    read_live,
+    read_resource_version,
+    record_event,
+    record_warning,
+)
 from konverge.component.ownership import (
     build_field_manager,
     describe_foreign_controller,
-    describe_holder,
-    describe_overruled,
-    has_own_entry,
     is_ours,
 )
 from konverge.component.reconcile_context import ReconcileContext
@@ -26,7 +31,6 @@ from konverge.errors import (
     ConflictError,
     InvalidError,
     KindNotServedError,
-    KindUnreachableError,
     NotFoundError,
     ReconcileError,
     TerminalError,
@@ -38,10 +42,6 @@ __all__ = [
     "ApplyOutcome",
     "apply_object",
     "delete_object",
-    "describe_obstacle",
-    "is_kind_not_served",
-    "leave_if_not_ours",
-    "read_object",
     "release_object",
 ]
 
@@ -62,20 +62,6 @@ _APPLIED_FOR = "konverge.dev/applied-for"
 _MAX_PATHS = 5
 _RELEASE_TRIES = 5
 _RECREATE_AFTER = timedelta(seconds=1)
-
-
-async def read_object(
-    ctx: ReconcileContext, resource: Resource, *, failed: str = "failed to retrieve object for resource"
-) -> Object | None:
-    """The live object, None when there is none."""
-    with wrap_errors(failed, resource.identity):
-        try:
-            with withhold_secret_errors(resource):
-                live = await ctx.client.get(resource.gvk, resource.key)
-        except NotFoundError:
-            return None
-    ctx.secret_values.add(live)
-    return live
 
 
 class ApplyOutcome(NamedTuple):
@@ -120,7 +106,7 @@ async def apply_object(
             if not found or ctx.applied_cache.is_known_drift(live["metadata"]["uid"], wish, found, ctx.clock.now()):
                 _mark_steady(ctx, live, wish)
                 return ApplyOutcome(live, Operation.NONE)
-            before = await _read_for_adoption(ctx, component, entry, live)
+            before = await read_for_adoption(ctx, component, entry, live)
         try:
             # In the server's form, so that what we own is what is stored: a key applied as a Secret's stringData, for
             # one, would never be removed again.
@@ -133,7 +119,7 @@ async def apply_object(
         if (before is not None or (live is None and not applied.created)) and ctx.applied_cache.find_note(
             *about
         ) is None:
-            _report_adoption(ctx, component, entry, before, answer)
+            report_adoption(ctx, component, entry, before, answer)
             ctx.applied_cache.store_note("", *about)
         elif applied.created and not is_owned:
             # Who overwrites all that we apply takes our entry away, and there is no reference to know it by.
@@ -147,7 +133,7 @@ async def apply_object(
         _mark_steady(ctx, answer, wish)
     if applied.created:
         operation = Operation.CREATED
-    elif live is None or _read_version(live) != _read_version(answer):
+    elif live is None or read_resource_version(live) != read_resource_version(answer):
         operation = Operation.UPDATED
     else:
         operation = Operation.NONE
@@ -159,7 +145,7 @@ async def apply_object(
                 extra=component.log_fields,
             )
         kind = resource.gvk.kind
-        _record_event(
+        record_event(
             ctx,
             resource,
             reason=f"{operation.value}{kind}",
@@ -168,91 +154,6 @@ async def apply_object(
             related=answer,
         )
     return ApplyOutcome(answer, operation)
-
-
-async def describe_obstacle(
-    ctx: ReconcileContext, component: ComponentSpec, entry: RegisteredResource, live: Object | None
-) -> tuple[Object | None, str]:
-    """Why the component is to leave the object alone, although it manages it; empty when it may be applied.
-
-    Args:
-        ctx: The pass.
-        component: Whose resource it is.
-        entry: The resource.
-        live: The object as it was read in this pass.
-
-    Returns:
-        The object, which has been read again where what was read could not be relied on, and the reason.
-    """
-    refuses_adoption = entry.treatment.refuses_adoption(by_default=not ctx.adopt)
-    if (refuses_adoption or entry.treatment.blocks_on_foreign_controller) and (
-        told := describe_foreign_controller(live, ctx.owner)
-    ):
-        return live, told
-    if not refuses_adoption:
-        return live, ""
-    if live is not None and _was_applied_before(ctx, component, live):
-        return live, ""
-    cached = live
-    if cached is not None and (
-        noted := ctx.applied_cache.find_note("obstacle", ctx.owner_uid, *_read_uid_and_version(cached))
-    ):
-        return live, noted
-    # What is to be spared must not be overwritten by an older copy of it. Nor do caches keep all managers.
-    with wrap_errors("failed to check existence of resource", entry.identity), withhold_secret_errors(entry.resource):
-        live = await _read_live(ctx, entry.resource)
-    if live is None or _was_applied_before(ctx, component, live):
-        return live, ""
-    told = (
-        f"{entry.identity} exists already, {describe_holder(live, ctx.owner, component.name)}, and adoption is "
-        "refused. Delete it, give one of the two another name, or allow its adoption"
-    )
-    ctx.applied_cache.store_note(told, "obstacle", ctx.owner_uid, *_read_uid_and_version(cached or live))
-    return live, told
-
-
-def _was_applied_before(ctx: ReconcileContext, component: ComponentSpec, live: Object) -> bool:
-    """Tell whether the object is ours, or at least has been applied by us before."""
-    return is_ours(live, ctx.owner, component.name) or has_own_entry(live, ctx.owner, component.name)
-
-
-async def _read_for_adoption(
-    ctx: ReconcileContext, component: ComponentSpec, entry: RegisteredResource, live: Object
-) -> Object | None:
-    """The object, with the fields of all managers, if applying it adopts it; None if it is known to us already.
-
-    An object that another owner controls is not adopted: the server refuses a second controller.
-    """
-    if _was_applied_before(ctx, component, live):
-        return None
-    if describe_foreign_controller(live, ctx.owner) and not entry.treatment.is_unowned:
-        return None
-    found = await _read_live(ctx, entry.resource)
-    return None if found is None or _was_applied_before(ctx, component, found) else found
-
-
-def _report_adoption(
-    ctx: ReconcileContext, component: ComponentSpec, entry: RegisteredResource, before: Object | None, answer: Object
-) -> None:
-    """Say, once, that an object was taken over which existed already, and whose fields were overruled."""
-    kind = entry.resource.gvk.kind
-    told = f"{kind} '{entry.resource.key.name}' existed already and is adopted by component {component.name}"
-    if before is None:
-        told += ". It appeared during the reconcile: the fields that were overruled are not known"
-    else:
-        overruled = describe_overruled(before, answer) or "no fields"
-        told += f"; it was {describe_holder(before, ctx.owner, component.name)}. Overruled: {overruled}"
-    if ctx.observer is not None:
-        ctx.observer.on_adopted(entry.identity, told)
-    _log.warning("%s", told, extra=component.log_fields | {"resource": entry.identity})
-    _record_warning(ctx, entry.resource, reason="ResourceAdopted", message=told, action="Adopt", related=answer)
-
-
-async def _read_live(ctx: ReconcileContext, resource: Resource) -> Object | None:
-    try:
-        return await ctx.client.get(resource.gvk, resource.key, live=True)
-    except NotFoundError:
-        return None
 
 
 def _mark_steady(ctx: ReconcileContext, live: Object, fingerprint: DesiredFingerprint) -> None:
@@ -276,7 +177,7 @@ def _report_override(
     if ctx.observer is not None:
         ctx.observer.on_overridden(resource.identity, message)
     _log.warning("%s", message, extra=component.log_fields | {"resource": resource.identity})
-    _record_warning(ctx, resource, reason="ResourceOverridden", message=message, action="Update", related=answer)
+    record_warning(ctx, resource, reason="ResourceOverridden", message=message, action="Update", related=answer)
 
 
 async def _handle_refusal(
@@ -308,11 +209,11 @@ async def _handle_refusal(
     )
     if not resource.recreates:
         raise TerminalError(f"{told}. Declare recreate=True on the primitive, or keep the old value") from error
-    found = await _read_live(ctx, resource)
+    found = await read_live(ctx, resource)
     if found is not None and not is_ours(found, ctx.owner, component.name):
         raise TerminalError(f"{told}, and recreate=True removes only what this component has made") from error
     await ctx.client.delete(resource.gvk, resource.key, uid=live["metadata"]["uid"])
-    _record_event(
+    record_event(
         ctx,
         resource,
         reason="ResourceDeleted",
@@ -339,7 +240,7 @@ async def delete_object(
             live = await ctx.client.get(resource.gvk, resource.key)
             if is_deleting(live):
                 return
-            if await _describe_foreign_holder(ctx, component, entry, live):
+            if await describe_foreign_holder(ctx, component, entry, live):
                 return
             await ctx.client.delete(resource.gvk, resource.key, uid=live["metadata"]["uid"])
         except NotFoundError:
@@ -348,48 +249,9 @@ async def delete_object(
             if not is_kind_not_served(error):
                 raise
             return
-    _record_event(
+    record_event(
         ctx, resource, reason="ResourceDeleted", message=f"Resource {identity} {message}", action="Delete", related=live
     )
-
-
-async def leave_if_not_ours(
-    ctx: ReconcileContext, component: ComponentSpec, entry: RegisteredResource, live: Object
-) -> str:
-    """Why an object that is to be deleted stays; empty when it is ours, or is to be deleted whosever it is."""
-    with wrap_errors("failed to delete resource", entry.identity), withhold_secret_errors(entry.resource):
-        try:
-            return await _describe_foreign_holder(ctx, component, entry, live)
-        except NotFoundError:
-            return ""
-
-
-async def _describe_foreign_holder(
-    ctx: ReconcileContext, component: ComponentSpec, entry: RegisteredResource, live: Object
-) -> str:
-    resource = entry.resource
-    if entry.treatment.deletes_even_if_not_ours:
-        return ""
-    if is_ours(live, ctx.owner, component.name):
-        # What is to be spared must not be deleted by an older copy of it.
-        live = await ctx.client.get(resource.gvk, resource.key, live=True)
-        if is_ours(live, ctx.owner, component.name):
-            return ""
-    # Said with one event for each holder, not with one each pass.
-    about = ("left", ctx.owner_uid, live["metadata"]["uid"], describe_foreign_controller(live, ctx.owner))
-    told = ctx.applied_cache.find_note(*about)
-    if told is None:
-        # Caches keep only the managers that have applied.
-        live = await ctx.client.get(resource.gvk, resource.key, live=True)
-        told = (
-            f"Resource {entry.identity} is not deleted: it is {describe_holder(live, ctx.owner, component.name)}, and "
-            "not this object's. To delete it all the same, declare even_if_not_ours=True"
-        )
-        _record_warning(ctx, resource, reason="ResourceLeftAlone", message=told, action="Delete", related=live)
-        ctx.applied_cache.store_note(told, *about)
-    if ctx.observer is not None:
-        ctx.observer.on_left_alone(entry.identity, told)
-    return told
 
 
 async def release_object(ctx: ReconcileContext, resource: Resource) -> None:
@@ -411,7 +273,7 @@ async def release_object(ctx: ReconcileContext, resource: Resource) -> None:
             return
     if live is None:
         return
-    _record_event(
+    record_event(
         ctx,
         resource,
         reason="ResourceOrphaned",
@@ -433,11 +295,6 @@ async def _remove_owner(ctx: ReconcileContext, resource: Resource) -> Object | N
             tries -= 1
             if not tries:
                 raise
-
-
-def is_kind_not_served(error: BaseException | None) -> bool:
-    """Tell whether there is no such kind, and so no object of it; not whether nobody can tell now."""
-    return isinstance(error, KindNotServedError) and not isinstance(error, KindUnreachableError)
 
 
 async def _complete_desired(ctx: ReconcileContext, resource: Resource, desired: Object, *, is_unowned: bool) -> bool:
@@ -475,28 +332,3 @@ async def _complete_desired(ctx: ReconcileContext, resource: Resource, desired: 
 def _has_fields(desired: Object) -> bool:
     metadata = (value for name, value in desired["metadata"].items() if name not in ("name", "namespace"))
     return any(metadata) or not desired.keys() <= {"apiVersion", "kind", "metadata"}
-
-
-def _read_version(obj: Object) -> str | None:
-    version: str | None = obj["metadata"].get("resourceVersion")
-    return version
-
-
-def _read_uid_and_version(live: Object) -> tuple[str, str]:
-    return live["metadata"].get("uid") or "", _read_version(live) or ""
-
-
-def _record_event(
-    ctx: ReconcileContext, resource: Resource, *, reason: str, message: str, action: str, related: Object
-) -> None:
-    if ctx.events is not None:
-        with wrap_errors("failed to record an event about resource", resource.identity):
-            ctx.events.event(ctx.owner, reason=reason, message=message, action=action, related=related)
-
-
-def _record_warning(
-    ctx: ReconcileContext, resource: Resource, *, reason: str, message: str, action: str, related: Object
-) -> None:
-    if ctx.events is not None:
-        with wrap_errors("failed to record an event about resource", resource.identity):
-            ctx.events.warning(ctx.owner, reason=reason, message=message, action=action, related=related)
