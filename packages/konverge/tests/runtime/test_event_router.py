@@ -53,15 +53,15 @@ def build_controller_reference(
 def test_an_owner_concerns_itself() -> None:
     web = meta("web")
 
-    assert a_routing().find_owners(WEB_APP, None, web) == {WEB: "WebApp default/web came"}
+    assert a_routing().find_owners(WEB_APP, None, web) == {WEB: "WebApp default/web added"}
     assert a_routing().find_owners(WEB_APP, web, web) == {WEB: "WebApp default/web changed"}
-    assert a_routing().find_owners(WEB_APP, web, None) == {WEB: "WebApp default/web went"}
+    assert a_routing().find_owners(WEB_APP, web, None) == {WEB: "WebApp default/web deleted"}
 
 
 def test_a_child_concerns_its_controller() -> None:
     child = meta("token", build_controller_reference("web"))
 
-    assert a_routing().find_owners(SECRET, child, None) == {WEB: "Secret default/token went"}
+    assert a_routing().find_owners(SECRET, child, None) == {WEB: "Secret default/token deleted"}
 
 
 def test_a_cluster_scoped_owner_is_found_without_a_namespace() -> None:
@@ -137,7 +137,7 @@ def test_a_mapping_function_that_fails_harms_no_other(caplog: pytest.LogCaptureF
     routing = a_routing(None, WatchedKind(SECRET, TENANT, broken))
 
     assert set(routing.find_owners(SECRET, None, meta("token", build_controller_reference("web")))) == {WEB}
-    assert "the function that maps v1/Secret to Tenant failed on default/token" in caplog.text
+    assert "v1/Secret default/token: the function that maps it to Tenant failed" in caplog.text
 
 
 def test_a_mapping_function_without_end_is_stopped(caplog: pytest.LogCaptureFixture) -> None:
@@ -148,7 +148,7 @@ def test_a_mapping_function_without_end_is_stopped(caplog: pytest.LogCaptureFixt
     routing = a_routing(None, WatchedKind(SECRET, WEB_APP, endless))
 
     assert set(routing.find_owners(SECRET, None, meta("token"))) == {WEB}
-    assert "it names more than 100000 owners" in caplog.text
+    assert "expected at most 100000 owners, found more" in caplog.text
 
 
 def test_a_predicate_decides_on_the_owners_own_changes_alone() -> None:
@@ -166,7 +166,7 @@ def test_a_predicate_that_fails_lets_the_change_pass(caplog: pytest.LogCaptureFi
         raise LookupError("no idea")
 
     assert set(a_routing(when=broken).find_owners(WEB_APP, None, meta("web"))) == {WEB}
-    assert "a predicate failed on WebApp default/web" in caplog.text
+    assert "WebApp default/web: a predicate failed" in caplog.text
 
 
 def test_the_ready_made_predicates() -> None:
@@ -211,4 +211,4 @@ def test_a_key_that_is_none_is_the_mapping_functions_failure(key: object, caplog
 
     child = meta("token", build_controller_reference("web"))
     assert set(a_routing(None, WatchedKind(SECRET, TENANT, odd)).find_owners(SECRET, None, child)) == {WEB}
-    assert "expected ObjectKeys of two texts" in caplog.text
+    assert "expected ObjectKeys of two strings" in caplog.text

@@ -225,7 +225,7 @@ def test_finishing_what_does_not_run_is_a_mistake() -> None:
     queue = a_queue()
     queue.add("a", 0.0)
 
-    with pytest.raises(ValueError, match="a is not running"):
+    with pytest.raises(ValueError, match="found one that is not running"):
         queue.mark_done("a", 0.0)
 
 
@@ -244,7 +244,7 @@ def test_the_story_of_a_key_tells_what_happened_and_why() -> None:
 
 
 def test_the_story_is_bounded() -> None:
-    queue: Queue[int] = Queue(SeededEntropy(1), story_length=3)
+    queue: Queue[int] = Queue(SeededEntropy(1), history_length=3)
     for _ in range(10):
         queue.add(1, 0.0)
 

@@ -79,7 +79,7 @@ def test_a_reader_that_is_gone_leaves_nothing_behind() -> None:
 
     assert not reads.is_read(SECRET, meta("token"))
     assert not reads.list_kinds()
-    assert (reads._by_reader, reads._readers, reads._under_way, reads._lists) == ({}, {}, {}, {})
+    assert (reads._by_reader, reads._readers, reads._running, reads._lists) == ({}, {}, {}, {})
 
 
 def test_a_list_concerns_its_readers_by_what_matches_before_or_after() -> None:

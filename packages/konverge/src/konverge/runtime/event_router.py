@@ -1,11 +1,15 @@
-"""Whom a change concerns: from an object's metadata to the owners that are to be reconciled.
+"""Routing of changes: from the metadata of an object to the owners to reconcile. Pure, except for author functions.
 
-Pure, but for what authors' predicates and mapping functions do.
+An object concerns an owner in four cases:
 
-An object concerns an owner if it *is* the owner, if the owner controls it (the one owner reference with ``controller:
-true``, matched by group, kind and UID, since the version of a reference says nothing), if a pass of the owner read it,
-or if a watch maps it to the owner. Every change wakes whom it concerns, an own write its writer too: the pass that
-follows finds nothing to do and sends nothing, and whoever changes something each time is the `Breaker`'s.
+* It *is* the owner.
+* The owner controls it: the one owner reference with ``controller: true``, matched by group, kind and UID, since the
+  version in a reference has no meaning.
+* A reconcile of the owner read it.
+* A watch maps it to the owner.
+
+Every change enqueues the owners that it concerns; an own write enqueues its writer too. The reconcile that follows
+finds no difference and sends no request. The `Breaker` slows down an owner that changes something each time.
 """
 
 from __future__ import annotations
@@ -23,18 +27,18 @@ __all__ = ["EventRouter", "RoutedKind", "WatchedKind"]
 
 _log = logging.getLogger("konverge.runtime")
 
-# One change may concern every owner there is, but not go on naming them for ever.
+# One change may concern every owner, but a mapping function must not yield owners endlessly.
 _MAX_MAPPED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class RoutedKind:
-    """A kind whose objects are owners here.
+    """A kind whose objects are owners.
 
     Args:
         gvk: The kind.
         namespaced: Whether its objects are in namespaces.
-        when: Which of an owner's own changes call for a pass; None for all.
+        when: Selects the changes of an owner that trigger its reconcile; None for all.
     """
 
     gvk: GroupVersionKind
@@ -49,8 +53,8 @@ class WatchedKind:
     Args:
         gvk: The kind.
         owner: The kind of the owners.
-        owners_of: Names them for one change.
-        when: Which changes count; None for all.
+        owners_of: Maps one change to owners.
+        when: Selects the changes; None for all.
     """
 
     gvk: GroupVersionKind
@@ -60,12 +64,12 @@ class WatchedKind:
 
 
 class EventRouter:
-    """Finds the owners that a change concerns, and tells what the caches need to hold.
+    """Finds the owners that a change concerns, and the objects that the caches need.
 
     Args:
-        reads: Who read what.
-        lookup: Where predicates and mapping functions may look.
-        holds: Tells by its UID whether an owner, and what it controls, is to be held.
+        reads: The reads of all owners.
+        lookup: Cached objects for predicates and mapping functions.
+        holds: Returns for a UID whether the owner, and the objects that it controls, are to be cached.
     """
 
     def __init__(
@@ -80,44 +84,44 @@ class EventRouter:
         self._open_kinds: set[GroupVersionKind] = set()
 
     def set_routes(self, kinds: Iterable[RoutedKind], watches: Iterable[WatchedKind] = ()) -> None:
-        """Route to owners of these kinds, also by these watches."""
+        """Route changes to owners of these kinds, also through these watches."""
         for kind in kinds:
             self._kinds[kind.gvk.group_kind] = self._owners[kind.gvk] = kind
         for watch in watches:
             self._watches.setdefault(watch.gvk, []).append(watch)
 
     def open_kind(self, gvk: GroupVersionKind) -> None:
-        """The kind's changes count from now on.
+        """Route the changes of the kind from now on.
 
-        Until then they are those of its first list, and whoever waits for that sees it as it is.
+        Earlier changes belong to the first list of the kind. The reader that waits for that list sees them anyway.
         """
         self._open_kinds.add(gvk)
 
     def close_kind(self, gvk: GroupVersionKind) -> None:
-        """The kind is watched no longer."""
+        """Stop routing the changes of the kind: its watch has ended."""
         self._open_kinds.discard(gvk)
 
     def find_owners(
         self, gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None
     ) -> dict[ReadingOwner, str]:
-        """The owners that a change concerns, each with the reason, in no particular order.
+        """Return the owners that a change concerns, each with the reason, in no particular order.
 
         Args:
             gvk: The kind of the object that changed.
-            old: Its metadata before; None when it is new.
-            new: Its metadata now; None when it is gone.
+            old: Its metadata before; None for a new object.
+            new: Its metadata now; None for a deleted object.
         """
         meta = new or old
         if meta is None or gvk not in self._open_kinds:
             return {}
-        found = set(self._iter_owners(gvk, old, new))
-        if not found:
+        owners = set(self._iter_owners(gvk, old, new))
+        if not owners:
             return {}
-        what = "came" if old is None else "went" if new is None else "changed"
-        return dict.fromkeys(found, f"{gvk.kind} {meta.key} {what}")
+        event = "added" if old is None else "deleted" if new is None else "changed"
+        return dict.fromkeys(owners, f"{gvk.kind} {meta.key} {event}")
 
     def is_needed(self, gvk: GroupVersionKind, meta: ObjectMeta) -> bool:
-        """Tell whether the caches are to hold the object: an owner, one that is watched, controlled or read."""
+        """Return whether the caches need the object: an owner, or an object that is watched, controlled or read."""
         if gvk in self._watches or self._read_tracker.is_read(gvk, meta):
             return True
         if gvk in self._owners:
@@ -126,7 +130,7 @@ class EventRouter:
         return reference is not None and self._find_owner_kind(reference) is not None and self._holds(reference.uid)
 
     def is_always_watched(self, gvk: GroupVersionKind) -> bool:
-        """Tell whether the kind is watched even if nobody reads it."""
+        """Return whether the kind is watched even if no reconcile reads it."""
         return gvk in self._owners or gvk in self._watches
 
     def _iter_owners(
@@ -134,7 +138,7 @@ class EventRouter:
     ) -> Iterator[ReadingOwner]:
         states = [state for state in (old, new) if state is not None]
         yield from self._read_tracker.find_readers(gvk, states)
-        for state in states:  # an object that changes its owner concerns both
+        for state in states:  # a change of the controller concerns both owners
             controller = self._find_controller(state)
             if controller is not None:
                 yield controller
@@ -142,7 +146,7 @@ class EventRouter:
         if owned is None and watches is None:
             return
         change = Change(gvk, old, new, self._lookup)
-        # That an owner is gone always counts: what is known of it must go too.
+        # The deletion of an owner always counts: its cached state must be removed too.
         if owned is not None and (new is None or _matches_predicate(owned.when, change)):
             yield ReadingOwner(gvk, change.key)
         for watch in watches or ():
@@ -153,12 +157,12 @@ class EventRouter:
         try:
             for number, key in enumerate(watch.owners_of(change)):
                 if number == _MAX_MAPPED:
-                    raise ValueError(f"it names more than {_MAX_MAPPED} owners")
+                    raise ValueError(f"expected at most {_MAX_MAPPED} owners, found more")
                 if not _is_key(key):
-                    raise TypeError(f"expected ObjectKeys of two texts, found {key!r:.100}")
+                    raise TypeError(f"expected ObjectKeys of two strings, found {key!r:.100}")
                 yield ReadingOwner(watch.owner, key)
-        except Exception:  # noqa: BLE001  # an author's code: the change concerns others too
-            _log.exception("the function that maps %s to %s failed on %s", watch.gvk, watch.owner.kind, change.key)
+        except Exception:  # noqa: BLE001  # author code: the change may concern other owners too
+            _log.exception("%s %s: the function that maps it to %s failed", watch.gvk, change.key, watch.owner.kind)
 
     def _find_controller(self, meta: ObjectMeta) -> ReadingOwner | None:
         reference = meta.controller
@@ -166,16 +170,16 @@ class EventRouter:
         if reference is None or kind is None:
             return None
         key = ObjectKey(meta.namespace if kind.namespaced else "", reference.name)
-        # A name alone is anybody's to write: who may create a ConfigMap could wake, and so slow down, every owner. An
-        # owner that is not held yet is woken by its own coming.
+        # A name alone proves nothing: any client that may create a ConfigMap could enqueue, and so slow down, every
+        # owner. An owner that is not cached yet is enqueued by its own arrival.
         return ReadingOwner(kind.gvk, key) if self._lookup.get_uid(kind.gvk, key) == reference.uid else None
 
     def _find_owner_kind(self, reference: OwnerReference) -> RoutedKind | None:
         return self._kinds.get(GroupVersionKind.parse(reference.api_version, reference.kind).group_kind)
 
 
-def _is_key(found: object) -> bool:
-    return isinstance(found, ObjectKey) and all(isinstance(part, str) for part in (*found,))
+def _is_key(value: object) -> bool:
+    return isinstance(value, ObjectKey) and all(isinstance(part, str) for part in (*value,))
 
 
 def _matches_predicate(when: Predicate | None, change: Change) -> bool:
@@ -183,6 +187,6 @@ def _matches_predicate(when: Predicate | None, change: Change) -> bool:
         return True
     try:
         return bool(when(change))
-    except Exception:  # noqa: BLE001  # rather one pass too many than a change that nobody sees
-        _log.exception("a predicate failed on %s %s", change.gvk.kind, change.key)
+    except Exception:  # noqa: BLE001  # a superfluous reconcile is better than a lost change
+        _log.exception("%s %s: a predicate failed; the change counts", change.gvk.kind, change.key)
         return True

@@ -1,7 +1,7 @@
-"""Which owners this process may reconcile, where Leases decide: all or none, or those of some shards.
+"""The owners that this replica may reconcile, as Leases decide: all, none, or those of some shards.
 
-A process that does not lead holds everything in memory all the same, so that it can take over at once. One that holds
-some of the shards holds only what belongs to them.
+A replica that does not lead caches everything all the same, so that it can take over at once. A replica with some of
+the shards caches only the objects of these shards.
 """
 
 from __future__ import annotations
@@ -37,66 +37,66 @@ __all__ = [
 ]
 
 OwnerFilter: TypeAlias = Callable[[str], bool]
-"""A part of the owners: tells by its UID whether an owner is in it."""
+"""A part of the owners: returns for a UID whether the owner belongs to it."""
 
 
 class AssignmentListener(Protocol):
-    """What is to be done when owners come and go; `konverge.runtime.Process` does it."""
+    """Listener for owners that are assigned and revoked; `konverge.runtime.Process` implements it."""
 
     def on_assigned(self, part: OwnerFilter) -> None:
-        """These owners are this process's to reconcile from now on."""
+        """Reconcile these owners from now on."""
 
     async def extend_caches(self) -> None:
-        """More owners are to be held than before: return when they are, and what belongs to them."""
+        """Cache more owners and their objects than before; return when they are cached."""
 
     async def on_revoked(self, part: OwnerFilter) -> None:
-        """These owners are not this process's any more: return when no pass over one of them is under way."""
+        """Stop reconciling these owners; return when no reconcile of them is running."""
 
     def on_lost(self, part: OwnerFilter) -> None:
-        """Somebody else may reconcile these owners already: cancel the passes over them."""
+        """Cancel the reconciles of these owners: another replica may reconcile them already."""
 
 
 class OwnerAssignment(Protocol):
-    """Decides which owners this process may reconcile, and lets its client write for no others.
+    """Decides which owners this replica may reconcile, and restricts the writes of its client to them.
 
-    It is a `WritePermit` itself: to write for anybody.
+    It is a `WritePermit` itself: for writes that belong to no particular owner.
     """
 
     def is_ours(self, uid: str) -> bool:
-        """Tell whether a pass over the owner of that UID may begin now."""
+        """Return whether a reconcile of the owner with the UID may begin now."""
 
     def is_cached(self, uid: str) -> bool:
-        """Tell whether the caches hold the owner of that UID, and what belongs to it."""
+        """Return whether the caches contain the owner with the UID and its objects."""
 
     def get_permit(self, uid: str) -> WritePermit:
-        """The permission to write for the owner of that UID; a pass takes it when it begins."""
+        """Return the permit to write for the owner with the UID; a reconcile takes it at its start."""
 
     def seconds_left(self) -> float:
-        """For how long this process may write at all."""
+        """Return the seconds for which this replica may write at all."""
 
     @property
     def leases(self) -> dict[str, bool]:
-        """The names of the Leases that matter, and whether this process holds each."""
+        """The names of the Leases, each with whether this replica holds it."""
 
     def participate(self, listener: AssignmentListener) -> AbstractAsyncContextManager[None]:
-        """Take part while the block runs, and give everything back at its end.
+        """Participate while the block runs, and release all Leases at its end.
 
         Args:
-            listener: Is told meanwhile what comes and goes.
+            listener: Receives the assignments and revocations.
         """
 
 
 def build_assignment(
     options: LeaderElection | Sharding, client: Client, *, clock: Clock, entropy: Entropy, in_thread: bool
 ) -> OwnerAssignment:
-    """The tenure that such Leases give.
+    """Build the assignment for these Leases.
 
     Args:
         options: The Leases.
-        client: The cluster; the Leases are renewed through connections of their own.
-        clock: The time.
-        entropy: The randomness.
-        in_thread: Renew in a thread of its own; not in simulated time.
+        client: The cluster; the Leases are renewed through separate connections.
+        clock: Source of time.
+        entropy: Source of randomness.
+        in_thread: Renew in a separate thread; not for simulated time.
     """
     new_client = client.with_own_connections
     if isinstance(options, LeaderElection):
@@ -107,11 +107,11 @@ def build_assignment(
 
 
 class LeaderAssignment:
-    """All owners, or none.
+    """Assignment of all owners to the leader.
 
     Args:
-        lease: The Lease's name.
-        elect: Takes part in the election (`konverge.runtime.election.leader_election`).
+        lease: The name of the Lease.
+        elect: Participates in the election (`konverge.runtime.election.leader_election`).
     """
 
     def __init__(self, lease: str, elect: Callable[[], AbstractAsyncContextManager[Leadership]]) -> None:
@@ -121,29 +121,29 @@ class LeaderAssignment:
         self._has_taken_over = False
 
     def is_ours(self, uid: str) -> bool:
-        """Tell whether this process leads, and has taken over."""
+        """Return whether this replica leads and has taken over."""
         return self._has_taken_over and self._leadership.is_held
 
     def is_cached(self, uid: str) -> bool:
-        """Everything is held, to be ready."""
+        """Return True: every replica caches all owners, to be ready."""
         return True
 
     def get_permit(self, uid: str) -> WritePermit:
-        """The permission of the present term."""
+        """Return the permit of the present term."""
         return self._leadership.permit
 
     def seconds_left(self) -> float:
-        """For how long this process may write."""
+        """Return the seconds for which this replica may write."""
         return self._leadership.permit.seconds_left()
 
     @property
     def leases(self) -> dict[str, bool]:
-        """The one Lease."""
+        """The one Lease, with whether this replica holds it."""
         return {self._lease: self._leadership.is_held}
 
     @asynccontextmanager
     async def participate(self, listener: AssignmentListener) -> AsyncIterator[None]:
-        """Stand by, or lead, while the block runs."""
+        """Stand by or lead while the block runs."""
         async with self._elect() as self._leadership, asyncio.TaskGroup() as tasks:
             terms = tasks.create_task(self._follow_terms(listener), name="terms of leadership")
             try:
@@ -162,12 +162,12 @@ class LeaderAssignment:
 
 
 class ShardedAssignment:
-    """The owners of the shards that this process holds.
+    """Assignment of the owners in the shards that this replica holds.
 
     Args:
-        name: What the Leases are named after.
-        shards: How many there are.
-        share: Takes part in sharing them out (`konverge.runtime.election.sharding`).
+        name: Base of the names of the Leases.
+        shards: Number of shards.
+        share: Participates in their distribution (`konverge.runtime.election.sharding`).
     """
 
     def __init__(
@@ -184,27 +184,27 @@ class ShardedAssignment:
         self._handing_over: set[int] = set()
 
     def is_ours(self, uid: str) -> bool:
-        """Tell whether the owner's shard has been taken over and is not being handed over."""
+        """Return whether this replica has taken over the owner's shard and is not handing it over."""
         shard = compute_shard(uid, self._shards)
         return shard in self._taken_over and shard in self._shard_assignment.held and shard not in self._handing_over
 
     def is_cached(self, uid: str) -> bool:
-        """Tell whether the owner's shard is held and is to stay."""
+        """Return whether this replica holds the owner's shard and is to keep it."""
         shard = compute_shard(uid, self._shards)
         return shard in self._shard_assignment.held and shard not in self._handing_over
 
     def get_permit(self, uid: str) -> WritePermit:
-        """The permission of the shard's present term."""
+        """Return the permit of the shard's present term."""
         return self._shard_assignment.get_permit(compute_shard(uid, self._shards))
 
     def seconds_left(self) -> float:
-        """For how long this process may write for anybody."""
+        """Return the seconds for which this replica may write for at least one shard."""
         held = (self._shard_assignment.get_permit(shard).seconds_left() for shard in self._shard_assignment.held)
         return max(held, default=0.0)
 
     @property
     def leases(self) -> dict[str, bool]:
-        """One Lease for each shard."""
+        """One Lease per shard, with whether this replica holds it."""
         held = self._shard_assignment.held
         return {build_shard_lease_name(self._name, shard, self._shards): shard in held for shard in range(self._shards)}
 
@@ -213,44 +213,44 @@ class ShardedAssignment:
         """Hold a fair share of the shards while the block runs."""
         self._listener = listener
         async with self._share(self) as self._shard_assignment, asyncio.TaskGroup() as tasks:
-            taking = tasks.create_task(self._take_over_new(listener), name="taking shards over")
-            watching = tasks.create_task(self._watch_renewal(), name="watching the renewal of Leases")
+            taking = tasks.create_task(self._take_over_new(listener), name="take over shards")
+            watching = tasks.create_task(self._watch_renewal(), name="watch the renewal of Leases")
             try:
                 yield
             finally:
                 taking.cancel()
                 watching.cancel()
 
-    # What the campaign tells (`konverge.runtime.election.ShardListener`).
+    # Methods of `konverge.runtime.election.ShardListener`.
 
     def on_acquired(self, shard: int) -> None:
-        """The shard is ours: its owners are read, then reconciled."""
+        """Take over the shard: read its owners, then reconcile them."""
         self._handing_over.discard(shard)
         self._new.add(shard)
         self._has_new.set()
 
     def on_lost(self, shard: int) -> None:
-        """The shard is not ours any more."""
+        """Drop the shard, and cancel the reconciles of its owners."""
         self._handing_over.discard(shard)
         self._taken_over.discard(shard)
         if self._listener is not None:
             self._listener.on_lost(self._build_filter({shard}))
 
     async def on_release(self, shard: int) -> None:
-        """Let the passes of the shard end."""
+        """Hand the shard over; return when the reconciles of its owners have ended."""
         self._handing_over.add(shard)
         self._taken_over.discard(shard)
         if self._listener is not None:
             await self._listener.on_revoked(self._build_filter({shard}))
 
     async def _take_over_new(self, listener: AssignmentListener) -> None:
-        """Take over what has come: several shards that come together cost one list, not one each."""
+        """Take over new shards: several that arrive together cost one list, not one list each."""
         while True:
             await self._has_new.wait()
             self._has_new.clear()
             new, self._new = self._new, set()
             await listener.extend_caches()
-            # Only now: a pass before would take what is not listed yet for absent.
+            # Not earlier: a reconcile before that would consider an object absent that is not listed yet.
             self._taken_over |= new & self._shard_assignment.held
             listener.on_assigned(self._build_filter(new))
 

@@ -1,15 +1,15 @@
-"""The work queue of a controller, as a pure state machine: what is to be reconciled, in which order, not before when.
+"""The work queue of a controller, as a pure state machine: the keys to reconcile, their order and their earliest times.
 
-A key waits (its time has not come, or it is due and no worker is free), runs, or runs with one more run noted. From
-that follow the promises (invariant 3):
+A key waits (its time has not come, or it is due and no worker is free), runs, or runs with one more run requested. The
+queue guarantees (invariant 3):
 
 * A key runs at most once at a time. However often it is added while it runs, it runs exactly once more after that.
 * Additions of one key merge: the earliest time and the highest priority of them hold.
-* Due keys go by priority, then by the order in which they came due; so a flood of old objects at start (low priority)
-  never delays a change that happens now.
-* A failed key waits for its own back-off. It grows once for each back-off that has elapsed: a run that an addition
-  brought on earlier, and that fails as well, leaves it as it is. A success resets it, and so does a change from outside
-  (`reset_backoff`). Keys never wait for each other.
+* Due keys are ordered by priority, then by the order in which they became due. A flood of old objects at startup (low
+  priority) therefore never delays a change that happens now.
+* A failed key waits for its own backoff. The backoff grows once for each backoff that has elapsed: an earlier run that
+  an addition caused, and that fails as well, leaves it unchanged. A success resets it, and so does a change from
+  outside (`reset_backoff`). Keys never wait for each other.
 
 Time is passed in, as seconds of one monotonic clock; nothing here waits.
 """
@@ -31,32 +31,32 @@ __all__ = ["DEFAULT_BACKOFF", "KeyEvent", "Queue"]
 
 K = TypeVar("K", bound=Hashable)
 
-# Superseded places stay in the heaps until they surface; when they outnumber the waiting keys so often, they are
-# swept out.
+# Superseded heap items stay in the heaps until they reach the top. The heaps are rebuilt when the number of such items
+# exceeds the number of waiting keys by this factor, plus a free allowance.
 _STALE_FACTOR = 4
-_STALE_FREE = 64
+_STALE_ALLOWANCE = 64
 
-# What the cluster refused (a quota, a policy, a webhook, a missing permission) may be allowed at any time, and nothing
-# tells of it: such a key is tried at least so often, as long as that makes no more than so many attempts a second.
+# A request that the cluster refused (a quota, a policy, a webhook, a missing permission) may be permitted at any time,
+# and no event reports that. Such a key is retried at least this often, within this limit of retries per second.
 _REFUSED_SECONDS = 30.0
 _REFUSED_RATE = 20.0
 
-# Changes that never end must not keep a back-off from growing: it is reset no more often than that. In the meantime a
-# back-off is at most about twice as long as the time since the last reset.
+# An endless stream of changes must not keep a backoff from growing: it is reset no more often than this. A backoff is
+# therefore at most about twice as long as the time since the last reset.
 _RESET_SECONDS = 10.0
 
 
 DEFAULT_BACKOFF = Backoff(first_seconds=0.005, cap_seconds=500.0, jitter=1.0)
-"""How long a failed key waits: 5 to 10 ms at first, each time twice as long as before, 500 to 1000 s at last.
+"""Delay of a failed key: 5 to 10 ms at first, doubling after each failure, up to 500 to 1000 s.
 
-The bounds are those that operators are used to from client-go's rate limiter; the jitter is there so that keys which
-failed together do not come back together.
+The limits are those of client-go's rate limiter. The jitter prevents keys that failed together from being retried
+together.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class KeyEvent:
-    """One line of a key's story: when, what happened, and why."""
+    """One entry in the history of a key: time, event and detail."""
 
     time: float
     event: str
@@ -65,86 +65,86 @@ class KeyEvent:
 
 @dataclass(slots=True, eq=False)
 class _QueueItem:
-    """A key that waits, runs, or has failures to its name."""
+    """State of a key that waits, runs, or has failed."""
 
     priority: int = 0
-    not_before: float | None = None  # None: no run is wanted (beyond the one that may be under way)
-    early_number: int | None = None  # which of its places among the early ones counts
-    due_number: int | None = None  # its place in the line of due ones
+    not_before: float | None = None  # None: no run is requested (beyond the one that may be running)
+    early_number: int | None = None  # number of its current item in the heap of early keys
+    due_number: int | None = None  # number of its current item in the heap of due keys
     running: bool = False
     failures: int = 0
-    backoffs: int = 0  # how many times in a row the key has waited for its whole back-off, the present one included
-    retry_at: float = -inf  # when the present back-off has elapsed
-    reset_at: float = -inf  # when the back-off was reset last
+    backoffs: int = 0  # consecutive backoffs for which the key waited in full, including the present one
+    retry_at: float = -inf  # end of the present backoff
+    reset_at: float = -inf  # time of the last backoff reset
     is_refused: bool = False
-    added_at: float = 0.0  # when the first wish came that no run has answered yet
-    waited_seconds: float = 0.0  # how long the run that is under way had been due
+    added_at: float = 0.0  # time of the first addition that no run has processed yet
+    waited_seconds: float = 0.0  # seconds for which the running key had been due
 
 
 class Queue(Generic[K]):
-    """Keys to be worked on.
+    """Keys to reconcile.
 
     Args:
-        entropy: Draws the jitter of back-offs.
-        backoff: How long failed keys wait; `DEFAULT_BACKOFF` when not given.
-        story_length: How many moments of all keys together are kept for `story`.
+        entropy: Source of the jitter of backoffs.
+        backoff: Delay of failed keys; `DEFAULT_BACKOFF` when not given.
+        history_length: Number of events of all keys together that are kept for `history`.
     """
 
-    def __init__(self, entropy: Entropy, *, backoff: Backoff | None = None, story_length: int = 4096) -> None:
+    def __init__(self, entropy: Entropy, *, backoff: Backoff | None = None, history_length: int = 4096) -> None:
         self._entropy = entropy
         self._backoff = backoff or DEFAULT_BACKOFF
         self._entries: dict[K, _QueueItem] = {}
-        # Heaps of (not_before, number, key) of the keys whose time has not come, (-priority, number, key) of the due.
+        # Heaps of (not_before, number, key) of the early keys, and of (-priority, number, key) of the due keys.
         self._early: list[tuple[float, int, K]] = []
         self._due: list[tuple[int, int, K]] = []
         self._last_number = 0
         self._running = 0
         self._waiting = 0
         self._refused = 0
-        # Key, time, event and detail: a `Moment` is made when somebody asks.
-        self._history: deque[tuple[K, float, str, str]] = deque(maxlen=story_length)
+        # Key, time, event and detail: `history` builds a `KeyEvent` from them on demand.
+        self._history: deque[tuple[K, float, str, str]] = deque(maxlen=history_length)
 
     def __len__(self) -> int:
-        """How many keys wait, due or not; a running one counts if it is to run again."""
+        """Return the number of waiting keys, due or not; a running key counts if it is to run again."""
         return self._waiting
 
     @property
     def running(self) -> int:
-        """How many keys are being worked on."""
+        """The number of running keys."""
         return self._running
 
     def count_due(self) -> dict[int, int]:
-        """How many keys are due and wait for a worker, by priority."""
+        """Return the number of due keys that wait for a worker, by priority."""
         return dict(Counter(entry.priority for entry in self._entries.values() if entry.due_number is not None))
 
     def list_failing(self, limit: int) -> list[tuple[K, int, float | None]]:
-        """Keys that have failed: each with its failures in a row, and not before when it runs again.
+        """Return keys that have failed, each with its consecutive failures and the earliest time of its next run.
 
         Args:
-            limit: So many at most.
+            limit: Maximum number of keys.
 
         Returns:
-            The time is None for a key that runs.
+            The time is None for a running key.
         """
-        found = (
+        failing = (
             (key, entry.failures, None if entry.running else entry.not_before)
             for key, entry in self._entries.items()
             if entry.failures
         )
-        return list(itertools.islice(found, limit))
+        return list(itertools.islice(failing, limit))
 
     def add(self, key: K, now: float, *, priority: int = 0, not_before: float | None = None, reason: str = "") -> bool:
-        """Ask for a run of the key.
+        """Request a run of the key.
 
         Args:
-            key: What to work on.
+            key: The key to reconcile.
             now: The present time.
-            priority: Higher goes first among the due ones.
+            priority: Priority among due keys; a higher one goes first.
             not_before: The earliest time of the run; the present when not given.
-            reason: Why, for the key's story.
+            reason: The cause, for the history of the key.
 
         Returns:
-            Whether the key did not wait already.
+            Whether the key was not waiting before.
         """
         entry = self._entries.get(key)
         if entry is None:
@@ -153,12 +153,12 @@ class Queue(Generic[K]):
         if is_new:
             entry.added_at = now
         self._history.append((key, now, "added", reason))
-        # A time in the past is the present: nobody gets ahead in the line by claiming to have waited.
+        # A time in the past counts as the present: it must not move the key ahead of keys that waited.
         self._merge_request(key, entry, now, now if not_before is None or not_before < now else not_before, priority)
         return is_new
 
     def take(self, now: float) -> K | None:
-        """The next due key, which is running from now on; None when none is due."""
+        """Start and return the next due key; return None if no key is due."""
         self._promote(now)
         if not self._due:
             return None
@@ -173,22 +173,22 @@ class Queue(Generic[K]):
         return key
 
     def get_queue_seconds(self, key: K) -> float:
-        """How long the key that is being worked on had been due before."""
+        """Return the seconds for which the running key had been due before it started."""
         return self._entries[key].waited_seconds
 
     def compute_wait_seconds(self, now: float) -> float | None:
-        """How long until `take` gives a key if nothing is added: 0 for now, None for never."""
+        """Return the seconds until `take` returns a key if nothing is added: 0 for now, None for never."""
         self._promote(now)
         if self._due:
             return 0.0
         return self._early[0][0] - now if self._early else None
 
     def get_addition_time(self, key: K) -> float:
-        """When the first addition came that the run of the key which is under way answers."""
+        """Return the time of the first addition that the current run of the key processes."""
         return self._entries[key].added_at
 
     def mark_done(self, key: K, now: float) -> None:
-        """The run of the key succeeded: its back-off starts from the beginning again."""
+        """End a successful run of the key; this resets its backoff."""
         entry = self._finish(key, now)
         entry.failures = entry.backoffs = 0
         entry.retry_at = -inf
@@ -200,20 +200,20 @@ class Queue(Generic[K]):
             self._schedule(key, entry, now)
 
     def mark_failed(self, key: K, now: float, *, reason: str = "", is_refused: bool = False) -> float:
-        """The run of the key failed: it runs again, with its priority, after its back-off.
+        """End a failed run of the key; the key runs again, with its priority, after its backoff.
 
-        If it was added while it ran, that addition holds as well: whatever changed is not made to wait. A back-off that
-        has not elapsed yet goes on as it is.
+        An addition during the run remains valid, so that a change does not wait for the backoff. A backoff that has not
+        elapsed yet continues unchanged.
 
         Args:
             key: The key.
             now: The present time.
-            reason: Why, for the key's story.
-            is_refused: The cluster refused something, and nothing will tell when it would not any more: the key is
-                tried every 30 s at least, or, with more than 600 of such keys, as often as makes 20 attempts a second.
+            reason: The cause, for the history of the key.
+            is_refused: Whether the cluster refused a request; no event reports the end of a refusal. The key is retried
+                at least every 30 s; with more than 600 such keys, they share 20 retries per second.
 
         Returns:
-            How many seconds of the back-off are left.
+            The remaining seconds of the backoff.
         """
         entry = self._finish(key, now)
         entry.failures += 1
@@ -231,26 +231,26 @@ class Queue(Generic[K]):
         return entry.retry_at - now
 
     def reset_backoff(self, key: K, now: float) -> None:
-        """Something that the key depends on has changed: the back-off after its next failure is the first one again.
+        """Reset the backoff of the key, because an object that the key depends on changed.
 
-        At most every 10 s, so that changes without end do not keep the back-off from growing.
+        It is reset at most every 10 s, so that an endless stream of changes does not keep the backoff from growing.
         """
         entry = self._entries.get(key)
         if entry is not None and entry.backoffs and now - entry.reset_at >= _RESET_SECONDS:
             entry.backoffs, entry.retry_at, entry.reset_at = 0, -inf, now
-            self._history.append((key, now, "back-off reset", ""))
+            self._history.append((key, now, "backoff reset", ""))
 
     def count_failures(self, key: K) -> int:
-        """How often in a row the key has failed."""
+        """Return the number of consecutive failures of the key."""
         entry = self._entries.get(key)
         return 0 if entry is None else entry.failures
 
     def history(self, key: K) -> tuple[KeyEvent, ...]:
-        """What happened to the key of late, oldest first; from a bounded memory that all keys share."""
-        return tuple(KeyEvent(time, event, detail) for told, time, event, detail in self._history if told == key)
+        """Return the recent events of the key, oldest first, from a limited memory that all keys share."""
+        return tuple(KeyEvent(time, event, detail) for entry, time, event, detail in self._history if entry == key)
 
     def _merge_request(self, key: K, entry: _QueueItem, now: float, moment: float, priority: int) -> None:
-        """Merge a wish for a run into the entry."""
+        """Merge a request for a run into the entry."""
         if entry.not_before is None:
             entry.not_before, entry.priority = moment, priority
             self._waiting += 1
@@ -269,34 +269,34 @@ class Queue(Generic[K]):
     def _finish(self, key: K, now: float) -> _QueueItem:
         entry = self._entries.get(key)
         if entry is None or not entry.running:
-            raise ValueError(f"{key} is not running")
+            raise ValueError(f"{key}: expected a running key, found one that is not running")
         entry.running = False
         if entry.not_before is not None:
-            entry.not_before = max(now, entry.not_before)  # what ran just now lines up behind those that waited
+            entry.not_before = max(now, entry.not_before)  # a key that just ran goes behind the keys that waited
         self._running -= 1
         return entry
 
     def _schedule(self, key: K, entry: _QueueItem, now: float) -> None:
-        """Give the key its place: among the early, or by its new priority among the due where it already stands."""
+        """Push the key to the heap of early keys, or of due keys, where it keeps its number."""
         assert entry.not_before is not None
         if entry.due_number is not None:
             heapq.heappush(self._due, (-entry.priority, entry.due_number, key))
         elif entry.not_before <= now:
             if self._early:
-                self._promote(now)  # those whose time came before stand in front of it
+                self._promote(now)  # keys that became due earlier go first
             entry.early_number, entry.due_number = None, self._next_number()
             heapq.heappush(self._due, (-entry.priority, entry.due_number, key))
         else:
             entry.early_number = self._next_number()
             heapq.heappush(self._early, (entry.not_before, entry.early_number, key))
-        if len(self._early) + len(self._due) > _STALE_FREE + _STALE_FACTOR * self._waiting:
+        if len(self._early) + len(self._due) > _STALE_ALLOWANCE + _STALE_FACTOR * self._waiting:
             self._early = [place for place in self._early if self._is_early(place)]
             self._due = [place for place in self._due if self._is_due(place)]
             heapq.heapify(self._early)
             heapq.heapify(self._due)
 
     def _promote(self, now: float) -> None:
-        """Move the early keys whose time has come to the due ones, and leave no superseded place on top of either."""
+        """Move early keys whose time has come to the due keys; remove superseded items from the top of both heaps."""
         while self._early:
             moment, _, key = self._early[0]
             if self._is_early(self._early[0]):

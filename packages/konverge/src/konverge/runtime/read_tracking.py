@@ -1,7 +1,7 @@
-"""Who read what: so that a change of an object wakes the owners whose last pass looked at it. Pure.
+"""The reads of all owners: a change of an object triggers the owners whose last reconcile read it. Pure.
 
-An owner's reads are those of its last complete pass and of the one under way. A pass that fails may have stopped before
-some of its reads, so what earlier passes read still counts then.
+The reads of an owner are those of its last complete reconcile and of the running one. A reconcile that fails may have
+stopped before some of its reads, so the reads of earlier reconciles still count then.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ __all__ = ["Read", "ReadList", "ReadObject", "ReadTracker", "ReadingOwner"]
 
 
 class ReadingOwner(NamedTuple):
-    """An owner whose passes read."""
+    """An owner whose reconciles read objects."""
 
     gvk: GroupVersionKind
     key: ObjectKey
 
 
 class ReadObject(NamedTuple):
-    """An object that is read, whether it exists or not. One that does not wake is held in memory, and no more."""
+    """An object that is read, whether it exists or not. One that does not trigger reconciles is only cached."""
 
     gvk: GroupVersionKind
     key: ObjectKey
@@ -32,7 +32,7 @@ class ReadObject(NamedTuple):
 
 
 class ReadList(NamedTuple):
-    """All objects of a kind that match, those to come included; held in memory and no more if it does not wake."""
+    """All present and future objects of a kind that match. A list that does not trigger reconciles is only cached."""
 
     gvk: GroupVersionKind
     namespace: str
@@ -40,57 +40,57 @@ class ReadList(NamedTuple):
     triggers: bool = True
 
     def matches(self, meta: ObjectMeta) -> bool:
-        """Tell whether the object is one of them."""
+        """Return whether the list contains the object."""
         return self.namespace in ("", meta.namespace) and self.labels.matches(meta.labels)
 
 
 Read: TypeAlias = ReadObject | ReadList
 
-# Where lists stand that no one label is common to.
+# The index key of lists that do not require one particular label.
 _ANY_LABEL = ("", "")
 
 
 class ReadTracker:
-    """The reads of all owners, both ways round."""
+    """The reads of all owners, indexed by reader and by read."""
 
     def __init__(self) -> None:
         self._by_reader: dict[ReadingOwner, set[Read]] = {}
         self._readers: dict[Read, set[ReadingOwner]] = {}
-        # Objects are found by their key. Lists are matched one by one, but only those of which a label fits: each owner
-        # may have a list of its own.
+        # Objects are found by their key. Lists are matched one by one, but only those whose index label fits: each
+        # owner may have its own list.
         self._lists: dict[GroupVersionKind, dict[tuple[str, str], set[ReadList]]] = {}
-        self._times_read: dict[GroupVersionKind, int] = {}
-        self._under_way: dict[ReadingOwner, set[Read]] = {}
+        self._read_counts: dict[GroupVersionKind, int] = {}
+        self._running: dict[ReadingOwner, set[Read]] = {}
 
     def begin(self, reader: ReadingOwner) -> None:
-        """A pass of the reader starts."""
-        self._under_way[reader] = set()
+        """Start to record the reads of a reconcile of the reader."""
+        self._running[reader] = set()
 
     def record(self, reader: ReadingOwner, read: Read) -> None:
-        """The reader reads that; from now on its changes concern the reader."""
-        self._under_way.setdefault(reader, set()).add(read)
+        """Record a read of the reader; changes of the object concern the reader from now on."""
+        self._running.setdefault(reader, set()).add(read)
         readers = self._readers.get(read)
         if readers is None:
             readers = self._readers[read] = set()
-            self._times_read[read.gvk] = self._times_read.get(read.gvk, 0) + 1
+            self._read_counts[read.gvk] = self._read_counts.get(read.gvk, 0) + 1
             if isinstance(read, ReadList):
                 self._lists.setdefault(read.gvk, {}).setdefault(_choose_label(read), set()).add(read)
         readers.add(reader)
         self._by_reader.setdefault(reader, set()).add(read)
 
     def finish(self, reader: ReadingOwner, *, complete: bool) -> None:
-        """The pass ended; when it was complete, what it did not read concerns the reader no longer."""
-        read_now = self._under_way.pop(reader, set())
+        """End a reconcile; if it was complete, forget earlier reads that it did not repeat."""
+        read_now = self._running.pop(reader, set())
         if complete:
             self._remove_reads(reader, self._by_reader.get(reader, set()) - read_now)
 
     def forget(self, reader: ReadingOwner) -> None:
-        """The reader is gone."""
-        self._under_way.pop(reader, None)
+        """Remove all reads of the reader."""
+        self._running.pop(reader, None)
         self._remove_reads(reader, set(self._by_reader.get(reader, ())))
 
     def find_readers(self, gvk: GroupVersionKind, states: Iterable[ObjectMeta]) -> Iterator[ReadingOwner]:
-        """The owners that a change of an object from one of these states to another concerns; some more than once."""
+        """Yield the readers that a change between these states of an object concerns; some more than once."""
         for meta in states:
             yield from self._readers.get(ReadObject(gvk, meta.key), ())
             for read in self._iter_matching_lists(gvk, meta):
@@ -98,17 +98,17 @@ class ReadTracker:
                     yield from self._readers[read]
 
     def is_read(self, gvk: GroupVersionKind, meta: ObjectMeta) -> bool:
-        """Tell whether anybody reads the object."""
-        reads = (ReadObject(gvk, meta.key, wakes) for wakes in (True, False))
+        """Return whether any owner reads the object."""
+        reads = (ReadObject(gvk, meta.key, triggers) for triggers in (True, False))
         return any(read in self._readers for read in reads) or any(self._iter_matching_lists(gvk, meta))
 
     def is_recorded(self, read: Read) -> bool:
-        """Tell whether anybody has read just that."""
+        """Return whether any owner has this exact read."""
         return read in self._readers
 
     def list_kinds(self) -> Set[GroupVersionKind]:
-        """The kinds of which something is read."""
-        return self._times_read.keys()
+        """Return the kinds with at least one read."""
+        return self._read_counts.keys()
 
     def _remove_reads(self, reader: ReadingOwner, dropped: Set[Read]) -> None:
         kept = self._by_reader.get(reader, set())
@@ -123,9 +123,9 @@ class ReadTracker:
 
     def _remove_read(self, read: Read) -> None:
         del self._readers[read]
-        self._times_read[read.gvk] -= 1
-        if not self._times_read[read.gvk]:
-            del self._times_read[read.gvk]
+        self._read_counts[read.gvk] -= 1
+        if not self._read_counts[read.gvk]:
+            del self._read_counts[read.gvk]
         if isinstance(read, ReadList):
             lists, label = self._lists[read.gvk], _choose_label(read)
             lists[label].discard(read)
@@ -145,7 +145,7 @@ class ReadTracker:
 
 
 def _choose_label(read: ReadList) -> tuple[str, str]:
-    """A label that everything in the list has, to find the list by."""
+    """Return a label that every object in the list has, as its index key."""
     for requirement in read.labels.requirements:
         if requirement.operator == "in" and len(requirement.values) == 1:
             (value,) = requirement.values

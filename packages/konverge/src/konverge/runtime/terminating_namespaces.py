@@ -1,7 +1,7 @@
-"""What the passes over one owner know of namespaces that are being deleted. Pure.
+"""The namespaces that are being deleted, as the reconciles of one owner found them. Pure.
 
-A namespace that is being deleted refuses whatever is new in it, and never takes that back. To ask again is in vain: one
-refusal is enough for an owner, however many of its objects go away meanwhile and wake it.
+A namespace that is being deleted refuses every new object and never leaves this state, so a retry is useless. One
+refusal is enough for an owner, however many of its objects are deleted meanwhile and enqueue it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _RETRY_AFTER = timedelta(seconds=30)
 
 
 class TerminatingNamespaces:
-    """The namespaces that have refused an object of an owner because they are being deleted.
+    """The namespaces that refused an object of an owner because they are being deleted.
 
     Args:
-        owner_uid: The owner.
-        owner_namespace: Its own namespace, which it does not outlive; empty for none.
+        owner_uid: The UID of the owner.
+        owner_namespace: The namespace of the owner, which it does not outlive; empty for a cluster-scoped owner.
     """
 
     def __init__(self, owner_uid: str, owner_namespace: str) -> None:
@@ -28,19 +28,19 @@ class TerminatingNamespaces:
         self._owner_namespace = owner_namespace
         self._refusals: dict[str, tuple[ApiError, float]] = {}
         self.was_hit = False
-        """Whether something was refused, by the server or from memory, since this was last set to False."""
+        """Whether a create was refused, by the server or from memory, since this was last set to False."""
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether nothing is known of any namespace."""
+        """Whether no terminating namespace is recorded."""
         return not self._refusals
 
     def record_refusal(self, namespace: str, refusal: ApiError, now: float) -> None:
-        """The server has refused to make something in the namespace; what it refuses for another reason is no matter.
+        """Record that the server refused to create an object in the namespace, if the refusal is due to the deletion.
 
         Args:
             namespace: The namespace.
-            refusal: What the server said.
+            refusal: The error that the server returned.
             now: The present time, in seconds.
         """
         if refusal.is_namespace_terminating:
@@ -48,18 +48,18 @@ class TerminatingNamespaces:
             self._refusals[namespace] = refusal, now
 
     def check(self, namespace: str, now: float) -> None:
-        """Refuse to make something in a namespace of which it is known that the server would refuse it.
+        """Raise the earlier refusal if the namespace is known to be terminating.
 
-        The owner's own namespace stays known for the owner's life. Another one may be gone and made anew: it counts as
-        known for a while only.
+        The owner's own namespace stays recorded for the owner's life. Another namespace may be deleted and created
+        again, so its record expires.
 
         Raises:
-            konverge.errors.ApiError: What the server said the first time.
+            konverge.errors.ApiError: The first refusal of the server.
         """
-        known = self._refusals.get(namespace)
-        if known is None:
+        record = self._refusals.get(namespace)
+        if record is None:
             return
-        refusal, since = known
+        refusal, since = record
         if namespace != self._owner_namespace and now >= since + _RETRY_AFTER.total_seconds():
             del self._refusals[namespace]
             return
@@ -67,7 +67,7 @@ class TerminatingNamespaces:
         raise refusal
 
     def compute_requeue_after(self, now: float) -> timedelta | None:
-        """After which time another pass may find a namespace made anew; None where it need not look.
+        """Return the time after which another reconcile may find a namespace created again; None if it need not look.
 
         Args:
             now: The present time, in seconds.
