@@ -209,7 +209,7 @@ async def test_a_namespace_that_is_not_there_is_given_up_with_one_line(
     assert [request.code for request in cluster.list_requests(AGENT) if "/events" in request.path] == [404]
     lines = [record.message for record in caplog.records if "namespace" in record.message]
     assert len(lines) == 1
-    assert f"no events are sent to namespace {cluster.namespace}-none for now" in lines[0]
+    assert f"namespace {cluster.namespace}-none: no events for 600 s" in lines[0]
 
 
 async def test_a_namespace_that_is_being_deleted_is_given_up_without_a_warning(
@@ -234,7 +234,9 @@ async def test_a_namespace_that_is_being_deleted_is_given_up_without_a_warning(
         await cluster.client.patch(*held, {"metadata": {"finalizers": None}}, patch_type="merge")
 
     assert [request.code for request in cluster.list_requests(AGENT) if "/events" in request.path] == [403]
-    assert [record.levelname for record in caplog.records if f"to namespace {name}" in record.message] == ["INFO"]
+    assert [record.levelname for record in caplog.records if f"namespace {name}: no events" in record.message] == [
+        "INFO"
+    ]
 
 
 class Switch:
@@ -340,7 +342,7 @@ async def test_a_mistake_costs_its_event_and_is_logged_once(caplog: pytest.LogCa
 
         assert (events.statistics.sent, events.statistics.refused) == (1, 2)
         assert [event["regarding"]["name"] for event in (await client.list(EVENT)).items] == ["c"]
-    [record] = [record for record in caplog.records if "by a mistake: ValueError" in record.message]
+    [record] = [record for record in caplog.records if "by an unexpected error: ValueError" in record.message]
     assert record.exc_info
 
 
@@ -358,7 +360,7 @@ async def test_recording_goes_on_while_the_server_is_gone_and_the_oldest_events_
         assert events.statistics.dropped == 39  # one was on its way when it came back
         noted = {event["regarding"]["name"] for event in (await client.list(EVENT)).items}
         assert noted == {"web-0", *(f"web-{number}" for number in range(40, 50))}
-    assert len([record for record in caplog.records if "events were not sent" in record.message]) == 1
+    assert len([record for record in caplog.records if "events dropped: " in record.message]) == 1
 
 
 async def test_the_drain_ends_in_time_when_the_server_is_gone() -> None:

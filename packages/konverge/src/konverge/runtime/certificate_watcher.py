@@ -1,10 +1,9 @@
-"""A server's certificate in a folder, read again when it changes.
+"""The certificate of a server in a directory, read again when it changes.
 
-The folder is what cert-manager, a mounted Secret or `konverge.runtime.webhooks.self_signed_certificate` fills:
-``tls.crt``,
-``tls.key``, and ``ca.crt`` for those who are to trust it. The files are compared by what ``stat`` says of them, since a
-mounted Secret is swapped as a link, of which file notifications tell the wrong thing. Only a whole and matching pair is
-taken over; connections that stand keep the pair with which they began.
+cert-manager, a mounted Secret or `konverge.runtime.webhooks.self_signed_certificate` writes the directory: ``tls.crt``,
+``tls.key``, and ``ca.crt`` for clients. Changes are detected by ``stat``, since a mounted Secret is replaced through a
+symbolic link, which file notifications report wrongly. Only a complete and matching pair is loaded; open connections
+keep the pair with which they began.
 """
 
 from __future__ import annotations
@@ -28,25 +27,25 @@ _MAX_BUNDLE_BYTES = 1024 * 1024
 
 _log = logging.getLogger("konverge.webhooks")
 
-# Of each file: where it is, when it was written, how long it is. None for one that is not there.
+# For each file: device, inode, modification time and size; None for a missing file.
 _Signature = tuple[tuple[int, int, int, int] | None, ...]
 
 
 class CertificateWatcher:
-    """The pair of a folder, as a TLS context that always has the newest one.
+    """The certificate and key of a directory, as a TLS context that always uses the newest pair.
 
     Args:
-        folder: Where the files are.
+        folder: The directory with the files.
 
     Attributes:
-        folder: The folder.
-        context: For the server. Handshakes that begin now use the pair that was read last.
-        reads: How often a pair was taken over.
-        read_errors: How often what was there could not be.
-        last_error: Why what is there now cannot be taken over; empty when it is in use.
+        folder: The directory.
+        context: TLS context for the server. New handshakes use the pair that was loaded last.
+        reads: Number of pairs that were loaded.
+        read_errors: Number of pairs that could not be loaded.
+        last_error: The reason why the present files cannot be loaded; empty while they are in use.
 
     Raises:
-        ConfigurationError: There is no usable pair to begin with.
+        ConfigurationError: The directory contains no usable pair at the start.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -57,16 +56,16 @@ class CertificateWatcher:
         self._seen: _Signature | None = None
         self._newest: ssl.SSLContext | None = None
         self.context = _build_server_context()
-        # The name is not looked at: this is the moment of a handshake in which its context may be replaced.
+        # The server name is ignored: the callback is the point in a handshake at which its context can be replaced.
         self.context.sni_callback = self._select_newest_context
         if not self.reload_if_changed():
             raise ConfigurationError(
-                f"the certificate folder {folder} cannot be used: {self.last_error}. Expected {CERTIFICATE_FILE} and "
-                f"{KEY_FILE}, in PEM, that belong together"
+                f"{folder}: the certificate cannot be loaded: {self.last_error}; expected {CERTIFICATE_FILE} and "
+                f"{KEY_FILE} in PEM, a matching pair"
             )
 
     def reload_if_changed(self) -> bool:
-        """Read the pair if it has changed since the last look; blocks for as long as the files do.
+        """Load the pair if it has changed since the last check; this blocks while it reads the files.
 
         Returns:
             Whether a new pair is in use.
@@ -75,20 +74,21 @@ class CertificateWatcher:
         if signature == self._seen:
             return False
         try:
-            found = _build_server_context()
-            found.load_cert_chain(self.folder / CERTIFICATE_FILE, self.folder / KEY_FILE, password=_refuse_password)
+            context = _build_server_context()
+            context.load_cert_chain(self.folder / CERTIFICATE_FILE, self.folder / KEY_FILE, password=_refuse_password)
         except (OSError, ValueError) as problem:  # ssl.SSLError is an OSError
             self.read_errors += 1
-            # Files that are still being written differ at each look: each is looked at again, the first is told.
+            # Files that are still being written differ at each check. Each state is tried; only the first failure is
+            # logged.
             if not self.last_error and self._newest is not None:
-                _log.error("%s: the new certificate is not usable, the one before stays: %s", self.folder, problem)
+                _log.error("%s: the new certificate cannot be loaded, the previous one stays: %s", self.folder, problem)
             self.last_error = _describe_error(problem)
             self._seen = signature
             return False
         if self._compute_signature() != signature:
-            return False  # replaced while we read: the next look sees it whole
+            return False  # replaced during the read: the next check loads the complete pair
         self._seen = signature
-        self._newest = found
+        self._newest = context
         self.last_error = ""
         self.reads += 1
         if self.reads > 1:
@@ -96,33 +96,33 @@ class CertificateWatcher:
         return True
 
     async def watch(self, clock: Clock, *, poll_seconds: float = _POLL_SECONDS) -> None:
-        """Look again and again, until cancelled.
+        """Check for changes periodically until cancelled.
 
         Args:
-            clock: The time.
-            poll_seconds: How long between two looks.
+            clock: Source of time.
+            poll_seconds: Interval of the checks.
         """
         while True:
             await clock.sleep(poll_seconds)
             await asyncio.to_thread(self.reload_if_changed)
 
     def read_authorities(self) -> bytes:
-        """Whom to trust to meet this server, in PEM; empty when the folder has no ``ca.crt``.
+        """Return the CA certificates that clients need to trust this server, in PEM; empty without ``ca.crt``.
 
         Raises:
-            ConfigurationError: The file is there and cannot be read.
+            ConfigurationError: The file exists and cannot be read.
         """
         path = self.folder / AUTHORITY_FILE
         try:
             with path.open("rb") as file:
-                found = file.read(_MAX_BUNDLE_BYTES + 1)
+                bundle = file.read(_MAX_BUNDLE_BYTES + 1)
         except FileNotFoundError:
             return b""
         except OSError as problem:
-            raise ConfigurationError(f"{path} cannot be read: {problem}") from None
-        if len(found) > _MAX_BUNDLE_BYTES:
-            raise ConfigurationError(f"{path} is larger than {_MAX_BUNDLE_BYTES} bytes: it is no bundle")
-        return found
+            raise ConfigurationError(f"{path}: reading the CA certificates failed: {problem}") from None
+        if len(bundle) > _MAX_BUNDLE_BYTES:
+            raise ConfigurationError(f"{path}: expected a CA bundle of at most {_MAX_BUNDLE_BYTES} bytes, found more")
+        return bundle
 
     def _select_newest_context(self, handshake: Any, name: str | None, context: ssl.SSLContext) -> None:
         if self._newest is not None:
@@ -135,27 +135,27 @@ class CertificateWatcher:
 def _build_server_context() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # HTTP/1.1 alone: the API server asks for it itself, so that its connections spread over the replicas.
+    # Only HTTP/1.1: the API server requests it too, so that its connections spread over the replicas.
     context.set_alpn_protocols(["http/1.1"])
     return context
 
 
 def _stat(path: Path) -> tuple[int, int, int, int] | None:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def _refuse_password() -> str:
-    """Instead of OpenSSL's question on the terminal, which would hang the process."""
-    raise ValueError(f"{KEY_FILE} is encrypted; expected a key without a password")
+    """Raise an error: OpenSSL would otherwise prompt on the terminal, which hangs the process."""
+    raise ValueError(f"{KEY_FILE}: expected a key without a password, found an encrypted key")
 
 
 def _describe_error(problem: Exception) -> str:
     if isinstance(problem, ssl.SSLError):
-        return problem.reason.replace("_", " ").lower() if problem.reason else "it is no certificate with its key"
+        return problem.reason.replace("_", " ").lower() if problem.reason else "expected a certificate with its key"
     if isinstance(problem, OSError):
         return problem.strerror or type(problem).__name__
     return str(problem)

@@ -1,10 +1,8 @@
-"""Kubernetes events (events.k8s.io/v1) of an operator: recorded by passes, sent by a task beside them.
+"""Kubernetes events (events.k8s.io/v1) of an operator: reconciles record them, a background task sends them.
 
-`ClusterEventRecorder` implements `konverge.component.EventRecorder`. Recording only notes the occurrence in
-`EventSeries`,
-which decides what it is worth; `ClusterEventRecorder.run` makes the requests. Events are a courtesy: they delay no
-pass, fail
-none, and what cannot be sent is counted and dropped.
+`ClusterEventRecorder` implements `konverge.component.EventRecorder`. Recording only adds the occurrence to
+`EventSeries`, which decides whether it requires a request; `ClusterEventRecorder.run` sends the requests. Events are
+best effort: they neither delay nor fail a reconcile. An event that cannot be sent is counted and dropped.
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ _log = logging.getLogger("konverge.runtime.event_recorder")
 
 _EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
 
-# The limits of the API's validation: characters of a reason, an action and an instance, bytes of a note.
+# Limits of the API's validation: characters of a reason, an action and an instance; bytes of a note.
 _WORD_LIMIT = 128
 _NOTE_LIMIT = 1024
 _CONTROLLER_LIMIT = 63
@@ -70,18 +68,18 @@ _WARNING_INTERVAL_SECONDS = 600.0
 
 
 class ClusterEventRecorder:
-    """Records events and sends them.
+    """Recorder of events that sends them to the cluster.
 
-    Everything but `run` is to be called in the loop that runs it, and returns at once.
+    Call every method except `run` in the event loop that runs it; each returns at once.
 
     Args:
         client: The cluster.
-        controller: Who reports, for example the operator's name (``reportingController``).
-        clock: The time.
-        entropy: Draws the jitter of pauses.
-        instance: Which of its processes reports (``reportingInstance``); the controller and the host when not given.
-        limits: How much is sent.
-        permit: Nothing is sent while it does not hold; None always holds.
+        controller: Name of the reporting controller (``reportingController``), for example the operator's name.
+        clock: Source of time.
+        entropy: Source of the jitter of retry delays.
+        instance: Name of the reporting process (``reportingInstance``); the controller and the host when not given.
+        limits: Limits on the requests and on the memory.
+        permit: Permit to write; nothing is sent while it does not hold. None always holds.
     """
 
     def __init__(
@@ -103,8 +101,8 @@ class ClusterEventRecorder:
         self._permit = permit
         self._series = EventSeries(clock.monotonic(), limits)
         self._changed = asyncio.Event()
-        self._deadline: float | None = None  # of the drain, once `stop` was called
-        # Namespaces that refused events, with the time until which none is tried again.
+        self._deadline: float | None = None  # of the drain, after the call of `stop`
+        # Namespaces that refused events, each with the time before which no request is sent to it.
         self._refusing: OrderedDict[str, float] = OrderedDict()
         self._is_served = True
         self._reported_drops = 0
@@ -113,7 +111,7 @@ class ClusterEventRecorder:
 
     @property
     def statistics(self) -> EventStatistics:
-        """What became of the events so far; it changes."""
+        """The counters of recorded and sent events; the object is updated in place."""
         return self._series.statistics
 
     def event(self, owner: Object, *, reason: str, message: str, action: str, related: Object | None = None) -> None:
@@ -121,19 +119,19 @@ class ClusterEventRecorder:
         self._record("Normal", owner, reason, message, action, related)
 
     def warning(self, owner: Object, *, reason: str, message: str, action: str, related: Object | None = None) -> None:
-        """Record a Warning event on the owner: something went wrong that a person may have to look at.
+        """Record a Warning event on the owner: a failure that a user may have to repair.
 
         Args:
-            owner: The object that the event is about.
-            reason: Why, in CamelCase, for example ``InvalidSpec``; at most 128 characters are kept.
-            message: One sentence for a person, without values of Secrets; at most 1024 bytes are kept.
-            action: What was tried, in CamelCase, for example ``Reconcile``; at most 128 characters are kept.
-            related: The object that it happened to.
+            owner: The object of the event.
+            reason: The cause, in CamelCase, for example ``InvalidSpec``; at most 128 characters are kept.
+            message: One sentence for users, without values of Secrets; at most 1024 bytes are kept.
+            action: The attempted action, in CamelCase, for example ``Reconcile``; at most 128 characters are kept.
+            related: The secondary object of the action.
         """
         self._record("Warning", owner, reason, message, action, related)
 
     async def run(self) -> None:
-        """Send events until `stop`. Cancelling it drops what waits."""
+        """Send events until `stop`. Cancelling it drops the waiting events."""
         while True:
             deadline = self._deadline
             now = self._clock.monotonic()
@@ -144,10 +142,10 @@ class ClusterEventRecorder:
                 await self._wait_for_events(seconds)
         self._warn_about_drops()
         if self._series.pending:
-            _log.info("%d events were not sent before the end", self._series.pending)
+            _log.info("%d events were not sent before the process stopped", self._series.pending)
 
     def stop(self, grace: timedelta = timedelta(seconds=2)) -> None:
-        """Let `run` end when all that waits is sent, or after the grace period; without a permit it ends at once."""
+        """Let `run` end when all waiting events are sent or the grace period is over; without a permit at once."""
         self._deadline = self._clock.monotonic() + grace.total_seconds()
         if not self._get_permit_seconds() > 0:
             self._deadline = self._clock.monotonic()
@@ -175,7 +173,7 @@ class ClusterEventRecorder:
         self._changed.set()
 
     async def _wait_for_events(self, seconds: float | None) -> None:
-        """Until something is recorded, or so many seconds have passed; no longer than the drain may take."""
+        """Wait until an event is recorded or the time has passed, but no longer than the drain may take."""
         if self._deadline is not None:
             left = max(0.0, self._deadline - self._clock.monotonic())
             seconds = left if seconds is None else min(left, seconds)
@@ -186,96 +184,99 @@ class ClusterEventRecorder:
             return
 
     async def _send_next(self) -> float | None:
-        """Make one request if one is due; how long to wait before the next (None: until something is recorded)."""
+        """Send one request if one is due; return the seconds before the next one, or None to wait for an event."""
         self._changed.clear()
         now = self._clock.monotonic()
         if self._series.pending and not self._get_permit_seconds() > 0:
             return _PERMIT_POLL_SECONDS
-        sending = self._series.take(now)
-        if sending is None:
+        request = self._series.take(now)
+        if request is None:
             return self._series.compute_wait_seconds(now)
-        if not self._is_served or self._is_refused(_choose_namespace(sending.occurrence.regarding), now):
-            self._series.mark_refused(sending)
+        if not self._is_served or self._is_refused(_choose_namespace(request.occurrence.regarding), now):
+            self._series.mark_refused(request)
             return 0.0
         try:
-            await self._send(sending)
-        except Exception as error:  # noqa: BLE001  # a mistake costs the event and a pause, not all events after it
+            await self._send(request)
+        except Exception as error:  # noqa: BLE001  # an unexpected error costs one event and a delay, not all events
             self._log_unexpected_error(error)
-            self._series.mark_refused(sending)
+            self._series.mark_refused(request)
             return _RETRY_SECONDS
         self._reported_error = ""
         self._warn_about_drops()
         return 0.0
 
-    async def _send(self, sending: EventRequest) -> None:
+    async def _send(self, request: EventRequest) -> None:
         for attempt in range(_TRIES):
             try:
-                await self._send_request(sending)
+                await self._send_request(request)
             except AlreadyExistsError:
-                break  # an attempt of ours whose answer never came: the name says what happened and when
+                break  # an earlier attempt without a response: the name identifies the event and its time
             except (ForbiddenError, NotFoundError) as error:
-                self._handle_refusal(sending, error)
+                self._handle_refusal(request, error)
                 return
             except KindNotServedError as error:
                 self._is_served = False
-                _log.warning("no events are sent: %s", error)
-                self._series.mark_refused(sending)
+                _log.warning("events are disabled: %s", error)
+                self._series.mark_refused(request)
                 return
             except (ConnectionFailedError, ServerError, TooManyRequestsError, TimeoutError) as error:
                 if attempt + 1 == _TRIES or not await self._wait_before_retry():
-                    _log.info("an event was not sent: %s", format_error(error))
-                    self._series.mark_refused(sending)
+                    _log.info("event dropped after %d attempts: %s", attempt + 1, format_error(error))
+                    self._series.mark_refused(request)
                     return
-            except KonvergeError as error:  # the server finds fault with the event, or the permit is gone
+            except KonvergeError as error:  # the server rejects the event, or the permit is lost
                 _log.warning(
-                    "event %s on %s is refused: %s", sending.occurrence.reason, _describe_request(sending), error
+                    "event %s on %s: the server refused it: %s",
+                    request.occurrence.reason,
+                    _describe_request(request),
+                    error,
                 )
-                self._series.mark_refused(sending)
+                self._series.mark_refused(request)
                 return
             except asyncio.CancelledError:
-                self._series.requeue(sending)
+                self._series.requeue(request)
                 raise
             else:
                 break
         self._series.mark_sent()
 
-    async def _send_request(self, sending: EventRequest) -> None:
+    async def _send_request(self, request: EventRequest) -> None:
         seconds = self._get_permit_seconds()
         if self._deadline is not None:
             seconds = min(seconds, self._deadline - self._clock.monotonic())
         async with asyncio.timeout(None if seconds == float("inf") else max(0.0, seconds)):
-            event = self._build_event(sending)
-            if sending.creates:
+            event = self._build_event(request)
+            if request.creates:
                 await self._client.create(event)
                 return
             series = {"series": event["series"]}
             await self._client.patch(_EVENT, ObjectKey.of(event), series, patch_type="merge")
 
     def _log_unexpected_error(self, error: Exception) -> None:
-        """Log what nobody has foreseen as a whole, but not again for each event that it costs."""
+        """Log an unexpected error with its traceback, but not again for each event that it costs."""
         text = format_error(error)
         if text != self._reported_error:
-            _log.error("an event was not sent, by a mistake: %s", text, exc_info=error)
+            _log.error("event dropped by an unexpected error: %s", text, exc_info=error)
             self._reported_error = text
 
-    def _handle_refusal(self, sending: EventRequest, error: ApiError) -> None:
-        if isinstance(error, NotFoundError) and not sending.creates:
-            self._series.mark_lost(sending)  # its time to live is over
+    def _handle_refusal(self, request: EventRequest, error: ApiError) -> None:
+        if isinstance(error, NotFoundError) and not request.creates:
+            self._series.mark_lost(request)  # the event's time to live is over
             return
-        namespace = _choose_namespace(sending.occurrence.regarding)
+        namespace = _choose_namespace(request.occurrence.regarding)
         if namespace not in self._refusing:
-            # A namespace that is being deleted refuses all that is new: nobody has to mend that.
+            # A namespace that is being deleted refuses every new object; this needs no repair.
             is_ending = isinstance(error, NotFoundError) or error.is_namespace_terminating
             level = logging.INFO if is_ending else logging.WARNING
-            _log.log(level, "no events are sent to namespace %s for now: %s", namespace, error)
+            _log.log(level, "namespace %s: no events for %g s: %s", namespace, _REFUSED_FOR_SECONDS, error)
         self._refusing[namespace] = self._clock.monotonic() + _REFUSED_FOR_SECONDS
         self._refusing.move_to_end(namespace)
         if len(self._refusing) > _REFUSING_NAMESPACES:
             self._refusing.popitem(last=False)
-        self._series.mark_refused(sending)
+        self._series.mark_refused(request)
 
     async def _wait_before_retry(self) -> bool:
-        """After a pause; not when the drain would be over by then, or the permit is gone."""
+        """Wait before a retry; return False at once if the drain would be over by then, or if the permit is lost."""
         pause_seconds = _RETRY_SECONDS * self._entropy.uniform(1.0, 1.5)
         if self._deadline is not None and self._clock.monotonic() + pause_seconds >= self._deadline:
             return False
@@ -289,24 +290,24 @@ class ClusterEventRecorder:
         return self._refusing.get(namespace, now) > now
 
     def _warn_about_drops(self) -> None:
-        """Say that events were dropped, once in a while: the counters say how many."""
+        """Log the numbers of dropped events, at most once per interval."""
         now, dropped = self._clock.monotonic(), self.statistics.dropped
         if dropped > self._reported_drops and now >= self._warn_at:
             _log.warning(
-                "%d events were not sent: %d since there were too many about one object, %d since there were too many "
-                "at once, %d since the server did not take them",
+                "%d events dropped: %d over the limit per object, %d over the limit of concurrent series, "
+                "%d refused by the server or not delivered",
                 dropped, self.statistics.spared, self.statistics.overflowed, self.statistics.refused,
             )  # fmt: skip
             self._reported_drops, self._warn_at = dropped, now + _WARNING_INTERVAL_SECONDS
 
-    def _build_event(self, sending: EventRequest) -> Object:
-        """The event as the API has it."""
-        occurrence = sending.occurrence
+    def _build_event(self, request: EventRequest) -> Object:
+        """Return the event as an API object."""
+        occurrence = request.occurrence
         event: Object = {
             "apiVersion": _EVENT.api_version,
             "kind": _EVENT.kind,
-            "metadata": {"name": _build_name(sending), "namespace": _choose_namespace(occurrence.regarding)},
-            "eventTime": format_micro_time(sending.first_time),
+            "metadata": {"name": _build_name(request), "namespace": _choose_namespace(occurrence.regarding)},
+            "eventTime": format_micro_time(request.first_time),
             "type": occurrence.type,
             "reason": occurrence.reason,
             "action": occurrence.action,
@@ -317,8 +318,8 @@ class ClusterEventRecorder:
         }
         if occurrence.related is not None:
             event["related"] = _build_object_reference(occurrence.related)
-        if sending.count > 1:
-            event["series"] = {"count": sending.count, "lastObservedTime": format_micro_time(sending.last_time)}
+        if request.count > 1:
+            event["series"] = {"count": request.count, "lastObservedTime": format_micro_time(request.last_time)}
         return event
 
 
@@ -351,14 +352,14 @@ def _choose_namespace(regarding: EventTarget) -> str:
     return regarding.namespace or _CLUSTER_SCOPED_NAMESPACE
 
 
-def _build_name(sending: EventRequest) -> str:
-    """The object's name and a hash of what happened and when: the same request twice is the same event.
+def _build_name(request: EventRequest) -> str:
+    """Return the object's name with a hash of the occurrence and its time: the same request twice is the same event.
 
-    Names of RBAC objects may hold what no event's name may.
+    Names of RBAC objects may contain characters that are invalid in the name of an event.
     """
-    occurrence = sending.occurrence
-    said: tuple[Any, ...] = (occurrence, format_micro_time(sending.first_time))
-    digest = hashlib.sha256(repr(said).encode()).hexdigest()[:_NAME_HASH_LENGTH]
+    occurrence = request.occurrence
+    identity: tuple[Any, ...] = (occurrence, format_micro_time(request.first_time))
+    digest = hashlib.sha256(repr(identity).encode()).hexdigest()[:_NAME_HASH_LENGTH]
     about = occurrence.regarding.name[: _NAME_LIMIT - _NAME_HASH_LENGTH - 1]
     if validate_dns_subdomain(about):
         about = re.sub("[^a-z0-9]+", "-", about.lower()).strip("-") or "object"
@@ -366,12 +367,12 @@ def _build_name(sending: EventRequest) -> str:
 
 
 def _normalize_word(text: str) -> str:
-    """A reason or an action as validation admits it: not empty, and not too long."""
+    """Return a reason or an action as validation admits it: not empty, and not too long."""
     return text[:_WORD_LIMIT] or "Unspecified"
 
 
 def _truncate_note(text: str) -> str:
-    """At most as many bytes as a note may have, without half a character at the end."""
+    """Return the text cut to the maximum bytes of a note, without half a character at the end."""
     encoded = text.encode("utf-8", "replace")
     if len(encoded) <= _NOTE_LIMIT:
         return encoded.decode()
@@ -380,7 +381,7 @@ def _truncate_note(text: str) -> str:
 
 
 def _qualify_name(text: str) -> str:
-    """The controller's name as validation admits it: ``[prefix/]name`` of letters, digits, ``-``, ``_`` and ``.``."""
+    """Return the controller's name as validation admits it: ``[prefix/]name`` of letters, digits and ``-_.``."""
     prefix, slash, name = text.rpartition("/")
     name = re.sub("[^A-Za-z0-9]+$|^[^A-Za-z0-9]+", "", re.sub("[^-A-Za-z0-9_.]", "-", name)[:_CONTROLLER_LIMIT])
     if slash and not validate_dns_subdomain(prefix):
@@ -388,6 +389,6 @@ def _qualify_name(text: str) -> str:
     return name or "konverge"
 
 
-def _describe_request(sending: EventRequest) -> str:
-    about = sending.occurrence.regarding
+def _describe_request(request: EventRequest) -> str:
+    about = request.occurrence.regarding
     return f"{about.kind} {ObjectKey(about.namespace, about.name)}"

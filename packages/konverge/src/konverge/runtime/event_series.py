@@ -1,18 +1,18 @@
-"""Which requests a stream of recorded events is worth, as a pure state machine: events and a time in, requests out.
+"""The requests that a stream of recorded events requires, as a pure state machine: events and a time in, requests out.
 
-Occurrences that say the same about the same objects are one event with a series (a count and the last time), as
-client-go's events.k8s.io broadcaster has it: the first occurrence creates the event, the second one writes the series,
-later ones are only counted, and the count is written one refresh interval after the first of them. A series that has
-been quiet for a while is finished: the next occurrence is a new event.
+Equal occurrences about the same objects form one event with a series (a count and the last time), as in client-go's
+events.k8s.io broadcaster. The first occurrence creates the event, and the second one writes the series. Later ones are
+only counted; the count is written one refresh interval after the first of them. A series without occurrences for a
+while is finished: the next occurrence is a new event.
 
-Three bounds keep a cluster and this process from a flood:
+Three limits protect the cluster and this process from a flood:
 
-* each object that events are about has a token bucket (client-go's spam filter: 25 at once, then one in five minutes);
-  an occurrence that would create an event and gets no token is dropped;
-* all requests together have a token bucket; one that gets no token waits, and counts on while it waits;
-* so many series are remembered at most; the one that was quiet for longest goes first.
+* Each object has a token bucket (client-go's spam filter: 25 at once, then one in five minutes). An occurrence that
+  would create an event and gets no token is dropped.
+* All requests together have a token bucket. A request that gets no token waits, and its count grows while it waits.
+* The number of series in memory is limited; the one that was quiet for longest is removed first.
 
-Time is passed in: as seconds of one monotonic clock, and as the wall clock's where it is shown. Nothing here waits.
+Time is passed in: as seconds of one monotonic clock, and as wall clock time where it is shown. Nothing here waits.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ EventType: TypeAlias = Literal["Normal", "Warning"]
 
 @dataclass(frozen=True, slots=True)
 class EventTarget:
-    """An object that an event names (``ObjectReference``).
+    """An object that an event refers to (``ObjectReference``).
 
-    The resource version does not tell two of them apart, and is in no name: a series goes on while its object changes.
+    The resource version is not part of its identity, nor of any name: a series continues while its object changes.
     """
 
     api_version: str
@@ -44,7 +44,7 @@ class EventTarget:
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """Something that happened to an object. Equal ones form a series."""
+    """An incident of one object. Equal ones form a series."""
 
     type: EventType
     reason: str
@@ -56,14 +56,14 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class EventRequest:
-    """A request: create the event, or write its series.
+    """A request that creates the event or writes its series.
 
     Args:
-        occurrence: What happened.
-        first_time: When for the first time.
-        last_time: When for the last time.
-        count: How often.
-        creates: Whether the event has to be created; else it exists and its series is to be written.
+        occurrence: The reported incident.
+        first_time: Time of its first occurrence.
+        last_time: Time of its last occurrence.
+        count: Number of occurrences.
+        creates: Whether the request creates the event; otherwise it writes the series of an existing event.
     """
 
     occurrence: Occurrence
@@ -75,17 +75,17 @@ class EventRequest:
 
 @dataclass(frozen=True, slots=True)
 class EventLimits:
-    """How many events are sent and remembered.
+    """Limits on the events that are sent and kept in memory.
 
     Args:
-        object_burst: How many requests about one object at once.
-        object_interval: After how long an object may have one more.
-        burst: How many requests in all at once.
-        requests_per_second: How many in all on end. The default leaves most of what the API server grants one client to
-            the writes that events tell of.
-        refresh: After how long the server learns of occurrences that were only counted.
-        finish: After how long without an occurrence a series ends.
-        series: How many series, and how many objects' buckets, are remembered.
+        object_burst: Number of requests about one object in quick succession.
+        object_interval: Interval after which an object may have one more request.
+        burst: Number of all requests in quick succession.
+        requests_per_second: Sustained rate of all requests. The default leaves most of the share that the API server
+            grants one client to the writes that the events report.
+        refresh: Time until the server receives the count of occurrences that were only counted.
+        finish: Time without an occurrence after which a series ends.
+        series: Number of series, and of per-object buckets, in memory.
     """
 
     object_burst: int = 25
@@ -99,15 +99,15 @@ class EventLimits:
 
 @dataclass(slots=True)
 class EventStatistics:
-    """What became of the occurrences so far.
+    """Counters of occurrences and requests.
 
     Args:
-        recorded: How many there were.
-        counted: Those of them that were added to a series that was there.
-        sent: Requests that succeeded.
-        spared: Occurrences dropped since there were too many about one object.
-        overflowed: Series forgotten before they were sent, since there were too many.
-        refused: Requests that the server refused, or that could not be sent.
+        recorded: Number of occurrences.
+        counted: Number of occurrences that were added to an existing series.
+        sent: Number of requests that succeeded.
+        spared: Number of occurrences that were dropped by the limit per object.
+        overflowed: Number of series that were removed before they were sent, by the limit on series.
+        refused: Number of requests that the server refused, or that could not be sent.
     """
 
     recorded: int = 0
@@ -119,12 +119,12 @@ class EventStatistics:
 
     @property
     def dropped(self) -> int:
-        """How many never reached the server, whyever."""
+        """The number of events that never reached the server, for any reason."""
         return self.spared + self.overflowed + self.refused
 
 
 class _TokenBucket:
-    """So many tokens at once, refilled at a steady rate."""
+    """Token bucket with a burst and a steady refill rate."""
 
     __slots__ = ("_at", "_burst", "_per_second", "_tokens")
 
@@ -135,7 +135,7 @@ class _TokenBucket:
         self._at = now
 
     def take(self, now: float) -> bool:
-        """Take a token if there is one."""
+        """Take a token; return False if there is none."""
         self._refill(now)
         if self._tokens < 1:
             return False
@@ -143,12 +143,12 @@ class _TokenBucket:
         return True
 
     def compute_wait_seconds(self, now: float) -> float:
-        """How long until there is a token."""
+        """Return the seconds until a token is available."""
         self._refill(now)
         return max(0.0, (1 - self._tokens) / self._per_second)
 
     def _refill(self, now: float) -> None:
-        # A wait until exactly one token is there must find it there, whatever floats make of the sum.
+        # A wait until exactly one token is available must find it, despite the rounding of floats.
         tokens = self._tokens + (now - self._at) * self._per_second + 1e-9
         self._tokens = min(self._burst, tokens)
         self._at = now
@@ -160,15 +160,15 @@ class _SeriesState:
     last_time: datetime
     quiet_since: float
     count: int = 1
-    sent_count: int = 0  # 0: the server does not have the event; 1: it has no series yet
+    sent_count: int = 0  # 0: the event does not exist on the server; 1: it has no series yet
 
 
 class EventSeries:
-    """The events of one reporter.
+    """The event series of one reporter.
 
     Args:
         now: The present time.
-        limits: The bounds.
+        limits: The limits; the defaults of `EventLimits` when not given.
     """
 
     def __init__(self, now: float, limits: EventLimits | None = None) -> None:
@@ -176,25 +176,25 @@ class EventSeries:
         self._limits = limits or EventLimits()
         self._overall = _TokenBucket(self._limits.burst, self._limits.requests_per_second, now)
         self._buckets: OrderedDict[EventTarget, _TokenBucket] = OrderedDict()
-        # The one quiet for longest comes first.
+        # Ordered by the last occurrence: the series that was quiet for longest comes first.
         self._series: OrderedDict[Occurrence, _SeriesState] = OrderedDict()
-        # What is to be sent as soon as the overall bucket allows.
+        # Requests to send as soon as the overall bucket allows it.
         self._pending: OrderedDict[Occurrence, None] = OrderedDict()
-        # Series that were counted on since they were written, with the time by which to write them: all wait equally
-        # long, so the first is due first.
+        # Series whose count grew since they were written, with the time of their next write. All wait equally long, so
+        # the first is due first.
         self._refreshes: OrderedDict[Occurrence, float] = OrderedDict()
 
     @property
     def pending(self) -> int:
-        """How many requests wait."""
+        """The number of waiting requests."""
         return len(self._pending)
 
     def record(self, occurrence: Occurrence, at: datetime, now: float) -> None:
-        """Note that it happened.
+        """Record an occurrence.
 
         Args:
-            occurrence: What.
-            at: When, on the wall clock.
+            occurrence: The incident.
+            at: Its time on the wall clock.
             now: The present time.
         """
         self.statistics.recorded += 1
@@ -210,64 +210,64 @@ class EventSeries:
         if occurrence in self._pending or occurrence in self._refreshes:
             return
         if series.sent_count == 1 and self._may_send(occurrence, now):
-            self._pending[occurrence] = None  # that it happens again is told at once, how often from time to time
+            self._pending[occurrence] = None  # the first repetition is sent at once, later counts periodically
         else:
             self._refreshes[occurrence] = now + self._limits.refresh.total_seconds()
 
     def take(self, now: float) -> EventRequest | None:
-        """The next request, None when there is none now; it counts as sent until `lost` or `failed` says otherwise."""
+        """Return the next request, None if none is due; it counts as sent unless marked as lost or refused."""
         self._queue_due_refreshes(now)
         self._finish_quiet_series(now)
         if not self._pending or not self._overall.take(now):
             return None
         occurrence, _ = self._pending.popitem(last=False)
         series = self._series[occurrence]
-        sending = EventRequest(occurrence, series.first_time, series.last_time, series.count, series.sent_count == 0)
+        request = EventRequest(occurrence, series.first_time, series.last_time, series.count, series.sent_count == 0)
         series.sent_count = series.count
-        return sending
+        return request
 
     def compute_wait_seconds(self, now: float) -> float | None:
-        """How long until `take` may have something; None as long as nothing is recorded."""
+        """Return the seconds until `take` may return a request; None while no event is recorded."""
         waits = []
         if self._pending:
             waits.append(self._overall.compute_wait_seconds(now))
         if self._refreshes:
             waits.append(next(iter(self._refreshes.values())) - now)
         if self._series:
-            occurrence, quietest = next(iter(self._series.items()))
+            occurrence, oldest = next(iter(self._series.items()))
             if occurrence not in self._pending:
-                waits.append(quietest.quiet_since + self._limits.finish.total_seconds() - now)
+                waits.append(oldest.quiet_since + self._limits.finish.total_seconds() - now)
         return max(0.0, min(waits)) if waits else None
 
     def mark_sent(self) -> None:
-        """The request that was taken last has reached the server."""
+        """Record that the latest request reached the server."""
         self.statistics.sent += 1
 
-    def mark_lost(self, sending: EventRequest) -> None:
-        """The server does not have the event of that series any more (events are short-lived): create it again."""
-        series = self._series.get(sending.occurrence)
+    def mark_lost(self, request: EventRequest) -> None:
+        """Create the event of the series again: it expired on the server (events are short-lived)."""
+        series = self._series.get(request.occurrence)
         if series is not None:
             series.sent_count = 0
-            self._pending[sending.occurrence] = None
+            self._pending[request.occurrence] = None
 
-    def requeue(self, sending: EventRequest) -> None:
-        """Nothing came of the request; it goes first when the next one is taken."""
-        series = self._series.get(sending.occurrence)
-        if series is None:  # forgotten meanwhile
+    def requeue(self, request: EventRequest) -> None:
+        """Put back a request that was not delivered; the next `take` returns it first."""
+        series = self._series.get(request.occurrence)
+        if series is None:  # removed meanwhile
             self.statistics.refused += 1
             return
-        if sending.creates:
+        if request.creates:
             series.sent_count = 0
-        self._pending[sending.occurrence] = None
-        self._pending.move_to_end(sending.occurrence, last=False)
+        self._pending[request.occurrence] = None
+        self._pending.move_to_end(request.occurrence, last=False)
 
-    def mark_refused(self, sending: EventRequest) -> None:
-        """The server does not want the request; it is not made again. A later occurrence is a new event."""
+    def mark_refused(self, request: EventRequest) -> None:
+        """Drop a request that the server refused. A later occurrence is a new event."""
         self.statistics.refused += 1
-        self._forget(sending.occurrence)
+        self._forget(request.occurrence)
 
     def finish(self) -> None:
-        """Nothing more will be recorded: what was only counted since it was sent is to be sent now."""
+        """Queue all counts that are not written yet: no further event will be recorded."""
         for occurrence in self._refreshes:
             self._pending[occurrence] = None
         self._refreshes.clear()
@@ -279,13 +279,13 @@ class EventSeries:
         self._series[occurrence] = _SeriesState(at, at, now)
         self._pending[occurrence] = None
         if len(self._series) > self._limits.series:
-            quietest, _ = next(iter(self._series.items()))
-            if quietest in self._pending or quietest in self._refreshes:
+            oldest, _ = next(iter(self._series.items()))
+            if oldest in self._pending or oldest in self._refreshes:
                 self.statistics.overflowed += 1
-            self._forget(quietest)
+            self._forget(oldest)
 
     def _may_send(self, occurrence: Occurrence, now: float) -> bool:
-        """Take a token of the object's bucket."""
+        """Take a token from the object's bucket."""
         about = occurrence.regarding
         bucket = self._buckets.pop(about, None)
         if bucket is None:
@@ -302,7 +302,7 @@ class EventSeries:
             if due > now:
                 return
             del self._refreshes[occurrence]
-            # One request in an interval is bounded by itself: it needs no token of its object's.
+            # One request per interval is limited by itself: it takes no token of its object.
             self._pending[occurrence] = None
 
     def _finish_quiet_series(self, now: float) -> None:
@@ -312,7 +312,7 @@ class EventSeries:
             if occurrence in self._pending or series.quiet_since + finish_seconds > now:
                 return
             if occurrence in self._refreshes:
-                # The last count is still to be written; then it ends.
+                # The last count is still unwritten; the series ends after its write.
                 del self._refreshes[occurrence]
                 self._pending[occurrence] = None
                 return

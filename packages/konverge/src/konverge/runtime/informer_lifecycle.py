@@ -1,7 +1,7 @@
-"""Which kinds are held in memory: started before they are needed, stopped when nobody reads them any more.
+"""The kinds that are cached: their informers start before they are needed, and stop after no owner reads them any more.
 
-The kinds of owners and those that are watched are there from the start. Others come with the first pass that reads
-them, or ahead of it where this process stands by, and go with the last.
+The kinds of owners and the watched kinds are cached from the start. Other kinds are cached from the first reconcile
+that reads them, or earlier on a replica that stands by, until no owner reads them any more.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ __all__ = ["InformerLifecycle"]
 
 _log = logging.getLogger("konverge.runtime")
 
-# How often to look for informers that nobody reads: one that is found twice in a row is stopped.
+# Interval of the search for informers without readers; an informer that is found twice in a row is stopped.
 _SWEEP_SECONDS = 60.0
-# Of so many owners of a kind, a stand-by looks which kinds their passes will read.
+# Number of owners per kind whose expected reads a standby replica inspects.
 _WARM_OWNERS = 100
-# How often it looks whether there are new ones.
+# Interval of the search for new owners on a standby replica.
 _WARM_SECONDS = 5.0
-# How often to look whether a watched kind that was not served is served now.
+# Interval of the check whether a watched kind that was not served is served now.
 _ABSENT_SECONDS = 10.0
 
 
 class InformerLifecycle:
-    """Starts and stops the informers of a process; ``async with`` it. Leaving the block ends what looks after them.
+    """Starts and stops the informers of a process; ``async with`` it. Leaving the block ends its background tasks.
 
     Args:
-        clients: What the clients of passes share: the informers, and who reads what.
-        routing: Is told which kinds are watched.
-        clock: The time.
+        clients: State that the clients of all reconciles share: the informers and the reads.
+        routing: Receives the kinds that are watched.
+        clock: Source of time.
     """
 
     def __init__(self, clients: CachedClientFactory, routing: EventRouter, *, clock: Clock) -> None:
@@ -65,7 +65,7 @@ class InformerLifecycle:
     ) -> None:
         for task in self._tasks:
             task.cancel()
-        # An error of the block passes through by itself; given to the group, it would come out wrapped.
+        # An exception of the block propagates unchanged; the task group would wrap it.
         if error is None or isinstance(error, asyncio.CancelledError):
             await self._group.__aexit__(kind, error, traceback)
         else:
@@ -78,11 +78,11 @@ class InformerLifecycle:
 
         Args:
             owners: The kinds of owners.
-            watched: What else is watched; a kind that is not served is started as soon as it is.
-            steps: Tries again what fails.
+            watched: Other watched kinds; a kind that is not served starts as soon as it is served.
+            steps: Retries failed steps.
 
         Raises:
-            konverge.errors.StartError: One of them cannot be listed, and the time limit of the start has passed.
+            konverge.errors.StartError: A kind cannot be listed within the time limit of the start.
         """
         for gvk in owners:
             await steps.run_step(f"listing {gvk}", partial(self._clients.get_informer, gvk))
@@ -90,22 +90,22 @@ class InformerLifecycle:
             await steps.run_step(f"listing {gvk}", partial(self._start_watched, gvk))
 
     def stop_unread(self) -> None:
-        """Stop, from now on, the informers of kinds that nobody reads any more."""
+        """Stop, from now on, the informers of kinds that no owner reads any more."""
         self._start_task(self._stop_unread_periodically(), "stop unread informers")
 
     def warm_up(self, kinds: Sequence[OwnerKind]) -> None:
-        """Start, from now on, the informers that passes over such owners will need, as far as that can be told."""
+        """Start, from now on, the informers that reconciles of such owners are expected to need."""
         self._start_task(self._warm_up(kinds), "warm up")
 
     def keep_warm(self) -> None:
-        """Hold the kinds that are read now, even if nobody reads them any more."""
+        """Cache the kinds that are read now, even if no owner reads them any more."""
         self._warm |= self._read_tracker.list_kinds()
 
     async def _start_watched(self, gvk: GroupVersionKind) -> None:
         try:
             await self._clients.get_informer(gvk)
         except KindNotServedError as error:
-            _log.info("%s is watched as soon as it is served: %s", gvk, error)
+            _log.info("%s: not served; its watch starts as soon as it is served: %s", gvk, error)
             self._event_router.open_kind(gvk)
             self._start_task(self._watch_when_served(gvk), f"watch {gvk} when it is served")
 
@@ -118,24 +118,24 @@ class InformerLifecycle:
             try:
                 await self._clients.get_informer(gvk)
             except KonvergeError as error:
-                _log.debug("%s cannot be watched yet: %s", gvk, error)
+                _log.debug("%s: the watch cannot start yet: %s", gvk, error)
             else:
                 return
 
     async def _warm_up(self, kinds: Sequence[OwnerKind]) -> None:
-        looked_at: set[ReadingOwner] = set()
+        inspected: set[ReadingOwner] = set()
         while True:
             for kind in kinds:
-                await self._warm_up_owners(kind, looked_at)
+                await self._warm_up_owners(kind, inspected)
             await self._clock.sleep(_WARM_SECONDS)
 
-    async def _warm_up_owners(self, kind: OwnerKind, looked_at: set[ReadingOwner]) -> None:
+    async def _warm_up_owners(self, kind: OwnerKind, inspected: set[ReadingOwner]) -> None:
         if kind.kinds_of is None:
             return
         store = self._informers.running[kind.gvk].store
-        fresh = (meta.key for meta in store.iter_metadata() if ReadingOwner(kind.gvk, meta.key) not in looked_at)
-        for key in list(itertools.islice(fresh, max(0, _WARM_OWNERS - len(looked_at)))):
-            looked_at.add(ReadingOwner(kind.gvk, key))
+        fresh = (meta.key for meta in store.iter_metadata() if ReadingOwner(kind.gvk, meta.key) not in inspected)
+        for key in list(itertools.islice(fresh, max(0, _WARM_OWNERS - len(inspected)))):
+            inspected.add(ReadingOwner(kind.gvk, key))
             owner = store.get(key)
             for gvk in () if owner is None else kind.kinds_of(owner):
                 if gvk not in self._warm:
@@ -146,7 +146,9 @@ class InformerLifecycle:
         try:
             await self._clients.get_informer(gvk)
         except KonvergeError as error:
-            _log.debug("%s cannot be read ahead: %s", gvk, error)  # a pass that needs it will say so
+            _log.debug(
+                "%s: the informer cannot be started in advance: %s", gvk, error
+            )  # a reconcile that needs the kind reports the error
 
     async def _stop_unread_periodically(self) -> None:
         unread: set[GroupVersionKind] = set()
@@ -154,15 +156,15 @@ class InformerLifecycle:
             await self._clock.sleep(_SWEEP_SECONDS)
             read = self._read_tracker.list_kinds()
             running = self._informers.running
-            found = {
+            candidates = {
                 gvk
                 for gvk in running
                 if not (gvk in read or gvk in self._warm or self._event_router.is_always_watched(gvk))
             }
-            for gvk in found & unread:
+            for gvk in candidates & unread:
                 if gvk in self._read_tracker.list_kinds():
-                    continue  # it has come to be read while another one was stopped
-                _log.debug("nobody reads %s any more: its watch ends", gvk)
+                    continue  # an owner read it while another informer stopped
+                _log.debug("%s: no owner reads it any more: its watch stops", gvk)
                 self._event_router.close_kind(gvk)
                 await self._informers.stop(gvk)
-            unread = found
+            unread = candidates

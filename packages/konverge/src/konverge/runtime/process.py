@@ -1,10 +1,13 @@
-"""An operator at work: its informers, its controllers, and an orderly end.
+"""The process of an operator: its informers, its controllers, and an orderly shutdown.
 
-It starts in this order: what serves others (probes, metrics, webhooks); the informers of the owner kinds and of the
-watched kinds, until they are synced; the controllers; and last, where leases decide, the right to reconcile. A process
-that waits for that right is warm: its caches are filled, and its first pass needs no list. Informers of other kinds
-start when a pass first reads the kind, and stop when nobody has read it for a while. It stops in the reverse order: no
-new pass, those under way may end within the grace period, the right to reconcile is given back, the informers go.
+It starts in this order: the servers (probes, metrics, webhooks); the informers of the owner kinds and of the watched
+kinds, until they are synced; the controllers; and last, if Leases decide, the participation in the assignment of
+owners. A replica that waits for an assignment is warm: its caches are filled, and its first reconcile needs no list.
+
+Informers of other kinds start when a reconcile first reads the kind, and stop after no owner has read it for a while.
+
+The process stops in the reverse order. No new reconcile starts; running ones may end within the grace period; the
+Leases are released; the informers stop.
 """
 
 from __future__ import annotations
@@ -41,39 +44,39 @@ __all__ = ["Process", "ProcessIndex", "Service"]
 
 _log = logging.getLogger("konverge.runtime")
 
-# Owners that were there before go behind whatever changes: a restart over thousands of settled owners must not delay
-# the one that somebody edits.
+# Owners that existed before go behind all changes: a restart over thousands of steady owners must not delay the one
+# that a user edits.
 _COLD_START_PRIORITY = -100
 
-# How long to wait before a kind whose list failed is listed again for owners that were taken over.
+# Seconds before a failed list of a kind is retried for owners that were taken over.
 _WIDEN_RETRY_SECONDS = 2.0
 
 Service: TypeAlias = Callable[["Process"], AbstractAsyncContextManager[object]]
-"""Something that runs beside the controllers, from before the informers start until after they have stopped."""
+"""A service that runs beside the controllers: it starts before the informers and stops after the controllers."""
 
 ProcessIndex: TypeAlias = Callable[[Object], Sequence[str]]
-"""The values under which an index has an object."""
+"""Function that returns the values under which an index lists an object."""
 
 
 class Process:
     """One run of an operator.
 
     Args:
-        kinds: What is reconciled.
-        client: The cluster; it stays open. For what owners need it is used with the permits of the tenure.
-        clock: The time.
-        entropy: The randomness.
-        namespaces: Only owners and objects of these namespaces; empty for all.
-        grace: How long passes under way may take to end after `stop`.
-        watches: What else concerns owners.
-        indexes: By kind and name.
-        cache_options: What of a kind the caches hold, where that is not everything.
-        assignment: Decides which owners are this process's to reconcile; None for all.
-        services: What runs beside the controllers, in the order in which it starts.
-        writing_services: What writes in the name of the operator: it stops before the right to reconcile is given back.
-        observe: Makes what hears of the controller of that name and so many workers; None hears nothing.
-        tracer: Wraps each pass in a span.
-        start: Runs the steps of the start, and tries them again; as long as `DEFAULT_START_TIMEOUT` when not given.
+        kinds: The kinds that are reconciled.
+        client: The cluster; it stays open. Requests for owners use it with the permits of the assignment.
+        clock: Source of time.
+        entropy: Source of randomness.
+        namespaces: The namespaces of the owners and objects that count; empty for all.
+        grace: Time for running reconciles to finish after `stop`.
+        watches: Other kinds whose changes concern owners.
+        indexes: Index functions by kind and name.
+        cache_options: Limits on the cached objects, by kind; a kind without options is cached completely.
+        assignment: Decides which owners are assigned to this replica; None for all.
+        services: Services that run beside the controllers, in the order of their start.
+        writing_services: Services that write in the name of the operator; they stop before the Leases are released.
+        observe: Builds the observer of a controller from its name and its number of workers; None observes nothing.
+        tracer: Wraps each reconcile in a span.
+        start: Runs and retries the steps of the start, with `DEFAULT_START_TIMEOUT` when not given.
     """
 
     def __init__(
@@ -112,7 +115,7 @@ class Process:
         self._is_stopping = False
         self._read_tracker = ReadTracker()
         self.client = client
-        """Sends the requests."""
+        """The client that sends all requests."""
         holds = assignment.is_cached if assignment is not None else _match_all
         self._event_router = EventRouter(self._read_tracker, lookup=self, holds=holds)
         self.informers = InformerFactory(
@@ -123,9 +126,9 @@ class Process:
             clock=clock,
             entropy=entropy,
         )
-        """What is held in memory."""
+        """The informers of this run: all cached objects."""
         self.start = start or StartSteps(clock=clock, entropy=entropy)
-        """Runs the steps of the start."""
+        """The steps of the start of this run."""
         self._clients = CachedClientFactory(
             client, self.informers, self._read_tracker, self._event_router, clock, namespaces=namespaces
         )
@@ -133,28 +136,30 @@ class Process:
 
     @property
     def controllers(self) -> Mapping[GroupVersionKind, Controller]:
-        """The controllers at work; none before the owners are listed."""
+        """The running controllers by kind; empty before the owners are listed."""
         return MappingProxyType(self._controllers)
 
     @property
     def is_stopping(self) -> bool:
-        """Tell whether the process has been told to stop."""
+        """Whether `stop` was called."""
         return self._is_stopping
 
     async def run(self, *, stops_on_signals: bool = False) -> None:
-        """Work until `stop` or cancellation.
+        """Reconcile until `stop` or cancellation.
 
-        Cancelling it cancels everything at once and returns when all has let go.
+        Cancellation cancels everything at once and returns when all tasks have ended.
 
         Args:
             stops_on_signals: Let SIGTERM and SIGINT call `stop`. Only in a program's main thread.
 
         Raises:
-            ConfigurationError: There is nothing to reconcile.
-            konverge.errors.StartError: The owners cannot be listed, and the time limit of the start has passed.
+            ConfigurationError: No kind is registered.
+            konverge.errors.StartError: The owners cannot be listed within the time limit of the start.
         """
         if not self._kinds:
-            raise ConfigurationError("the operator has nothing to do: register a custom resource")
+            raise ConfigurationError(
+                "the operator has no controllers: expected at least one registered custom resource"
+            )
         with ExitStack() as signals:
             if stops_on_signals:
                 signals.enter_context(call_on_signal(self.stop, self._grace_seconds))
@@ -164,31 +169,31 @@ class Process:
             except TimeoutError:
                 if not self._deadline.expired():
                     raise
-                _log.warning("stopped before all passes had ended")
+                _log.warning("stopped before all reconciles had ended")
 
     def stop(self) -> None:
-        """Start no further pass; `run` returns when those under way have ended, or the grace period is over.
+        """Start no further reconcile; `run` returns when the running ones have ended, or after the grace period.
 
-        A second call ends the grace period. Called before the owners are listed, it ends the run at once. Only while
-        `run` is under way.
+        A second call ends the grace period. A call before the owners are listed ends the run at once. Call it only
+        while `run` is running.
         """
         if self._deadline.expired():
-            return  # everything is being cancelled already
+            return  # everything is already being cancelled
         now = asyncio.get_running_loop().time()
         grace_seconds = self._grace_seconds if self._controllers and not self._is_stopping else 0.0
         self._deadline.reschedule(now + grace_seconds)
         self._is_stopping = True
         running = sum(controller.queue.running for controller in self._controllers.values())
-        _log.info("stopping: %d passes may end within %g s", running, grace_seconds)
+        _log.info("stopping: waiting up to %g s for %d running reconciles", grace_seconds, running)
         for controller in self._controllers.values():
             controller.stop()
 
     def list_owners(self, gvk: GroupVersionKind) -> list[ObjectKey]:
-        """The owners of a kind that there are and that are this process's; none before they are listed."""
+        """Return the owners of a kind that are assigned to this replica; empty before they are listed."""
         return self._owners[gvk].list_keys() if gvk in self._owners else []
 
     def list_deletion_seconds(self) -> dict[str, list[float]]:
-        """For how long owners are being deleted that are still there, by the name of their controller."""
+        """Return the seconds since the deletion timestamp of each owner that still exists, by controller name."""
         now = self._clock.now()
         return {
             owners.kind.name: [(now - at).total_seconds() for at in owners.list_deletion_times()]
@@ -196,21 +201,21 @@ class Process:
         }
 
     def enqueue(self, gvk: GroupVersionKind, keys: Iterable[ObjectKey], *, reason: str) -> None:
-        """Queue owners behind whatever changes.
+        """Queue owners behind all changes.
 
         Args:
-            gvk: Their kind; nothing happens before its controller is at work.
-            keys: Which.
-            reason: Why, for their stories.
+            gvk: Their kind; the call has no effect before its controller runs.
+            keys: The keys of the owners.
+            reason: The cause, for the history of the keys.
         """
         if gvk in self._controllers:
             for key in keys:
                 self._controllers[gvk].enqueue(key, priority=_COLD_START_PRIORITY, reason=reason)
 
-    # What leases tell.
+    # Methods of `konverge.runtime.owner_assignment.AssignmentListener`.
 
     def on_assigned(self, part: OwnerFilter) -> None:
-        """These owners are this process's to reconcile from now on: queue them behind whatever changes."""
+        """Reconcile these owners from now on: queue them behind all changes."""
         for gvk, controller in self._controllers.items():
             keys = [meta.key for meta in self.informers.running[gvk].store.iter_metadata() if part(meta.uid)]
             self._owners[gvk].mark_taken_over(keys)
@@ -219,7 +224,7 @@ class Process:
                 controller.enqueue(key, priority=_COLD_START_PRIORITY, reason="the operator took over")
 
     async def extend_caches(self) -> None:
-        """More owners are to be held than before: return when they are, and what belongs to them."""
+        """Cache more owners and their objects than before; return when they are cached."""
         async with asyncio.TaskGroup() as widening:
             for informer in tuple(self.informers.running.values()):
                 widening.create_task(self._extend_cache(informer), name=f"widen {informer.gvk}")
@@ -229,44 +234,47 @@ class Process:
             try:
                 await informer.widen()
             except (KindNotServedError, ForbiddenError) as error:
-                _log.warning("%s cannot be listed for the owners that were taken over: %s", informer.gvk, error)
-                return  # a pass that needs it will say so; the other kinds do not wait
-            except Exception as error:  # noqa: BLE001  # one kind must not keep a replica from its owners
+                _log.warning("%s: the list for owners that were taken over failed, no retry: %s", informer.gvk, error)
+                return  # a reconcile that needs the kind reports it; the other kinds do not wait
+            except Exception as error:  # noqa: BLE001  # one kind must not prevent the takeover of owners
                 _log.warning(
-                    "%s is listed again for the owners that were taken over: %s", informer.gvk, format_error(error)
+                    "%s: the list for owners that were taken over failed, retry in %g s: %s",
+                    informer.gvk,
+                    _WIDEN_RETRY_SECONDS,
+                    format_error(error),
                 )
                 await self._clock.sleep(_WIDEN_RETRY_SECONDS)
             else:
                 return
 
     async def on_revoked(self, part: OwnerFilter) -> None:
-        """These owners are not this process's any more: return when no pass over one of them is under way."""
+        """Stop reconciling these owners; return when no reconcile of them is running."""
         for gvk, controller in self._controllers.items():
             await controller.wait_until_idle(self._build_key_filter(gvk, part))
         self._evict_unassigned()
 
     def on_lost(self, part: OwnerFilter) -> None:
-        """Somebody else may reconcile these owners already: cancel the passes over them."""
-        self._informer_lifecycle.keep_warm()  # it may be ours again, and should then be as warm as it was
+        """Cancel the reconciles of these owners: another replica may reconcile them already."""
+        self._informer_lifecycle.keep_warm()  # a replica that gets the owners back must be as warm as before
         for gvk, controller in self._controllers.items():
             controller.abandon(self._build_key_filter(gvk, part))
         self._evict_unassigned()
 
-    # What predicates and mapping functions look up (`konverge.runtime.changes.Lookup`).
+    # Methods of `konverge.runtime.changes.CacheLookup`.
 
     def get_cached(self, gvk: GroupVersionKind, key: ObjectKey) -> Object | None:
-        """The object as the caches hold it, fresh; None when they do not."""
+        """Return a fresh copy of the cached object; None if it is not cached."""
         informer = self.informers.running.get(gvk)
         return None if informer is None else informer.store.get(key)
 
     def get_uid(self, gvk: GroupVersionKind, key: ObjectKey) -> str:
-        """The UID of the object as the caches hold it; empty when they do not."""
+        """Return the UID of the cached object; empty if it is not cached."""
         informer = self.informers.running.get(gvk)
         meta = None if informer is None else informer.store.get_metadata(key)
         return "" if meta is None else meta.uid
 
     def list_keys_by_index(self, gvk: GroupVersionKind, index: str, value: str) -> list[ObjectKey]:
-        """The objects that an index of the kind has under that value."""
+        """Return the keys of the objects that an index of the kind lists under the value."""
         informer = self.informers.running.get(gvk)
         return [] if informer is None else informer.list_keys_by_index(index, value)
 
@@ -290,7 +298,7 @@ class Process:
             await self._informer_lifecycle.start(
                 (kind.gvk for kind in self._kinds), (watch.gvk for watch in self._watches), self.start
             )
-            # Nothing is awaited from here to the subscription: what is held is queued, what comes later is told.
+            # No await from here to the subscription: every cached owner is queued, and every later change is published.
             for kind in self._kinds:
                 owners = self._owners[kind.gvk] = OwnerReconciler(kind, self._clients, self._assignment)
                 controller = self._controllers[kind.gvk] = self._build_controller(owners)
@@ -325,15 +333,15 @@ class Process:
         )
 
     def _on_change(self, gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:
-        running = current_reconciliation.get()  # the answer to a write is told within the pass that has sent it
+        current = current_reconciliation.get()  # a write is published inside the reconcile that sent it
         for owner, reason in self._event_router.find_owners(gvk, old, new).items():
             if self._is_assigned_elsewhere(owner):
-                continue  # whoever takes it over looks at it then
+                continue  # the replica that takes the owner over reconciles it anyway
             meta = new or old
-            is_edit_of_it = meta is not None and owner == ReadingOwner(gvk, meta.key) and is_edit(old, new)
+            is_owner_edit = meta is not None and owner == ReadingOwner(gvk, meta.key) and is_edit(old, new)
             controller = self._controllers[owner.gvk]
-            is_own = running is not None and (running.controller, running.key) == (controller.name, owner.key)
-            controller.enqueue(owner.key, reason=reason, is_edit=is_edit_of_it, is_own=is_own)
+            is_own = current is not None and (current.controller, current.key) == (controller.name, owner.key)
+            controller.enqueue(owner.key, reason=reason, is_edit=is_owner_edit, is_own=is_own)
 
     def _is_assigned_elsewhere(self, owner: ReadingOwner) -> bool:
         if self._assignment is None:
@@ -342,7 +350,7 @@ class Process:
         return bool(uid) and not self._assignment.is_ours(uid)
 
     def _build_key_filter(self, gvk: GroupVersionKind, part: OwnerFilter) -> Callable[[ObjectKey], bool]:
-        """The keys of the owners of a part. One that is gone may have been of any part."""
+        """Return a filter for the keys of a part of the owners. A deleted owner may have been in any part."""
         store = self.informers.running[gvk].store
 
         def is_in_part(key: ObjectKey) -> bool:
@@ -352,7 +360,7 @@ class Process:
         return is_in_part
 
     def _evict_unassigned(self) -> None:
-        """Let go of what belongs to owners that are not held any more."""
+        """Evict the objects of owners that are no longer to be cached."""
         if self._assignment is None:
             return
         for gvk in self._controllers:

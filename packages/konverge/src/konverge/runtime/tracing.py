@@ -1,15 +1,16 @@
-"""OpenTelemetry spans: one for each pass, and under it one for each request that the pass sends.
+"""OpenTelemetry spans: one per reconcile, with one child span per request that the reconcile sends.
 
 `SpanRecorder` implements `konverge.runtime.controller_observer.ReconcileTracer` and
-`konverge.client.request_observer.RequestObserver`; where it
-is not given to either, nothing is traced and nothing is paid. It needs the extra ``tracing`` (the API alone; which
-spans are kept and where they go is the business of the program's tracer provider).
+`konverge.client.request_observer.RequestObserver`. A process without it records no spans and has no overhead. It needs
+the extra ``tracing``, which installs only the API: the tracer provider of the program decides which spans are kept and
+where they are sent.
 
-A request's span is made when the attempt has ended, with the time at which it began: its parent is what runs in the
-task that sent it. The server's own spans are not tied to it, since no ``traceparent`` header is sent.
+The span of a request is created when the attempt has ended, with the time at which it began. Its parent is the current
+span of the task that sent it. The server's own spans are not connected to it, since no ``traceparent`` header is sent.
 
-Values of Secrets appear in no span (invariant 7): of an exception that is not konverge's own, only the type and the
-places of its traceback are recorded, since an author's message may say anything; of a request no query and no body.
+Values of Secrets appear in no span (invariant 7). Of an exception from outside konverge, only the type and the
+positions of its traceback are recorded, since an author's message may contain anything. Of a request, neither query nor
+body is recorded.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ _MESSAGE_LIMIT = 1_000
 
 
 class SpanRecorder:
-    """Spans of passes and requests.
+    """Recorder of spans for reconciles and requests.
 
     Args:
-        provider: Where the spans go; the global tracer provider when not given.
-        clock: The wall clock of the spans of requests; the machine's when not given.
+        provider: Receives the spans; the global tracer provider when not given.
+        clock: The wall clock for the spans of requests; the system's when not given.
 
     Raises:
         ConfigurationError: OpenTelemetry is not installed.
@@ -52,7 +53,7 @@ class SpanRecorder:
             from opentelemetry import trace
         except ImportError as error:
             raise ConfigurationError(
-                "tracing needs OpenTelemetry, which is not installed: pip install 'konverge[tracing]'"
+                "tracing: expected OpenTelemetry, found no installation; run pip install 'konverge[tracing]'"
             ) from error
         self._trace = trace
         self._tracer = trace.get_tracer(_SCOPE, tracer_provider=provider)
@@ -60,7 +61,7 @@ class SpanRecorder:
 
     @contextmanager
     def start_span(self, controller: str, key: ObjectKey, reconcile_id: str) -> Iterator[None]:
-        """The span of one pass, current within the block; an exception that leaves the block is recorded on it."""
+        """Run the block in the span of one reconcile; record an exception that leaves the block on the span."""
         attributes: Attributes = {
             "konverge.controller": controller,
             "konverge.object": str(key),
@@ -81,7 +82,7 @@ class SpanRecorder:
     def on_request(
         self, method: str, path: str, *, code: str, seconds: float, sent_bytes: int, received_bytes: int
     ) -> None:
-        """Make the span of an attempt that has ended (see `konverge.client.request_observer.RequestObserver`)."""
+        """Record the span of an attempt that has ended (see `konverge.client.request_observer.RequestObserver`)."""
         end = int(self._clock.now().timestamp() * 1e9)
         span = self._tracer.start_span(
             method, kind=self._trace.SpanKind.CLIENT, start_time=end - int(max(0.0, seconds) * 1e9)
@@ -94,7 +95,7 @@ class SpanRecorder:
         span.end(end)
 
     def on_retry(self, method: str, *, code: str) -> None:
-        """Note on what runs now that an attempt is about to be repeated."""
+        """Record on the current span that an attempt is about to be retried."""
         self._trace.get_current_span().add_event(
             "request retried", {"http.request.method": method, "konverge.code": code}
         )
@@ -120,7 +121,7 @@ class SpanRecorder:
 
 
 def _build_request_attributes(method: str, path: str, code: str, sent_bytes: int, received_bytes: int) -> Attributes:
-    """In the names of OpenTelemetry's semantic conventions for HTTP clients."""
+    """Return the attributes by the names of OpenTelemetry's semantic conventions for HTTP clients."""
     attributes: Attributes = {
         "http.request.method": method,
         "url.path": path,
@@ -133,5 +134,5 @@ def _build_request_attributes(method: str, path: str, code: str, sent_bytes: int
 
 
 def _may_quote_others(error: BaseException) -> bool:
-    """Tell whether a konverge error passes on the words of somebody else's: of an author's code, for one."""
-    return not all(isinstance(each, KonvergeError) for each in iter_causes(error))
+    """Return whether a konverge error may quote a text from outside konverge, such as an author's message."""
+    return not all(isinstance(cause, KonvergeError) for cause in iter_causes(error))

@@ -298,8 +298,8 @@ async def test_a_mistake_in_the_renewal_is_told_once_and_ends_the_term_only_if_i
         connection.refusal = None
         await a.wait_until_held()
 
-    (told,) = [each for each in caplog.records if "by a mistake" in each.getMessage() and each.exc_info]
-    assert told.getMessage() == f"cannot update the Lease {cluster.namespace}/web, by a mistake: RuntimeError"
+    (record,) = [record for record in caplog.records if "unexpected error" in record.getMessage() and record.exc_info]
+    assert record.getMessage() == f"cannot update the Lease {cluster.namespace}/web: unexpected error RuntimeError"
 
 
 @in_simulated_time

@@ -365,7 +365,7 @@ def test_two_renewals_of_one_moment_are_two_records() -> None:
 
 def test_an_older_list_does_not_overrule_what_was_written_since() -> None:
     holder, _ = holder_since(5.0)
-    holder.observe(HELD_BY_CLIENT_GO, asked_at=4.0, now=6.0)
+    holder.observe(HELD_BY_CLIENT_GO, requested_at=4.0, now=6.0)
     assert holder.seconds_left(6.0) == 9.0
 
 

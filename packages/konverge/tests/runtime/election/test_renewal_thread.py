@@ -208,5 +208,5 @@ async def test_a_campaign_that_cannot_be_made_is_told(cluster: Cluster) -> None:
         raise ValueError("no client")
 
     async with leader_election(broken, LeaderElection("web", cluster.namespace, "a", **TIMES)) as a:
-        with pytest.raises(Exception, match="ended by a mistake"):
+        with pytest.raises(Exception, match="ended with an unexpected error"):
             await a.wait_until_held()

@@ -500,7 +500,7 @@ async def test_a_certificate_that_cannot_be_read_is_one_clear_error(tmp_path: Pa
     files = issue(tmp_path, 7)
     (tmp_path / "tls.key").write_text("no key")
 
-    with pytest.raises(ConfigurationError, match="cannot be used"):
+    with pytest.raises(ConfigurationError, match="cannot be loaded"):
         await ObservabilityServers(options(metrics_certificate=files), RuntimeSources()).__aenter__()
 
 

@@ -141,7 +141,7 @@ def test_a_pair_that_does_not_belong_together_is_not_taken(
     assert (found.reads, found.read_errors) == (1, 2)
     assert found.last_error
     assert len(caplog.records) == 1
-    assert "the one before stays" in caplog.text
+    assert "the previous one stays" in caplog.text
     assert "PRIVATE" not in caplog.text
 
     (folder / "tls.key").write_bytes(other.key)
@@ -187,7 +187,7 @@ def test_without_a_usable_pair_nothing_begins(tmp_path: Path, authority: Certifi
         (tmp_path / "tls.crt").write_bytes(pair.certificate)
         (tmp_path / "tls.key").write_bytes(encrypt_key(pair.key))
 
-    with pytest.raises(ConfigurationError, match="cannot be used: .*. Expected tls.crt and tls.key, in PEM"):
+    with pytest.raises(ConfigurationError, match="cannot be loaded: .*; expected tls.crt and tls.key in PEM"):
         CertificateWatcher(tmp_path)
 
 

@@ -1,17 +1,21 @@
-"""Who may work on what: leader election and sharding over Leases (``coordination.k8s.io/v1``).
+"""Leader election and sharding over Leases (``coordination.k8s.io/v1``).
 
-A Lease is the right to reconcile the owners of one key range. Leader election is sharding with one shard: the range is
-everything. In come options and a client; out come terms (`WritePermit`s that run out with them) and the news that one
-has begun or is over.
+A Lease is the right to reconcile the owners of one key range. Leader election is sharding with one shard: the range
+contains all keys. The input is options and a client. The output is terms (`WritePermit`s that expire with them) and
+calls that report the begin and the end of a term.
 
-Kept here: no two processes may write for one owner at one time, whatever answers are lost and however long a process
-stands still, as long as their clocks run at about the same rate; the Leases are given up last, after the work has
-ended; who stands by takes over within the lease duration and a retry period after a holder has died, and within a retry
-period after one has stopped. A Lease is no fence for what a process had sent before it lost the Lease: deletes and
-updates name the UID or the resource version that they are based on, and an apply can be repeated.
+The package keeps these guarantees, as long as the clocks of the replicas run at about the same rate:
 
-`lease_candidate`, `shard_ranges`, `shard_view` and `main_loop_watchdog` decide and do no I/O; `lease_holder`,
-`campaigns` and `renewal_thread` drive them; `leadership` is what the runtime sees.
+* No two processes write for one owner at one time, whatever responses are lost and however long a process is suspended.
+* The Leases are released last, after the work has ended.
+* A standby replica takes over within the lease duration and a retry period after a holder has crashed, and within a
+  retry period after a holder has stopped.
+
+A Lease is no fence for requests that a process had sent before it lost the Lease. Deletes and updates therefore name
+the UID or the resource version that they are based on, and an apply can be repeated.
+
+`lease_candidate`, `shard_ranges`, `shard_view` and `main_loop_watchdog` decide and perform no I/O; `lease_holder`,
+`campaigns` and `renewal_thread` drive them; `leadership` is the interface for the runtime.
 """
 
 from konverge.runtime.election.leadership import (

@@ -1,8 +1,7 @@
-"""What holds Leases on behalf of a process: of one for leader election, of several for sharding.
+"""Campaigns that hold Leases for a process: one Lease for leader election, several for sharding.
 
-A campaign runs in the loop that renews, which may be that of another thread
-(`konverge.runtime.election.renewal_thread`); whom
-it tells is a `Listener`.
+A campaign runs in the event loop that renews, which may belong to another thread
+(`konverge.runtime.election.renewal_thread`). It reports to a `CampaignListener`.
 """
 
 from __future__ import annotations
@@ -33,65 +32,65 @@ __all__ = ["Campaign", "CampaignListener", "LeaderCampaign", "ShardCampaign", "S
 
 _log = logging.getLogger("konverge.runtime.election")
 
-_PAUSE = (0.7, 0.95)  # of the retry period, between two looks
-_YIELD = (1.0, 4.0)  # of the retry period, after a shard was given back since somebody divides otherwise
+_PAUSE = (0.7, 0.95)  # fractions of the retry period, between two checks
+_YIELD = (1.0, 4.0)  # multiples of the retry period, after a shard was released to a rival division
 
 
 class CampaignListener(Protocol):
-    """Hears which shards this process holds; a leader holds shard 0 of 1. It may not raise."""
+    """Listener for the shards that this process holds; a leader holds shard 0 of 1. It must not raise."""
 
     def on_acquired(self, shard: int, permit: WritePermit) -> None:
-        """The shard is ours, for a term that the permit is for."""
+        """Take the shard, for a term that the permit covers."""
 
     def on_lost(self, shard: int) -> None:
-        """The term is over and the permit has run out. What is still under way for the shard is to be cancelled."""
+        """Cancel all work for the shard: the term is over and the permit has expired."""
 
     async def on_release(self, shard: int) -> None:
-        """Another replica is to get the shard: start nothing more for it, and return when nothing is under way.
+        """Prepare the handover to another replica: start no work for the shard; return when all its work has ended.
 
-        The shard is ours until this returns. Cancelled when that takes too long or the shard is lost meanwhile; then
-        `lost` follows.
+        This process holds the shard until this returns. The call is cancelled if it takes too long or if the shard is
+        lost meanwhile; then `on_lost` follows.
         """
 
 
 class Campaign(Protocol):
-    """Something that holds Leases."""
+    """Port for a campaign that holds Leases."""
 
     async def run(self) -> None:
-        """Hold and renew until `stop`, then give everything up. Cancelled, it leaves the Leases to run out."""
+        """Hold and renew until `stop`, then release everything. Cancellation leaves the Leases to expire."""
 
     def stop(self, *, releases: bool = True) -> None:
         """Let `run` return.
 
         Args:
-            releases: Give everything up, so that others take over at once: what needed the Leases has ended. False
-                lets the Leases run out: a request that was cancelled may still be at work in the API server.
+            releases: Release everything, so that other replicas take over at once: the work that needed the Leases has
+                ended. False lets the Leases expire: the API server may still process a cancelled request.
         """
 
     def suspend(self, *, suspended: bool) -> None:
-        """Send nothing, so that the terms run out; or go on."""
+        """Send no requests, so that the terms expire; or resume."""
 
 
 class ShardClient(LeaseClient, Protocol):
-    """What sharding needs of a client besides."""
+    """The client methods that sharding needs in addition."""
 
     async def list(self, gvk: GroupVersionKind, *, namespace: str, label_selector: str) -> ObjectList:
-        """Read a collection, as it is at this moment."""
+        """Read a collection in its present state from the server."""
 
     async def delete(self, gvk: GroupVersionKind, key: ObjectKey, *, uid: str | None = None) -> object:
-        """Delete an object if it has that UID."""
+        """Delete an object if it has the UID."""
 
 
 class LeaderCampaign:
-    """Campaigns for one Lease.
+    """Campaign for one Lease.
 
     Args:
         client: The cluster.
-        options: What the author chose.
-        identity: Who this process is.
-        listener: Is told about shard 0.
-        clock: The time.
-        entropy: Draws the pauses.
+        options: The author's options.
+        identity: The identity of this process.
+        listener: Receives the events of shard 0.
+        clock: Source of time.
+        entropy: Source of the jitter of delays.
     """
 
     def __init__(
@@ -124,12 +123,12 @@ class LeaderCampaign:
             self._holder.abandon()
 
     def stop(self, *, releases: bool = True) -> None:
-        """End, and release if told so."""
+        """End the campaign; release the Lease if requested."""
         self._releases = releases
         self._stopping.set()
 
     def suspend(self, *, suspended: bool) -> None:
-        """Send nothing, or go on."""
+        """Send no requests, or resume."""
         self._holder.candidate.suspend(suspended=suspended)
         self._holder.notify()
 
@@ -143,19 +142,19 @@ class LeaderCampaign:
 
 
 class ShardCampaign:
-    """Campaigns for this replica's share of the shards, and hands over what is beyond it.
+    """Campaign for this replica's share of the shards; it hands over the shards beyond that share.
 
-    A shard counts as ours when its Lease is, and when a look at all Leases that began after that shows nobody who
-    divides the owners in another way and holds a part of it. Of two who do that at one time, at least one sees the
-    other.
+    A shard counts as held after two conditions: this replica holds its Lease, and a list of all Leases that began after
+    that shows no rival. A rival divides the owners into another number of shards and holds an overlapping range. Of two
+    rivals that acquire at one time, at least one sees the other.
 
     Args:
         client: The cluster.
-        options: What the author chose.
-        identity: Who this process is.
-        listener: Is told about each shard.
-        clock: The time.
-        entropy: Draws the pauses.
+        options: The author's options.
+        identity: The identity of this process.
+        listener: Receives the events of each shard.
+        clock: Source of time.
+        entropy: Source of the jitter of delays.
     """
 
     def __init__(
@@ -184,7 +183,7 @@ class ShardCampaign:
             )
             for shard in range(options.shards)
         ]
-        # Shards whose Lease is ours and that nobody has been told of yet, with the moment at which they became ours.
+        # Shards whose Lease this replica holds and that are not reported yet, each with the time of its acquisition.
         self._unconfirmed: dict[int, float] = {}
         self._reported_shards: set[int] = set()
         self._handing_over: dict[int, asyncio.Task[None]] = {}
@@ -202,10 +201,10 @@ class ShardCampaign:
         holders = [self._member, *self._shards]
         try:
             async with asyncio.TaskGroup() as tasks:
-                under_way = [tasks.create_task(holder.run()) for holder in holders]
-                under_way.append(tasks.create_task(self._balance(tasks)))
+                running = [tasks.create_task(holder.run()) for holder in holders]
+                running.append(tasks.create_task(self._balance(tasks)))
                 await self._stopping.wait()
-                for task in (*under_way, *self._handing_over.values()):
+                for task in (*running, *self._handing_over.values()):
                     task.cancel()
             if self._releases:
                 await self._leave()
@@ -214,12 +213,12 @@ class ShardCampaign:
                 holder.abandon()
 
     def stop(self, *, releases: bool = True) -> None:
-        """End, and release everything if told so."""
+        """End the campaign; release all Leases if requested."""
         self._releases = releases
         self._stopping.set()
 
     def suspend(self, *, suspended: bool) -> None:
-        """Send nothing, or go on."""
+        """Send no requests, or resume."""
         self._suspended = suspended
         for holder in (self._member, *self._shards):
             holder.candidate.suspend(suspended=suspended)
@@ -264,38 +263,38 @@ class ShardCampaign:
                 continue
 
     async def _refresh_view(self, tasks: asyncio.TaskGroup) -> None:
-        asked_at = self._clock.monotonic()
+        requested_at = self._clock.monotonic()
         try:
             async with asyncio.timeout(self._timing.renew_deadline / 2):
-                found = await self._client.list(
+                leases = await self._client.list(
                     LEASE, namespace=self._options.namespace, label_selector=f"{LABEL}={self._options.name}"
                 )
         except TimeoutError:
-            self._log_problem(f"no answer to a list of the Leases of {self._options.name} in time")
+            self._log_problem(f"cannot list the Leases of {self._options.name}: no response in time")
             return
         except KonvergeError as error:
             self._log_problem(self._describe_refusal(error))
             return
-        except Exception as error:  # noqa: BLE001  # a mistake in the client ends no term: there is another look soon
-            problem = f"cannot list the Leases of {self._options.name}, by a mistake: {type(error).__name__}"
+        except Exception as error:  # noqa: BLE001  # an unexpected client error ends no term: another list follows soon
+            problem = f"cannot list the Leases of {self._options.name}: unexpected error {type(error).__name__}"
             if problem != self._last_problem:
                 self._last_problem = problem
                 _log.error("%s", problem, exc_info=error)
             return
         self._last_problem = ""
         now = self._clock.monotonic()
-        self._view.update(found.items, now)
+        self._view.update(leases.items, now)
         for shard, holder in enumerate(self._shards):
-            holder.candidate.observe(self._view.get_lease(shard), asked_at, now)
-        self._confirm_leases(asked_at, now)
+            holder.candidate.observe(self._view.get_lease(shard), requested_at, now)
+        self._confirm_leases(requested_at, now)
         self._carry_out_plan(self._view.plan(self._list_held_shards(), now), now, tasks)
 
-    def _confirm_leases(self, asked_at: float, now: float) -> None:
+    def _confirm_leases(self, requested_at: float, now: float) -> None:
         for shard, since in list(self._unconfirmed.items()):
-            if asked_at < since:
-                self._refresh_now.set()  # look again at once
+            if requested_at < since:
+                self._refresh_now.set()  # list again at once
             elif self._view.find_rivals([shard], now):
-                # Whoever it is may be yielding to us: not both again at one moment.
+                # The rival may yield to this replica: both must not retry at one moment.
                 self._yields_until = now + self._timing.retry_period * self._entropy.uniform(*_YIELD)
                 self._shards[shard].candidate.release()
                 self._shards[shard].notify()
@@ -310,10 +309,16 @@ class ShardCampaign:
             _log.info("%s: %d replicas share %d shards", self._options.name, plan.members, self._options.shards)
         self._log_rivals(self._view.find_rivals(plan.campaign, now))
         for shard, holder in enumerate(self._shards):
-            wanted = shard in plan.campaign and now >= self._yields_until and not self._view.find_rivals([shard], now)
-            # A candidate with a term, or with a release under way, is not disturbed.
-            if holder.term is None and wanted != holder.candidate.is_campaigning and shard not in self._handing_over:
-                holder.candidate.campaign(wanted=wanted)
+            should_campaign = (
+                shard in plan.campaign and now >= self._yields_until and not self._view.find_rivals([shard], now)
+            )
+            # A candidate with a term, or with a running release, is not disturbed.
+            if (
+                holder.term is None
+                and should_campaign != holder.candidate.is_campaigning
+                and shard not in self._handing_over
+            ):
+                holder.candidate.campaign(wanted=should_campaign)
                 holder.notify()
         for shard in plan.hand_over - self._handing_over.keys():
             if shard in self._reported_shards and not self._shards[shard].candidate.has_let_go:
@@ -331,13 +336,15 @@ class ShardCampaign:
                 await self._listener.on_release(shard)
         except TimeoutError:
             _log.warning(
-                "%s: what was under way had not ended after %s: the Lease is left to run out",
+                "%s: handover: running reconciles did not end within %s: the Lease is left to expire",
                 candidate.key,
                 self._options.release_deadline,
             )
             candidate.stop_renewing()
-        except Exception:  # noqa: BLE001  # nobody knows what is still under way: as if it had not ended
-            _log.exception("%s: what was under way could not be ended: the Lease is left to run out", candidate.key)
+        except Exception:  # noqa: BLE001  # unknown work may still run: treat it as not ended
+            _log.exception(
+                "%s: handover: stopping the running reconciles failed: the Lease is left to expire", candidate.key
+            )
             candidate.stop_renewing()
         else:
             self._reported_shards.discard(shard)
@@ -348,7 +355,7 @@ class ShardCampaign:
         del self._handing_over[shard]
 
     async def _leave(self) -> None:
-        """Say that this replica goes, then give its shards to those who stay."""
+        """Release the member Lease first, then release the shards to the remaining replicas."""
         seconds = self._timing.renew_deadline / 2
         self._reported_shards.clear()
         await self._member.release(seconds)
@@ -363,11 +370,11 @@ class ShardCampaign:
             await self._delete_dead_member(lease)
 
     async def _delete_dead_member(self, lease: Object) -> None:
-        """Delete the Lease of a member that is gone; nobody minds if it stays."""
+        """Delete the Lease of a member that is gone; a failure is harmless."""
         try:
             async with asyncio.timeout(self._timing.renew_deadline / 2):
                 await self._client.delete(LEASE, ObjectKey.of(lease), uid=str(lease["metadata"].get("uid", "")) or None)
-        except Exception as error:  # noqa: BLE001  # whatever it is, a Lease that stays harms nobody
+        except Exception as error:  # noqa: BLE001  # a Lease that stays is harmless, whatever the error
             _log.debug("the Lease %s stays: %s", ObjectKey.of(lease), format_error(error))
 
     def _log_rivals(self, rivals: list[str]) -> None:
@@ -376,20 +383,20 @@ class ShardCampaign:
             if not rivals:
                 return
             _log.warning(
-                "%s: waiting for replicas that divide the owners into another number of shards than %d: they hold %s",
+                "%s: waiting for replicas with another number of shards than %d: they hold %s",
                 self._options.name,
                 self._options.shards,
                 ", ".join(rivals[:5]) + (" …" if len(rivals) > 5 else ""),
             )
 
     def _describe_refusal(self, error: KonvergeError) -> str:
-        what = f"cannot list the Leases of {self._options.name} in {self._options.namespace}: {format_error(error)}"
+        summary = f"cannot list the Leases of {self._options.name} in {self._options.namespace}: {format_error(error)}"
         if isinstance(error, ForbiddenError):
             return (
-                f'{what}. Add to a Role in that namespace: apiGroups ["coordination.k8s.io"], resources ["leases"], '
+                f'{summary}. Add to a Role in that namespace: apiGroups ["coordination.k8s.io"], resources ["leases"], '
                 'verbs ["get", "list", "create", "update", "delete"]'
             )
-        return what
+        return summary
 
     def _log_problem(self, problem: str) -> None:
         if problem != self._last_problem:
@@ -398,12 +405,12 @@ class ShardCampaign:
 
 
 def _shorten_timing(timing: LeaseTiming) -> LeaseTiming:
-    """The times of a member's Lease: it runs out before the shards of a dead member do, so that they find takers."""
+    """Return the times of a member's Lease: it expires before its shards, so that they find new holders."""
     return LeaseTiming(max(1, round(timing.lease_duration * 2 / 3)), timing.renew_deadline * 2 / 3, timing.retry_period)
 
 
 async def _run_until_stopped(stopping: asyncio.Event, holder: LeaseHolder) -> None:
-    """Run the holder until the event."""
+    """Run the holder until the event is set."""
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(holder.run())
         await stopping.wait()

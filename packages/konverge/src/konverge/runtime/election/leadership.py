@@ -1,4 +1,4 @@
-"""What the runtime sees: whether this process leads, or which shards it holds."""
+"""The interface for the runtime: whether this process leads, or which shards it holds."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ _log = logging.getLogger("konverge.runtime.election")
 
 
 class NoPermit:
-    """The permission of a process that holds nothing: none."""
+    """The permit of a process without a term: it never allows a write."""
 
     def seconds_left(self) -> float:
-        """None."""
+        """Return 0: no write is allowed."""
         return 0.0
 
 
 class ShardListener(Protocol):
-    """What the runtime does when shards come and go; called in the loop that uses the assignment. May not raise."""
+    """Listener for shards, called in the event loop that uses the assignment. It must not raise."""
 
     def on_acquired(self, shard: int) -> None:
-        """The shard's owners are ours from now on."""
+        """Reconcile the shard's owners from now on."""
 
     def on_lost(self, shard: int) -> None:
-        """They are not ours any more: cancel their passes, at once; nothing that they write would be sent."""
+        """Cancel the reconciles of the shard's owners at once; their writes would not be sent."""
 
     async def on_release(self, shard: int) -> None:
-        """Start no further pass for the shard and return when those under way have ended; then it is handed over.
+        """Start no further reconcile for the shard; return when the running ones have ended. Then it is handed over.
 
-        Cancelled when that takes longer than the release deadline, or the shard is lost meanwhile; `lost` follows.
+        The call is cancelled if it exceeds the release deadline or if the shard is lost meanwhile; `on_lost` follows.
         """
 
 
 class ShardAssignment:
-    """The shards that this process holds; it changes as replicas come and go.
+    """The shards that this process holds; they change as replicas start and stop.
 
     Args:
-        identity: Who this process is.
-        listener: What is done when one comes or goes.
+        identity: The identity of this process.
+        listener: Receives the changes.
     """
 
     def __init__(self, identity: str, listener: ShardListener) -> None:
@@ -66,42 +66,42 @@ class ShardAssignment:
 
     @property
     def held(self) -> frozenset[int]:
-        """The shards that are ours. A shard that is being handed over is, until its passes have ended."""
+        """The shards that this process holds. A shard in handover is included until its reconciles have ended."""
         return frozenset(self._permits)
 
     def get_permit(self, shard: int) -> WritePermit:
-        """The permission to write for owners of that shard, for the present term; a pass takes it when it begins."""
+        """Return the permit to write for owners of the shard in the present term; a reconcile takes it at its start."""
         return self._permits.get(shard, NoPermit())
 
     async def wait_until_changed(self) -> None:
-        """Wait until a shard comes or goes.
+        """Wait until a shard is acquired or lost.
 
         Raises:
-            KonvergeError: The renewal has ended by a mistake: nothing will be held again.
+            KonvergeError: The renewal ended with an unexpected error: this process will hold nothing again.
         """
         await self._changed.wait()
         self._raise_crash()
 
     def on_acquired(self, shard: int, permit: WritePermit) -> None:
-        """Called by the campaign."""
+        """Record a new shard; the campaign calls this."""
         self._permits[shard] = permit
         self._notify()
         self._listener.on_acquired(shard)
 
     def on_lost(self, shard: int) -> None:
-        """Called by the campaign."""
+        """Record a lost shard; the campaign calls this."""
         if self._permits.pop(shard, None) is not None:
             self._notify()
             self._listener.on_lost(shard)
 
     async def on_release(self, shard: int) -> None:
-        """Called by the campaign."""
+        """Hand over a shard; the campaign calls this."""
         await self._listener.on_release(shard)
         self._permits.pop(shard, None)
         self._notify()
 
     def record_crash(self, error: BaseException) -> None:
-        """Called when the renewal has ended by a mistake."""
+        """Record that the renewal ended with an unexpected error: all shards are lost."""
         self._problem = error
         for shard in self.held:
             self.on_lost(shard)
@@ -109,10 +109,12 @@ class ShardAssignment:
 
     def _raise_crash(self) -> None:
         if self._problem is not None:
-            raise KonvergeError("the renewal of Leases has ended by a mistake, see its cause") from self._problem
+            raise KonvergeError(
+                "the renewal of Leases ended with an unexpected error: see its cause"
+            ) from self._problem
 
     def _notify(self) -> None:
-        """Wake who waits; who waits from now on waits for the next change."""
+        """Wake the present waiters; later waiters wait for the next change."""
         self._changed.set()
         self._changed = asyncio.Event()
         if self._problem is not None:
@@ -120,23 +122,23 @@ class ShardAssignment:
 
 
 class _NullListener:
-    """The listener of a process that asks instead of being told."""
+    """The listener of a process that polls its leadership."""
 
     def on_acquired(self, shard: int) -> None:
-        """Nothing to do."""
+        """Ignore the event: `Leadership` polls."""
 
     def on_lost(self, shard: int) -> None:
-        """Nothing to do."""
+        """Ignore the event: `Leadership` polls."""
 
     async def on_release(self, shard: int) -> None:
-        """Nothing to do."""
+        """Ignore the event: `Leadership` polls."""
 
 
 class Leadership:
-    """Whether this process leads. It may come and go: after a loss the process stands by again.
+    """Whether this process leads. After a loss the process stands by again.
 
     Args:
-        identity: Who this process is.
+        identity: The identity of this process.
     """
 
     def __init__(self, identity: str) -> None:
@@ -146,14 +148,14 @@ class Leadership:
 
     @property
     def is_held(self) -> bool:
-        """Tell whether this process leads."""
+        """Whether this process leads now."""
         return bool(self.assignment.held)
 
     @property
     def permit(self) -> WritePermit:
-        """The permission to write, for the present term: take it after `wait_until_held`, once for each term.
+        """The permit to write in the present term: read it after `wait_until_held`, once per term.
 
-        It never holds again once the term is over; the next term has another one.
+        After the end of the term it never allows a write again; the next term has another permit.
         """
         return self.assignment.get_permit(0)
 
@@ -161,17 +163,17 @@ class Leadership:
         """Wait until this process leads.
 
         Raises:
-            KonvergeError: The renewal has ended by a mistake.
+            KonvergeError: The renewal ended with an unexpected error.
         """
         while not self.is_held:
             await self.assignment.wait_until_changed()
         self._begun = self.permit
 
     async def wait_until_lost(self) -> None:
-        """Wait until the term is over for which `wait_until_held` returned last.
+        """Wait until the end of the term for which `wait_until_held` returned last.
 
-        Returns at once if that has happened since, also if another term has begun: what belongs to the one that is
-        over is to be stopped, before `wait_until_held` is asked again.
+        It returns at once if that term has ended since, even if another term has begun. The work of the old term must
+        stop before the next call of `wait_until_held`.
         """
         while self.permit is self._begun:
             try:
@@ -184,7 +186,7 @@ C = TypeVar("C", bound=ClosableClient)
 
 
 class _ElectionClient(ClosableClient, ShardClient, Protocol):
-    """What both need of a client (`konverge.client.Client` is one)."""
+    """The client methods that both kinds of election need (`konverge.client.Client` implements them)."""
 
 
 @asynccontextmanager
@@ -197,22 +199,22 @@ async def leader_election(
     in_thread: bool = True,
     exit_process: Callable[[int], object] = os._exit,
 ) -> AsyncIterator[Leadership]:
-    """Take part in the election of a leader as long as the block runs; leaving it in good order gives the Lease up.
+    """Participate in a leader election while the block runs; a normal exit releases the Lease.
 
-    Leaving it by an exception, or by being cancelled, lets the Lease run out instead: a write that was cut short may
-    still be at work in the API server, and the next leader must not begin before it has ended.
+    An exit by an exception or by cancellation lets the Lease expire instead: the API server may still process a write
+    that was cut short, and the next leader must not begin before its end.
 
-    What the Lease is for must have ended when the block is left.
+    All work that needs the Lease must have ended when the block exits.
 
     Args:
-        new_client: Makes the client that renews: with connections of its own and no permit
+        new_client: Creates the client for renewals: with separate connections and without a permit
             (`Client.with_own_connections`). It is closed at the end.
         options: The Lease and its times.
-        clock: The time.
-        entropy: The randomness.
-        in_thread: Renew in a thread of its own, which a blocked loop does not keep from renewing; False to do it in
+        clock: Source of time.
+        entropy: Source of randomness.
+        in_thread: Renew in a separate thread, so that a blocked event loop does not stop the renewal; False renews in
             this loop, as in simulated time.
-        exit_process: What ends a process whose main loop does not hear that the Lease is lost.
+        exit_process: Ends a process whose main loop does not process the loss of the Lease.
     """
     clock, entropy = clock or SystemClock(), entropy or SystemEntropy()
     named = replace(options, identity=options.identity or generate_identity(entropy))
@@ -244,22 +246,22 @@ async def sharding(
     in_thread: bool = True,
     exit_process: Callable[[int], object] = os._exit,
 ) -> AsyncIterator[ShardAssignment]:
-    """Hold a fair share of the shards as long as the block runs; leaving it in good order gives all of them up.
+    """Hold a fair share of the shards while the block runs; a normal exit releases all of them.
 
-    Leaving it by an exception, or by being cancelled, lets the Leases run out, as `leader_election` says.
+    An exit by an exception or by cancellation lets the Leases expire, as in `leader_election`.
 
-    What the shards are for must have ended when the block is left; then the listener is not asked to release.
+    All work for the shards must have ended when the block exits; `on_release` is not called then.
 
     Args:
-        new_client: Makes the client that renews: with connections of its own and no permit
+        new_client: Creates the client for renewals: with separate connections and without a permit
             (`Client.with_own_connections`). It is closed at the end.
         options: The Leases and their times.
-        listener: What is done when a shard comes or goes.
-        clock: The time.
-        entropy: The randomness.
-        in_thread: Renew in a thread of its own, which a blocked loop does not keep from renewing; False to do it in
+        listener: Receives the changes of shards.
+        clock: Source of time.
+        entropy: Source of randomness.
+        in_thread: Renew in a separate thread, so that a blocked event loop does not stop the renewal; False renews in
             this loop, as in simulated time.
-        exit_process: What ends a process whose main loop does not hear that a Lease is lost.
+        exit_process: Ends a process whose main loop does not process the loss of a Lease.
     """
     clock, entropy = clock or SystemClock(), entropy or SystemEntropy()
     named = replace(options, identity=options.identity or generate_identity(entropy))
@@ -305,7 +307,7 @@ async def _renewal_task(
     campaign = new_campaign(client, assignment)
     running = asyncio.create_task(campaign.run(), name="renewal of Leases")
     running.add_done_callback(partial(_report_crash, assignment))
-    releases = False  # if the block is cut short: what it was doing may go on in the API server
+    releases = False  # if the block is cut short: the API server may still process its requests
     try:
         yield
         releases = True
@@ -325,10 +327,10 @@ async def _stop_campaign(
 ) -> None:
     campaign.stop(releases=releases)
     if (await asyncio.wait([running], timeout=timeout.total_seconds()))[1]:
-        _log.warning("the Leases were not given up in %g s: they run out", timeout.total_seconds())
+        _log.warning("the Leases were not released within %g s: they expire by themselves", timeout.total_seconds())
 
 
 def _report_crash(assignment: ShardAssignment, running: asyncio.Task[None]) -> None:
     if not running.cancelled() and (error := running.exception()) is not None:
-        _log.error("the renewal of Leases has ended by a mistake", exc_info=error)
+        _log.error("the renewal of Leases ended with an unexpected error", exc_info=error)
         assignment.record_crash(error)

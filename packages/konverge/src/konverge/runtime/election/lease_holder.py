@@ -1,4 +1,4 @@
-"""The driver of one candidate: carries its decisions out, and tells when a term begins and ends."""
+"""The driver of one candidate: performs its actions, and reports when a term begins and ends."""
 
 from __future__ import annotations
 
@@ -35,29 +35,28 @@ _log = logging.getLogger("konverge.runtime.election")
 
 
 class LeaseClient(Protocol):
-    """What is needed of a client (`konverge.client.Client` is one)."""
+    """The client methods that elections need (`konverge.client.Client` implements them)."""
 
     async def get(self, gvk: GroupVersionKind, key: ObjectKey) -> Object:
-        """Read one object."""
+        """Read one object from the server."""
 
     async def create(self, obj: Object) -> Object:
-        """Create the object."""
+        """Create the object on the server."""
 
     async def update(self, obj: Object) -> Object:
         """Replace the object, guarded by its resource version."""
 
 
 class TermPermit:
-    """The permission to write that one term as the holder of a Lease gives.
+    """The permit to write for one term as the holder of a Lease.
 
-    It is a `konverge.client.write_permit.WritePermit`.
-    It ends with the term for good: a pass that was begun in one term writes nothing in the next, in between which
-    somebody else may have been at work.
+    It is a `konverge.client.write_permit.WritePermit`. It ends with the term for good: a reconcile that began in one
+    term writes nothing in the next, since another replica may have reconciled in between.
 
     Args:
-        holder: Who holds the Lease.
-        number: The term.
-        clock: The time in which the holder counts.
+        holder: The holder of the Lease.
+        number: The number of the term.
+        clock: The clock by which the holder counts.
     """
 
     def __init__(self, holder: LeaseHolder, number: int, clock: Clock) -> None:
@@ -66,7 +65,7 @@ class TermPermit:
         self._clock = clock
 
     def seconds_left(self) -> float:
-        """For how long the process may write, at least. From any thread."""
+        """Return the minimum seconds for which the process may write. Callable from any thread."""
         term = self._holder.term  # read once: another thread replaces it
         if term is None or term.number != self._number:
             return 0.0
@@ -77,10 +76,10 @@ class LeaseHolder:
     """Campaigns for one Lease and renews it.
 
     Args:
-        client: The cluster; it should have connections of its own and no permit.
-        candidate: What decides.
-        clock: The time.
-        on_change: Called when a term begins or ends, in the order in which they do; it may not raise.
+        client: The cluster; it should have separate connections and no permit.
+        candidate: Decides the actions.
+        clock: Source of time.
+        on_change: Called when a term begins or ends, in that order; it must not raise.
 
     Attributes:
         term: The candidate's term; a value that other threads may read.
@@ -99,28 +98,28 @@ class LeaseHolder:
         self._client = client
         self._clock = clock
         self._on_change = on_change
-        self._told = asyncio.Event()
+        self._notified = asyncio.Event()
         self._seen_holder = ""
         self._last_problem = ""
 
     @property
     def permit(self) -> TermPermit:
-        """The permission that the present term gives; one that has run out if there is none."""
+        """The permit of the present term; an expired permit if there is none."""
         return TermPermit(self, self.term.number if self.term is not None else 0, self._clock)
 
     async def run(self) -> None:
-        """Campaign and renew until cancelled. Being cancelled leaves the Lease as it is: see `release`."""
+        """Campaign and renew until cancelled. Cancellation leaves the Lease unchanged: see `release`."""
         while True:
             await self._step()
 
     async def release(self, seconds: float) -> bool:
-        """Give the Lease up if it is ours, for a candidate that `run` does not drive at this time.
+        """Release the Lease if this candidate holds it, while `run` is not running.
 
         Args:
-            seconds: For how long to try; after that the Lease runs out by itself.
+            seconds: Time limit of the attempts; after that the Lease expires by itself.
 
         Returns:
-            Whether nobody will take us for the holder.
+            Whether no other process can consider this one the holder.
         """
         self.candidate.release()
         self._publish()
@@ -129,20 +128,20 @@ class LeaseHolder:
                 while not self.candidate.has_no_claim:
                     await self._step()
         except TimeoutError:
-            _log.warning("could not release the Lease %s in %g s: it runs out by itself", self.candidate.key, seconds)
+            _log.warning("Lease %s: release failed within %g s: it expires by itself", self.candidate.key, seconds)
         return self.candidate.has_no_claim
 
     def abandon(self) -> None:
-        """End the term without a request; the Lease runs out by itself if it is still ours."""
+        """End the term without a request; a Lease that is still held expires by itself."""
         self.candidate.release()
         self._publish()
 
     def notify(self) -> None:
-        """Look at the candidate again: it has been told something."""
-        self._told.set()
+        """Call `decide` of the candidate again: its state has changed."""
+        self._notified.set()
 
     async def _step(self) -> None:
-        self._told.clear()
+        self._notified.clear()
         now = self._clock.monotonic()
         decision = self.candidate.decide(now, self._clock.now())
         self._publish()
@@ -151,26 +150,26 @@ class LeaseHolder:
             return
         try:
             async with asyncio.timeout(self.candidate.compute_request_timeout(now)):
-                found = await self._send(decision)
+                response = await self._send(decision)
         except TimeoutError:
             self.candidate.on_failure(self._clock.monotonic())
-            self._log_problem(f"no answer to a request for the Lease {self.candidate.key} in time")
+            self._log_problem(f"cannot {_get_verb(decision)} the Lease {self.candidate.key}: no response in time")
         except asyncio.CancelledError:
             self.candidate.on_failure(self._clock.monotonic())
             raise
         except KonvergeError as error:
             self._handle_error(decision, error)
-        except Exception as error:  # noqa: BLE001  # a mistake in the client: the term still lasts, and so may the mistake
+        except Exception as error:  # noqa: BLE001  # the term continues despite an unexpected client error, which may be temporary
             self.candidate.on_failure(self._clock.monotonic())
             self._log_unexpected_error(decision, error)
         else:
-            self._handle_response(decision, found)
+            self._handle_response(decision, response)
         self._publish()
 
     async def _wait(self, seconds: float) -> None:
         try:
             async with asyncio.timeout(None if math.isinf(seconds) else seconds):
-                await self._told.wait()
+                await self._notified.wait()
         except TimeoutError:
             return
 
@@ -183,16 +182,16 @@ class LeaseHolder:
             case _:
                 return await self._client.get(LEASE, self.candidate.key)
 
-    def _handle_response(self, decision: LeaseAction, found: Object) -> None:
+    def _handle_response(self, decision: LeaseAction, response: Object) -> None:
         now = self._clock.monotonic()
         try:
-            if (GroupVersionKind.of(found), ObjectKey.of(found)) != (LEASE, self.candidate.key):
-                raise ValueError("the answer is not this Lease")  # of something on the way, for one
+            if (GroupVersionKind.of(response), ObjectKey.of(response)) != (LEASE, self.candidate.key):
+                raise ValueError("the response is not this Lease")  # for example from a proxy
             if isinstance(decision, GetLease):
-                self.candidate.on_read(found, now)
+                self.candidate.on_read(response, now)
             else:
-                self.candidate.on_write(found, now)
-        except Exception as error:  # noqa: BLE001  # what the server holds cannot be understood; somebody may mend it
+                self.candidate.on_write(response, now)
+        except Exception as error:  # noqa: BLE001  # the object on the server cannot be parsed; a user may repair it
             self.candidate.on_failure(now)
             self._log_unexpected_error(decision, error)
         else:
@@ -211,7 +210,7 @@ class LeaseHolder:
                 self._log_problem(describe_refusal(error, self.candidate.key, _get_verb(decision)))
 
     def _publish(self) -> None:
-        """Take over the candidate's term, and say what has changed."""
+        """Copy the candidate's term, and report changes."""
         before, self.term = self.term, self.candidate.term
         key, holder = self.candidate.key, self.candidate.holder
         if (before and before.number) != (self.term and self.term.number):
@@ -236,33 +235,35 @@ class LeaseHolder:
         if self.candidate.has_let_go:
             return ""
         if self.candidate.is_recorded or not self.candidate.holder:
-            return f": it was not renewed in time; {self._last_problem}".rstrip("; ")
+            return f": no renewal in time; {self._last_problem}".rstrip("; ")
         return f" to {self.candidate.holder}"
 
     def _log_problem(self, problem: str) -> None:
-        """Log a problem once, until it is another one or something has succeeded."""
+        """Log a problem once, until it changes or until a request succeeds."""
         if problem != self._last_problem:
             self._last_problem = problem
             _log.warning("%s", problem)
 
     def _log_unexpected_error(self, decision: LeaseAction, error: Exception) -> None:
-        problem = f"cannot {_get_verb(decision)} the Lease {self.candidate.key}, by a mistake: {type(error).__name__}"
+        problem = (
+            f"cannot {_get_verb(decision)} the Lease {self.candidate.key}: unexpected error {type(error).__name__}"
+        )
         if problem != self._last_problem:
             self._last_problem = problem
             _log.error("%s", problem, exc_info=error)
 
 
 def describe_refusal(error: KonvergeError, key: ObjectKey, verb: str) -> str:
-    """One line that says why a request for a Lease failed, and what to do about it."""
-    what = f"cannot {verb} the Lease {key}"
+    """Return one line with the cause of a failed request for a Lease, and the remedy."""
+    summary = f"cannot {verb} the Lease {key}"
     if isinstance(error, ForbiddenError):
         return (
-            f"{what}: {format_error(error)}. Add to a Role in namespace {key.namespace}: "
+            f"{summary}: {format_error(error)}. Add to a Role in namespace {key.namespace}: "
             'apiGroups ["coordination.k8s.io"], resources ["leases"], verbs ["get", "create", "update"]'
         )
     if isinstance(error, ConnectionFailedError):
-        return f"{what}, the server cannot be reached: {format_error(error)}"
-    return f"{what}: {format_error(error)}"
+        return f"{summary}: no connection to the server: {format_error(error)}"
+    return f"{summary}: {format_error(error)}"
 
 
 def _get_verb(decision: LeaseAction) -> str:

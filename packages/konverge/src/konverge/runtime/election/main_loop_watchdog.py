@@ -1,8 +1,8 @@
-"""When the renewing thread stops renewing for a main loop that does not run, and when it ends the process. Pure.
+"""Decisions of the renewal thread about a main loop that does not run: stop the renewal, or end the process. Pure.
 
-A replica whose main loop is blocked does no work, so it should not keep others from doing it: after a while the Lease
-is left to run out. And a replica that has lost a Lease must have stopped what the Lease was for before others begin:
-if its main loop cannot even be told, the process has to end.
+A replica whose main loop is blocked does no work, so it must not keep other replicas from it: after a while its Lease
+is left to expire. A replica that has lost a Lease must stop the work for it before another replica begins. If the main
+loop does not even process the loss, the process must end.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["MainLoopWatchdog", "WatchdogAction"]
 
 
 class WatchdogAction(Enum):
-    """What the thread should do."""
+    """Action of the renewal thread."""
 
     RENEW = "renew"
     SUSPEND = "suspend"
@@ -21,15 +21,15 @@ class WatchdogAction(Enum):
 
 
 class MainLoopWatchdog:
-    """Judges the main loop by its heartbeat and by whether it hears.
+    """Judges the main loop by its heartbeat and by its acknowledgments.
 
     Args:
-        now: The present moment (monotonic seconds), which counts as a heartbeat.
-        bound: After so many seconds without a heartbeat the Leases are not renewed.
-        grace: How long the main loop may take to hear that a Lease is lost.
+        now: The present time (monotonic seconds), which counts as a heartbeat.
+        bound: Seconds without a heartbeat after which the Leases are not renewed.
+        grace: Seconds in which the main loop must acknowledge the loss of a Lease.
 
     Attributes:
-        beaten: The moment of the last heartbeat; whoever beats writes it, from its own thread.
+        beaten: Time of the last heartbeat; the main loop writes it from its own thread.
     """
 
     def __init__(self, now: float, *, bound: float, grace: float) -> None:
@@ -39,19 +39,19 @@ class MainLoopWatchdog:
         self._unacknowledged: dict[int, float] = {}
 
     def record_message(self, message: int, now: float) -> None:
-        """The main loop has been sent word of a loss."""
+        """Record that a loss was reported to the main loop."""
         self._unacknowledged[message] = now
 
     def acknowledge(self, message: int) -> None:
-        """The main loop has acted on it."""
+        """Record that the main loop has processed the report."""
         self._unacknowledged.pop(message, None)
 
     def compute_silence(self, now: float) -> float:
-        """Since how many seconds there was no heartbeat."""
+        """Return the seconds since the last heartbeat."""
         return now - self.beaten
 
     def decide(self, now: float) -> WatchdogAction:
-        """What to do now."""
+        """Return the action for the present time."""
         oldest = min(list(self._unacknowledged.values()), default=now)
         if now - oldest > self._grace:
             return WatchdogAction.EXIT

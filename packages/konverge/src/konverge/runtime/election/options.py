@@ -1,4 +1,4 @@
-"""What an author chooses about leader election and sharding."""
+"""Options of leader election and sharding."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from konverge.kube.name_validation import validate_dns_label, validate_dns_subdo
 __all__ = ["LeaderElection", "LeaseTiming", "Sharding", "generate_identity"]
 
 MAX_SHARDS = 256
-"""More would be mostly renewals: each shard costs one request in each retry period, whoever holds it."""
+"""Maximum number of shards. Each shard costs one request per retry period: more shards would mostly cost renewals."""
 
-# What remains of 253 characters after the longest that is appended to a name.
+# The rest of 253 characters after the longest suffix of a name.
 _MAX_NAME = 200
 _MAX_IDENTITY = 253
 
@@ -26,12 +26,12 @@ class LeaseTiming:
     """The three times of a Lease, in seconds.
 
     Args:
-        lease_duration: After so long without a renewal somebody else may take the Lease; whole seconds, since that is
-            how the record says it.
-        renew_deadline: After so long without a renewal the holder stops writing. What it is shorter than the duration
-            is the margin: for requests that are on their way when their sender gives up, and for clocks of different
-            *rate* (with 10 of 15 s, a holder's clock may run at two thirds of the speed of another's).
-        retry_period: How often the holder renews and others look.
+        lease_duration: Time without a renewal after which another candidate may take the Lease. It is in whole seconds,
+            as in the API.
+        renew_deadline: Time without a renewal after which the holder stops writing. The difference to the duration is
+            the safety margin: for requests still in transit when their sender gives up, and for clocks of different
+            *rate*. With 10 of 15 s, a holder's clock may run at two thirds of the speed of another clock.
+        retry_period: Interval of the holder's renewals and of the checks by other candidates.
     """
 
     lease_duration: int
@@ -42,41 +42,42 @@ class LeaseTiming:
     def from_timedeltas(
         cls, lease_duration: timedelta, renew_deadline: timedelta, retry_period: timedelta
     ) -> LeaseTiming:
-        """From what an author wrote.
+        """Build the times from an author's options.
 
         Raises:
-            ConfigurationError: The times do not fit each other.
+            ConfigurationError: The times contradict each other.
         """
-        duration, deadline, retry = (each.total_seconds() for each in (lease_duration, renew_deadline, retry_period))
+        times = (lease_duration, renew_deadline, retry_period)
+        duration, deadline, retry = (time.total_seconds() for time in times)
         if duration < 1 or duration != int(duration):
-            raise ConfigurationError(f"lease_duration must be whole seconds, at least one (found {duration:g} s)")
+            raise ConfigurationError(f"lease_duration: expected whole seconds, at least 1 s, found {duration:g} s")
         if not deadline < duration:
             raise ConfigurationError(
-                f"renew_deadline must be shorter than lease_duration ({duration:g} s; found {deadline:g} s): "
-                "the difference is what keeps two holders from writing at one time"
+                f"renew_deadline: expected less than lease_duration ({duration:g} s), found {deadline:g} s: "
+                "the difference keeps two holders from writing at one time"
             )
         if not 0 < 2 * retry <= deadline:
             raise ConfigurationError(
-                f"retry_period must be above zero and at most half of renew_deadline ({deadline:g} s; found "
-                f"{retry:g} s): one renewal that fails must leave time for another"
+                f"retry_period: expected more than zero and at most half of renew_deadline ({deadline:g} s), found "
+                f"{retry:g} s: a failed renewal must leave time for another one"
             )
         return cls(int(duration), deadline, retry)
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderElection:
-    """One replica works, the others stand by; a Lease says which one.
+    """Leader election: one replica is active, the other replicas stand by; a Lease identifies the active one.
 
     Args:
-        name: The Lease's name; the same for all replicas of one operator, and no other operator's.
-        namespace: The Lease's namespace.
-        identity: Who this process is; it must be no other process's. Empty for the host's name and a fresh UUID.
-        lease_duration: After so long without a renewal another replica takes over; whole seconds.
-        renew_deadline: After so long without a renewal this replica stops writing; shorter than `lease_duration`.
-        retry_period: How often the leader renews and the others look.
+        name: Name of the Lease; the same for all replicas of one operator, and different from every other operator's.
+        namespace: Namespace of the Lease.
+        identity: Unique identity of this process; the host's name and a fresh UUID when empty.
+        lease_duration: Time without a renewal after which another replica takes over; whole seconds.
+        renew_deadline: Time without a renewal after which this replica stops writing; shorter than `lease_duration`.
+        retry_period: Interval of the leader's renewals and of the checks by other replicas.
 
     Raises:
-        ConfigurationError: A name is none, or the times do not fit each other.
+        ConfigurationError: A name is invalid, or the times contradict each other.
     """
 
     name: str
@@ -98,24 +99,25 @@ class LeaderElection:
 
 @dataclass(frozen=True, slots=True)
 class Sharding:
-    """Every replica works, each on the owners of some key ranges; one Lease for each range says which one.
+    """Sharding: all replicas are active, each for the owners of some key ranges; each range has one Lease.
 
-    Each shard costs one request in each retry period, whoever holds it; each replica besides one request that lists.
+    Each shard costs one request per retry period, and each replica costs one list request per retry period.
 
     Args:
-        name: What the Leases' names begin with; the same for all replicas of one operator, and no other operator's.
-        namespace: The Leases' namespace.
-        shards: Into how many ranges the owners are divided: at least the number of replicas, better a few times as
-            many, so that a replica that goes leaves its part to more than one. Replicas that say different numbers
-            wait for each other (a rolling update).
-        identity: Who this process is; it must be no other process's. Empty for the host's name and a fresh UUID.
-        lease_duration: After so long without a renewal another replica takes a shard; whole seconds.
-        renew_deadline: After so long without a renewal this replica stops writing; shorter than `lease_duration`.
-        retry_period: How often holders renew and everybody looks.
-        release_deadline: How long the passes of a shard may take to end when it is handed to another replica.
+        name: Prefix of the names of the Leases; the same for all replicas of one operator, and different from every
+            other operator's.
+        namespace: Namespace of the Leases.
+        shards: Number of ranges: at least the number of replicas. A small multiple is better, so that the part of a
+            replica that stops goes to several others. Replicas with different numbers wait for each other (a rolling
+            update).
+        identity: Unique identity of this process; the host's name and a fresh UUID when empty.
+        lease_duration: Time without a renewal after which another replica takes a shard; whole seconds.
+        renew_deadline: Time without a renewal after which this replica stops writing; shorter than `lease_duration`.
+        retry_period: Interval of the holders' renewals and of the checks by all replicas.
+        release_deadline: Time for the running reconciles of a shard to finish before it is handed to another replica.
 
     Raises:
-        ConfigurationError: A name or a number is none, or the times do not fit each other.
+        ConfigurationError: A name or a number is invalid, or the times contradict each other.
     """
 
     name: str
@@ -129,10 +131,10 @@ class Sharding:
 
     def __post_init__(self) -> None:
         _check_names(self.name, self.namespace, self.identity)
-        if wrong := validate_dns_label(self.name):
-            raise ConfigurationError(f"the name of a sharding is the value of a label too: {self.name!r}: {wrong[0]}")
+        if errors := validate_dns_label(self.name):
+            raise ConfigurationError(f"name of the sharding: {self.name!r}: expected a valid label value: {errors[0]}")
         if not 1 <= self.shards <= MAX_SHARDS:
-            raise ConfigurationError(f"shards must be from 1 to {MAX_SHARDS} (found {self.shards})")
+            raise ConfigurationError(f"shards: expected a number from 1 to {MAX_SHARDS}, found {self.shards}")
         _ = self.timing
 
     @property
@@ -142,17 +144,17 @@ class Sharding:
 
 
 def generate_identity(entropy: Entropy) -> str:
-    """The host's name, which is the pod's, and a UUID: a container that restarts is another holder."""
+    """Return the host's name, which is the pod's, with a UUID: a restarted container is another holder."""
     return f"{socket.gethostname()}_{entropy.uid()}"
 
 
 def _check_names(name: str, namespace: str, identity: str) -> None:
-    for what, text in (("name", name), ("namespace", namespace)):
-        if wrong := validate_dns_subdomain(text):
-            raise ConfigurationError(f"the {what} of a Lease: {text!r}: {wrong[0]}")
+    for field, text in (("name", name), ("namespace", namespace)):
+        if errors := validate_dns_subdomain(text):
+            raise ConfigurationError(f"{field} of the Lease: {text!r}: {errors[0]}")
     if len(name) > _MAX_NAME:
-        raise ConfigurationError(f"the name of a Lease: at most {_MAX_NAME} characters (found {len(name)})")
+        raise ConfigurationError(f"name of the Lease: expected at most {_MAX_NAME} characters, found {len(name)}")
     if len(identity) > _MAX_IDENTITY or not re.fullmatch(r"[!-~]*", identity):
         raise ConfigurationError(
-            f"an identity is at most {_MAX_IDENTITY} printable ASCII characters without spaces (found {identity!r})"
+            f"identity: expected at most {_MAX_IDENTITY} printable ASCII characters without spaces, found {identity!r}"
         )

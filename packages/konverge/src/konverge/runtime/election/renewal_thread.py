@@ -1,9 +1,8 @@
-"""Renewal in a thread of its own: a main loop that is blocked for some seconds does not lose the Lease.
+"""Renewal in a separate thread: a main loop that is blocked for some seconds does not lose the Lease.
 
-The thread has its own event loop and, through a client of its own, its own connections; nothing that waits in the main
-loop is in its way. (What holds the interpreter's lock for seconds, a C function that never lets go of it, stops the
-thread too: then the permit runs out.) The other way round the thread watches the main loop: see
-`konverge.runtime.election.main_loop_watchdog`.
+The thread has its own event loop and, through its own client, its own connections; a task that waits in the main loop
+cannot delay it. (A C function that holds the interpreter lock for seconds stops the thread too: then the permit
+expires.) In turn, the thread watches the main loop: see `konverge.runtime.election.main_loop_watchdog`.
 """
 
 from __future__ import annotations
@@ -31,17 +30,17 @@ __all__ = ["LEASE_LOST_EXIT_CODE", "ClosableClient", "RenewalThread"]
 _log = logging.getLogger("konverge.runtime.election")
 
 LEASE_LOST_EXIT_CODE = 75
-"""With this a process ends whose main loop did not hear that its Lease is lost (``EX_TEMPFAIL``: start it again)."""
+"""Exit code of a process whose main loop did not process the loss of its Lease (``EX_TEMPFAIL``: restart it)."""
 
 _SHUTDOWN_SECONDS = 1.0
 _MAX_SECONDS_BETWEEN_BEATS = 1.0
 
 
 class ClosableClient(Protocol):
-    """A client that the thread closes."""
+    """A client that the thread closes at its end."""
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the connections of the client."""
 
 
 C = TypeVar("C", bound=ClosableClient)
@@ -50,19 +49,18 @@ C = TypeVar("C", bound=ClosableClient)
 class RenewalThread:
     """Runs a campaign in a thread, as an async context manager of the main loop.
 
-    Leaving the block stops the campaign, which gives its Leases up; being cancelled while that goes on leaves the
-    thread to end by itself.
+    Leaving the block stops the campaign, which releases its Leases. If that is cancelled, the thread ends by itself.
 
     Args:
-        new_client: Makes the client, in the thread.
-        new_campaign: Makes the campaign from it, in the thread.
-        listener: Is told, in the main loop.
-        clock: The time; one that any thread may ask.
-        bound: After so long without a sign of life from the main loop the Leases are not renewed.
-        grace: How long the main loop may take to hear that a Lease is lost before the process is ended.
-        stop_timeout: How long to wait for the thread on leaving.
-        crashed: Told, in the main loop, when the campaign ended by a mistake of ours; all is lost then.
-        exit_process: What ends the process.
+        new_client: Creates the client, in the thread.
+        new_campaign: Creates the campaign from the client, in the thread.
+        listener: Receives the events of the campaign, in the main loop.
+        clock: Source of time; callable from any thread.
+        bound: Time without a heartbeat of the main loop after which the Leases are not renewed.
+        grace: Time in which the main loop must process the loss of a Lease before the process is ended.
+        stop_timeout: Time limit for the end of the thread on leaving.
+        crashed: Called, in the main loop, when the campaign ended with an unexpected error; all Leases are lost then.
+        exit_process: Ends the process; receives the exit code.
     """
 
     def __init__(
@@ -89,7 +87,7 @@ class RenewalThread:
         self._watchdog = MainLoopWatchdog(clock.monotonic(), bound=bound.total_seconds(), grace=grace.total_seconds())
         self._main = threading.get_ident()
         self._ended: Future[None] = Future()
-        self._stop_asked = threading.Event()
+        self._stop_requested = threading.Event()
         self._releases = True
         self._stopped: Callable[[], None] | None = None
 
@@ -98,7 +96,7 @@ class RenewalThread:
         self._main = threading.get_ident()
         self._watchdog.beaten = self._clock.monotonic()
         self._beating = asyncio.create_task(self._beat(), name="heartbeat for the renewal of Leases")
-        # A daemon: whatever becomes of the main thread, this one does not keep the process alive.
+        # A daemon thread: it does not keep the process alive after the main thread.
         self._thread = threading.Thread(target=self._run, name="konverge renewal of Leases", daemon=True)
         self._thread.start()
         return self
@@ -107,18 +105,20 @@ class RenewalThread:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            self._releases = error is None  # else what needed the Leases was cut short
-            self._stop_asked.set()
+            self._releases = error is None  # otherwise the work that needed the Leases was cut short
+            self._stop_requested.set()
             if self._stopped is not None:
                 self._stopped()
-            # A wrapped future would be cancelled by the deadline, and the thread's with it: shielded, it is not.
+            # The timeout would cancel a wrapped future, and with it the thread's; the shield prevents that.
             ended = asyncio.shield(asyncio.wrap_future(self._ended))
             try:
                 async with asyncio.timeout(self._stop_timeout_seconds):
                     await ended
-                self._thread.join(_SHUTDOWN_SECONDS)  # that was the last thing that it did
+                self._thread.join(_SHUTDOWN_SECONDS)  # setting the future was the thread's last action
             except TimeoutError:
-                _log.warning("the Leases were not given up in %g s: they run out", self._stop_timeout_seconds)
+                _log.warning(
+                    "the Leases were not released within %g s: they expire by themselves", self._stop_timeout_seconds
+                )
         finally:
             self._beating.cancel()
 
@@ -128,11 +128,11 @@ class RenewalThread:
             await self._clock.sleep(self._interval)
 
     def _run(self) -> None:
-        """The thread."""
+        """Run the campaign in the thread."""
         try:
             asyncio.run(self._run_campaign())
-        except BaseException as error:  # noqa: BLE001  # told to the main loop, which decides
-            _log.exception("the renewal of Leases has ended by a mistake")
+        except BaseException as error:  # noqa: BLE001  # reported to the main loop, which decides
+            _log.exception("the renewal of Leases ended with an unexpected error")
             with _suppress_closed_loop():
                 self._loop.call_soon_threadsafe(self._crashed, error)
         finally:
@@ -145,11 +145,11 @@ class RenewalThread:
             loop = asyncio.get_running_loop()
 
             def stop() -> None:
-                with _suppress_closed_loop():  # here: this loop, which has ended already
+                with _suppress_closed_loop():  # here: the loop of the thread, if it has ended already
                     loop.call_soon_threadsafe(partial(campaign.stop, releases=self._releases))
 
             self._stopped = stop
-            if self._stop_asked.is_set():
+            if self._stop_requested.is_set():
                 campaign.stop(releases=self._releases)
             async with asyncio.TaskGroup() as tasks:
                 watching = tasks.create_task(self._watch_main_loop(campaign))
@@ -163,32 +163,32 @@ class RenewalThread:
         while True:
             await self._clock.sleep(self._interval)
             now = self._clock.monotonic()
-            verdict = self._watchdog.decide(now)
-            if verdict is before:
+            action = self._watchdog.decide(now)
+            if action is before:
                 continue
-            match verdict:
+            match action:
                 case WatchdogAction.EXIT:
                     _log.critical(
-                        "a Lease is lost, and the main loop does not hear it: the process ends (code %d). It is at\n%s",
+                        "the main loop ignored the loss of a Lease: ending the process (exit code %d). It is at\n%s",
                         LEASE_LOST_EXIT_CODE,
                         describe_stack(self._main),
                     )
                     self._exit_process(LEASE_LOST_EXIT_CODE)
                 case WatchdogAction.SUSPEND:
                     _log.error(
-                        "the main loop has been blocked for %.1f s: the Leases are not renewed. It is at\n%s",
+                        "the main loop has been blocked for %.1f s: the renewal of Leases is suspended. It is at\n%s",
                         self._watchdog.compute_silence(now),
                         describe_stack(self._main),
                     )
                     campaign.suspend(suspended=True)
                 case WatchdogAction.RENEW:
-                    _log.warning("the main loop runs again: the Leases are renewed")
+                    _log.warning("the main loop runs again: the renewal of Leases resumes")
                     campaign.suspend(suspended=False)
-            before = verdict
+            before = action
 
 
 class _Messenger:
-    """Carries a campaign's messages to the main loop, in their order."""
+    """Sends a campaign's events to the main loop, in order."""
 
     def __init__(
         self, listener: CampaignListener, loop: asyncio.AbstractEventLoop, watchdog: MainLoopWatchdog, clock: Clock
@@ -200,21 +200,21 @@ class _Messenger:
         self._losses = 0
 
     def on_acquired(self, shard: int, permit: WritePermit) -> None:
-        """Tell the main loop."""
+        """Report the shard to the main loop."""
         with _suppress_closed_loop():
             self._loop.call_soon_threadsafe(self._listener.on_acquired, shard, permit)
 
     def on_lost(self, shard: int) -> None:
-        """Tell the main loop, and count until it hears."""
+        """Report the loss to the main loop, and wait for its acknowledgment."""
         self._losses += 1
         self._watchdog.record_message(self._losses, self._clock.monotonic())
         with _suppress_closed_loop():
             self._loop.call_soon_threadsafe(self._deliver_loss, shard, self._losses)
 
     async def on_release(self, shard: int) -> None:
-        """Let the main loop bring the shard's work to an end."""
-        asked: Future[Any] = asyncio.run_coroutine_threadsafe(self._listener.on_release(shard), self._loop)
-        await asyncio.wrap_future(asked)
+        """Let the main loop end the work for the shard."""
+        released: Future[Any] = asyncio.run_coroutine_threadsafe(self._listener.on_release(shard), self._loop)
+        await asyncio.wrap_future(released)
 
     def _deliver_loss(self, shard: int, message: int) -> None:
         self._listener.on_lost(shard)
@@ -223,8 +223,8 @@ class _Messenger:
 
 @contextmanager
 def _suppress_closed_loop() -> Iterator[None]:
-    """Let a message to a loop that is closed be none."""
+    """Ignore an event for a loop that is closed."""
     try:
         yield
     except RuntimeError:
-        _log.debug("a loop that is closed cannot be told")
+        _log.debug("an event was dropped: its loop is closed")
