@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 
-import aiohttp
-
+from konverge.aiohttp_errors import FailureKind, classify_error, find_proxy_status, find_system_error
 from konverge_resolution.network.errors import (
     BrokenConnectionError,
     HostUnreachableError,
@@ -19,25 +18,7 @@ from konverge_resolution.network.errors import (
     UntrustedCertificateError,
 )
 
-__all__ = ["AIOHTTP_ERRORS", "send_once", "translate_error"]
-
-
-class _ConnectionBrokenError(Exception):
-    """A connection broke. Not one of aiohttp's errors, after which it would send some requests once more by itself."""
-
-
-AIOHTTP_ERRORS = (_ConnectionBrokenError, aiohttp.ClientError, OSError)
-"""What `failure_of` knows, of a request that was sent by `send_once`."""
-
-
-async def send_once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """A middleware of aiohttp: the request is sent once, whatever becomes of its connection."""
-    try:
-        return await send(request)
-    except aiohttp.ClientConnectorError:
-        raise
-    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-        raise _ConnectionBrokenError(error) from error
+__all__ = ["translate_error"]
 
 
 def translate_error(host: str, error: Exception) -> NetworkError:
@@ -47,27 +28,29 @@ def translate_error(host: str, error: Exception) -> NetworkError:
         host: Who was asked, as a message may show it.
         error: One of `AIOHTTP_ERRORS`.
     """
-    match error:
-        case aiohttp.ClientConnectorDNSError():
+    match classify_error(error):
+        case FailureKind.NAME_RESOLUTION:
             return HostUnreachableError(host, "has a name that cannot be resolved")
-        case aiohttp.ClientConnectorCertificateError():
+        case FailureKind.UNTRUSTED_CERTIFICATE:
             return UntrustedCertificateError(host, "has a certificate that is not trusted")
-        case aiohttp.ClientSSLError():
+        case FailureKind.TLS:
             return NoTlsError(host, "does not speak TLS with us")
-        case aiohttp.ClientProxyConnectionError():
+        case FailureKind.PROXY_CONNECTION:
             return HostUnreachableError(host, "is reached by a proxy, which cannot be connected to")
-        case aiohttp.ClientHttpProxyError():
-            return HostUnreachableError(host, f"is reached by a proxy, which refuses it with status {error.status}")
-        case aiohttp.ClientConnectorError():
-            # By its number: the text has the address, which is nobody's business but the resolver's.
-            number = error.os_error.errno
+        case FailureKind.PROXY_REFUSAL:
+            status = find_proxy_status(error)
+            return HostUnreachableError(host, f"is reached by a proxy, which refuses it with status {status}")
+        case FailureKind.CONNECTION:
+            # Only the error number: the text contains the address, which only the resolver may see.
+            number = getattr(find_system_error(error), "errno", None)
             return HostUnreachableError(
                 host, f"cannot be connected to: {os.strerror(number).lower() if number else 'nothing answers'}"
             )
-        case aiohttp.InvalidURL():
+        case FailureKind.INVALID_URL:
             return InvalidRequestError(host, "has a host that is neither a name nor an address")
-        case aiohttp.ClientPayloadError():
+        case FailureKind.RESPONSE_BODY:
             return BrokenConnectionError(host, "broke off in the middle of its answer")
-        case _ConnectionBrokenError() | aiohttp.ClientOSError() | OSError():
+        case FailureKind.DISCONNECTED | FailureKind.CONNECTION_TIMEOUT | FailureKind.RESPONSE_TIMEOUT:
             return BrokenConnectionError(host, "hung up without an answer")
-    return MalformedResponseError(host, f"gave an answer that is no HTTP ({type(error).__name__})")
+        case FailureKind.INVALID_RESPONSE:
+            return MalformedResponseError(host, f"gave an answer that is no HTTP ({type(error).__name__})")

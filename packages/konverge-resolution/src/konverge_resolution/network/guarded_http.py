@@ -17,7 +17,8 @@ from typing import Any, TypeAlias
 import aiohttp
 from yarl import URL
 
-from konverge_resolution.network.aiohttp_errors import AIOHTTP_ERRORS, send_once, translate_error
+from konverge.aiohttp_errors import AIOHTTP_ERRORS, send_once
+from konverge_resolution.network.aiohttp_errors import translate_error
 from konverge_resolution.network.allowed_networks import AllowedNetworks, is_address
 from konverge_resolution.network.content_encoding import DecompressionError, create_decompressor
 from konverge_resolution.network.dialer import CheckedSockets, Lookup, create_connector

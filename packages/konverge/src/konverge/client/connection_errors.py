@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
+from konverge.aiohttp_errors import FailureKind, classify_error, find_proxy_status, find_system_error
 from konverge.client.certificate_expiry import parse_certificate_expiry
 from konverge.client.config import ClusterConfig
 from konverge.client.server_url import redact_url
@@ -52,36 +53,37 @@ def build_connection_error(
             return UntrustedServerError(_describe_untrusted_certificate(cause, config))
         if isinstance(cause, ssl.SSLError):
             return _build_tls_error(cause, config, now)
-    if isinstance(error, aiohttp.ClientHttpProxyError):
-        return NotConnectedError(
-            f"the proxy {redact_url(config.proxy_url)} did not connect to {server}: it answered with HTTP status "
-            f"{error.status} ({source}). Check proxy-url or HTTPS_PROXY"
-        )
-    if isinstance(error, aiohttp.ClientProxyConnectionError):
-        return NotConnectedError(
-            f"cannot reach the proxy {redact_url(config.proxy_url)} on the way to {server}: "
-            f"{_describe_system_error(error)} "
-            f"({source}). Check proxy-url or HTTPS_PROXY"
-        )
-    if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return NotConnectedError(
-            f"cannot find the host {urlsplit(server).hostname} of the API server {server} ({source}). "
-            "Check the address and the name service"
-        )
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return NotConnectedError(
-            f"cannot reach the API server {server}: {_describe_system_error(error)} ({source}). "
-            "Is the cluster running, and is this its address?"
-        )
-    if isinstance(error, aiohttp.ConnectionTimeoutError):
-        return NotConnectedError(
-            f"cannot reach the API server {server}: no connection in time ({source}). "
-            "Check the address, the network and firewalls"
-        )
-    if isinstance(error, TimeoutError):
-        return ConnectionFailedError(
-            f"{request}: the API server {server} did not answer within {timeout_seconds:g} s ({source})"
-        )
+    match classify_error(error):
+        case FailureKind.PROXY_REFUSAL:
+            return NotConnectedError(
+                f"the proxy {redact_url(config.proxy_url)} did not connect to {server}: it answered with HTTP status "
+                f"{find_proxy_status(error)} ({source}). Check proxy-url or HTTPS_PROXY"
+            )
+        case FailureKind.PROXY_CONNECTION:
+            return NotConnectedError(
+                f"cannot reach the proxy {redact_url(config.proxy_url)} on the way to {server}: "
+                f"{_describe_system_error(error)} "
+                f"({source}). Check proxy-url or HTTPS_PROXY"
+            )
+        case FailureKind.NAME_RESOLUTION:
+            return NotConnectedError(
+                f"cannot find the host {urlsplit(server).hostname} of the API server {server} ({source}). "
+                "Check the address and the name service"
+            )
+        case FailureKind.CONNECTION | FailureKind.TLS | FailureKind.UNTRUSTED_CERTIFICATE:
+            return NotConnectedError(
+                f"cannot reach the API server {server}: {_describe_system_error(error)} ({source}). "
+                "Is the cluster running, and is this its address?"
+            )
+        case FailureKind.CONNECTION_TIMEOUT:
+            return NotConnectedError(
+                f"cannot reach the API server {server}: no connection in time ({source}). "
+                "Check the address, the network and firewalls"
+            )
+        case FailureKind.RESPONSE_TIMEOUT:
+            return ConnectionFailedError(
+                f"{request}: the API server {server} did not answer within {timeout_seconds:g} s ({source})"
+            )
     words = type(error).__name__ if may_quote_response(error) else str(error) or type(error).__name__
     if isinstance(error, aiohttp.ServerDisconnectedError) and (advice := _describe_own_expiry(config, now)):
         # In TLS 1.3 a server looks at our certificate after the handshake, and asyncio keeps its alert to itself.
@@ -159,8 +161,10 @@ def _iter_wrapped_errors(error: BaseException) -> Iterator[BaseException]:
         found = inner if isinstance(inner, BaseException) and inner is not found else found.__cause__
 
 
-def _describe_system_error(error: aiohttp.ClientConnectorError) -> str:
-    found = error.os_error
-    if found.errno == errno.ECONNREFUSED:
+def _describe_system_error(error: Exception) -> str:
+    cause = find_system_error(error)
+    if cause is None:
+        return type(error).__name__
+    if cause.errno == errno.ECONNREFUSED:
         return "connection refused"
-    return found.strerror or str(found) or "the connection was closed"
+    return cause.strerror or str(cause) or "the connection was closed"

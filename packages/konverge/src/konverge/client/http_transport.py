@@ -19,6 +19,7 @@ from aiohttp.abc import AbstractStreamWriter
 from multidict import CIMultiDict
 from yarl import URL
 
+from konverge.aiohttp_errors import AIOHTTP_ERRORS, ConnectionBrokenError, send_once
 from konverge.client.config import ClusterConfig
 from konverge.client.connection_errors import build_connection_error, build_unauthorized_error, may_quote_response
 from konverge.client.credentials import Identity
@@ -49,9 +50,6 @@ _READS = frozenset({"GET", "HEAD"})
 
 # Connecting alone; the deadline of the whole is that of the caller.
 _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10.0)
-
-# What aiohttp raises for a request that came to nothing; OSError for what it leaves as it is.
-_FAILURES = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +130,7 @@ class HttpTransport:
                 answer = _HttpResponse(
                     found.status, _lower_names(found.headers), await _read_body(found, _MAX_BODY_BYTES)
                 )
-        except _FAILURES as error:
+        except AIOHTTP_ERRORS as error:
             _discard_response(found)
             raise self._build_failure(error, method, path, timeout_seconds) from _find_cause(error)
         except BaseException:
@@ -213,10 +211,10 @@ class HttpTransport:
                         timeout=_TIMEOUT,
                         **self._build_options(),
                     )
-            except (*_FAILURES, _ConnectionBrokenError) as error:
+            except AIOHTTP_ERRORS as error:
                 if timely is not None and timely.is_forbidden:
                     raise no_permit_error(method, path) from None
-                cause = error.cause if isinstance(error, _ConnectionBrokenError) else error
+                cause = error.cause if isinstance(error, ConnectionBrokenError) else error
                 failure = self._build_failure(cause, method, path, timeout_seconds)
                 is_distrust = may_try_again and isinstance(failure, UntrustedServerError)
                 if is_distrust and await self._has_newer_certificates(context):
@@ -296,28 +294,6 @@ class HttpTransport:
         return sent
 
 
-class _ConnectionBrokenError(Exception):
-    """A connection broke while a request was under way."""
-
-    def __init__(self, cause: aiohttp.ClientOSError | aiohttp.ServerDisconnectedError) -> None:
-        super().__init__(str(cause))
-        self.cause = cause
-
-
-async def _forbid_repeat(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """Keep aiohttp from repeating a PUT or a DELETE by itself when the connection breaks, which it takes for safe.
-
-    A delete would hit the next object of the name, and a write that did happen would come back as a conflict. Whether
-    something is sent again is decided in `konverge.client.retries` alone. An error of another class goes past aiohttp.
-    """
-    try:
-        return await send(request)
-    except aiohttp.ClientConnectorError:
-        raise
-    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-        raise _ConnectionBrokenError(error) from error
-
-
 class _DeadlineBody(aiohttp.BytesPayload):
     """A body that is not sent after its deadline or its permit, and the head that waits for it neither.
 
@@ -377,7 +353,7 @@ class _HttpStream:
     async def __anext__(self) -> bytes:
         try:
             chunk = await self._found.content.readany()
-        except _FAILURES as error:
+        except AIOHTTP_ERRORS as error:
             raise self._build_error(error) from _find_cause(error)
         if not chunk:
             raise StopAsyncIteration
@@ -387,7 +363,7 @@ class _HttpStream:
         try:
             async with asyncio.timeout(self._timeout_seconds):
                 return await _read_body(self._found, _MAX_FAILURE_BYTES)
-        except _FAILURES as error:
+        except AIOHTTP_ERRORS as error:
             raise self._build_error(error) from _find_cause(error)
 
     def _build_error(self, error: Exception) -> ConnectionFailedError:
@@ -395,9 +371,7 @@ class _HttpStream:
 
 
 def _build_session(connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
-    return aiohttp.ClientSession(
-        connector=connector, cookie_jar=aiohttp.DummyCookieJar(), middlewares=(_forbid_repeat,)
-    )
+    return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar(), middlewares=(send_once,))
 
 
 def _discard_response(found: aiohttp.ClientResponse) -> None:

@@ -6,9 +6,11 @@ import asyncio
 import ssl
 from collections import OrderedDict
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 import aiohttp
 
+from konverge.aiohttp_errors import FailureKind, classify_error, find_system_error
 from konverge.clock import Clock, SimulatedLoop, SystemClock
 from konverge_cluster.embedded.request_bodies import MAXIMUM_BYTES
 from konverge_cluster.embedded.webhooks.pending_calls import WebhookCall, WebhookReply
@@ -64,7 +66,7 @@ class WebhookCaller:
         except TimeoutError:
             return WebhookReply(problem="context deadline exceeded")
         except aiohttp.ClientError as error:
-            return WebhookReply(problem=_describe_error(error))
+            return WebhookReply(problem=_describe_error(error, call.url))
         except ssl.SSLError as error:
             return WebhookReply(problem=f"unable to load root certificates: {error.reason}")
 
@@ -96,24 +98,26 @@ class WebhookCaller:
         return context
 
 
-def _describe_error(error: aiohttp.ClientError) -> str:
-    """What a Go client would say."""
-    match error:
-        case aiohttp.ClientConnectorCertificateError():
-            return f"tls: failed to verify certificate: x509: {_describe_certificate_error(error.certificate_error)}"
-        case aiohttp.ClientConnectorSSLError():
-            return f"tls: {error.os_error.strerror or error.os_error}"
-        case aiohttp.ClientConnectorDNSError():
-            return f"dial tcp: lookup {error.host}: no such host"
-        case aiohttp.ClientConnectorError():
-            told = (error.os_error.strerror or str(error.os_error)).lower()
-            if isinstance(error.os_error, ConnectionRefusedError):
-                told = "connection refused"
-            return f"dial tcp {error.host}:{error.port}: connect: {told}"
-        case aiohttp.ServerDisconnectedError():
+def _describe_error(error: aiohttp.ClientError, url: str) -> str:
+    """Format an error as a Go client does."""
+    system_error = find_system_error(error)
+    reason = getattr(system_error, "strerror", None) or str(system_error)
+    address = urlsplit(url)
+    match classify_error(error):
+        case FailureKind.UNTRUSTED_CERTIFICATE:
+            cause = getattr(error, "certificate_error", error)
+            return f"tls: failed to verify certificate: x509: {_describe_certificate_error(cause)}"
+        case FailureKind.TLS:
+            return f"tls: {reason}"
+        case FailureKind.NAME_RESOLUTION:
+            return f"dial tcp: lookup {address.hostname}: no such host"
+        case FailureKind.CONNECTION:
+            if isinstance(system_error, ConnectionRefusedError):
+                reason = "connection refused"
+            return f"dial tcp {address.hostname}:{address.port or 443}: connect: {reason.lower()}"
+        case FailureKind.DISCONNECTED if isinstance(error, aiohttp.ServerDisconnectedError):
             return "EOF"
-        case _:
-            return str(error) or type(error).__name__
+    return str(error) or type(error).__name__
 
 
 def _describe_certificate_error(error: Exception) -> str:
