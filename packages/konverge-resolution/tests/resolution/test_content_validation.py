@@ -143,7 +143,7 @@ def test_what_only_has_a_list_or_a_secret_in_its_name_is_a_definition(text: str,
     ],
 )
 def test_a_field_that_stands_twice_anywhere_is_told_with_its_line(text: str, line: int) -> None:
-    assert f"an error in line {line}: a field stands twice" in expect_content_error(text.encode()).message
+    assert f"an error in line {line}: duplicate field" in expect_content_error(text.encode()).message
 
 
 def test_merge_keys_may_bring_what_a_mapping_has_itself_in_whatever_order_they_are_read() -> None:

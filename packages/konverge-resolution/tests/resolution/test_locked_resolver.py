@@ -338,7 +338,7 @@ async def test_a_tree_that_is_too_wide_is_ended() -> None:
         (b"", "a.lock: no lock file: Expected `object`, got `null`"),
         (b"<<<<<<< ours\n", "a.lock: no lock file: Expected `object`, got `str`"),
         (b"a: [\n", "a.lock, line 2: no lock file"),
-        (b"entries: []\nentries: []\n", "a.lock, line 2: no lock file: a field stands twice"),
+        (b"entries: []\nentries: []\n", "a.lock, line 2: no lock file: duplicate field"),
         (b"apiVersion: resolution.konverge.dev/v9\nkind: DefinitionLock\nentries: []\n", "apiVersion: expected"),
         (
             b"apiVersion: resolution.konverge.dev/v1alpha1\nkind: Lock\nentries: []\n",

@@ -82,7 +82,7 @@ def test_what_is_no_object_cannot_be_read(text: bytes) -> None:
     ("text", "words"),
     [
         (b"{}", "metadata: expected an object, found none"),
-        (b'{"metadata": null}', "not an object"),
+        (b'{"metadata": null}', "metadata: expected an object"),
         (b'{"metadata": {"namespace": "default"}}', "metadata.name: expected a name, found none"),
         (b'{"metadata": {"name": null}}', "metadata.name: expected a name, found none"),
     ],

@@ -213,4 +213,4 @@ def test_a_manifest_with_a_field_twice_is_refused_with_its_line(
     file = tmp_path / "owner.yaml"
     file.write_text(text)
     done = konverge("preview", operator_file, file)
-    check_one_line(done, 3, f"{file}: no YAML: a field stands twice", "line 3")
+    check_one_line(done, 3, f"{file}: no YAML: duplicate field", "line 3")

@@ -293,7 +293,7 @@ async def all_refused(cluster: Cluster, refusers: list[str]) -> None:
         words = {"policed": "ValidatingAdmissionPolicy '", "hooked": 'webhook "vaults.konverge.test"'}[refuser]
         for gvk, type, expected in (
             (VAULT, "MadeReady", words),
-            (VAULT, "CopiedReady", "the server refuses it"),
+            (VAULT, "CopiedReady", "the server rejected the request"),
             (VAULT, "InvalidReady", "spec.type"),
             # The embedded cluster's controllers keep to themselves why there is no Pod.
             (VAULT, "PodsReady", words if cluster.name == "real" else "Waiting"),
@@ -370,9 +370,9 @@ async def test_no_value_of_a_secret_that_the_server_quotes_is_shown_anywhere(
         ("/metrics", "konverge_"),
         ("/debug/", "hooked"),
         ("events", "CreatedSecret"),
-        ("diff", "the server refuses it"),
-        ("explain", "the server refuses it"),
-        ("conditions", "the server refuses it"),
+        ("diff", "the server rejected the request"),
+        ("explain", "the server rejected the request"),
+        ("conditions", "the server rejected the request"),
         ("conditions", r"because of admission webhook \"vaults.konverge.test\"."),
     ):
         assert words in outputs.texts[where], f"{where} has not {words!r}: {outputs.texts[where][:1000]}"

@@ -84,8 +84,8 @@ async def test_nothing_that_is_said_of_a_secret_is_shown(verb: str, caplog: pyte
     shown = f"{raised.value!r} {raised.value.to_status()} {raised.value.causes} {heard} {caplog.text}"
     assert VALUE not in shown
     assert "because of" not in shown
-    assert "kubectl shows them" in str(raised.value)
-    assert "the API server warns: something. Its words are not shown" in caplog.text
+    assert "run the request with kubectl" in str(raised.value)
+    assert "the API server warns: a message, which is withheld: " in caplog.text
     assert raised.value.__cause__ is raised.value.__context__ is None
 
 

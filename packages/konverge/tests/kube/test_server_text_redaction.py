@@ -30,7 +30,8 @@ SENT = {
     "data": {"token": base64.b64encode(VALUE.encode()).decode()},
 }
 POLICY = "ValidatingAdmissionPolicy 'strong' with binding 'all'"
-ADVICE = "Its words are not shown, since they may repeat the value of a Secret: kubectl shows them"
+REASON = "it may contain the value of a Secret; run the request with kubectl to see it"
+ADVICE = f"Its message is withheld: {REASON}"
 
 KEPT = [
     NotFoundError('secrets "db" not found'),
@@ -67,15 +68,15 @@ def test_what_holds_nothing_but_names_is_said_as_the_server_says_it(error: ApiEr
 REFUSED: list[tuple[ApiError, str]] = [
     (
         InvalidError(f'secrets "db" is forbidden: {POLICY} denied request: {VALUE}'),
-        f"the server refuses it (422 Invalid), because of {POLICY}. {ADVICE}",
+        f"the server rejected the request (422 Invalid), because of {POLICY}. {ADVICE}",
     ),
     (
         ForbiddenError(f'admission webhook "check.test" denied the request: found {VALUE}', reason=VALUE),
-        f'the server refuses it (403 Forbidden), because of admission webhook "check.test". {ADVICE}',
+        f'the server rejected the request (403 Forbidden), because of admission webhook "check.test". {ADVICE}',
     ),
     (
         ServerError(f'Internal error occurred: failed calling webhook "check.test": {VALUE}'),
-        f'the server refuses it (500 InternalError), because of webhook "check.test". {ADVICE}',
+        f'the server rejected the request (500 InternalError), because of webhook "check.test". {ADVICE}',
     ),
     (
         InvalidError(
@@ -95,19 +96,19 @@ REFUSED: list[tuple[ApiError, str]] = [
                 ],
             },
         ),
-        "the server refuses it (422 Invalid: type: Invalid value: field is immutable, data[tls.crt]: Required value). "
-        + ADVICE,
+        "the server rejected the request "
+        "(422 Invalid: type: Invalid value: field is immutable, data[tls.crt]: Required value). " + ADVICE,
     ),
     (
         ForbiddenError(f'admission webhook "{VALUE}" denied the request'),
-        f"the server refuses it (403 Forbidden). {ADVICE}",
+        f"the server rejected the request (403 Forbidden). {ADVICE}",
     ),
     (
         ForbiddenError(
             f'secrets "db" is forbidden: User "{VALUE}" cannot get resource "secrets" in API group "" at the '
             "cluster scope"
         ),
-        f"the server refuses it (403 Forbidden). {ADVICE}",
+        f"the server rejected the request (403 Forbidden). {ADVICE}",
     ),
 ]
 
@@ -146,7 +147,7 @@ def test_a_warning_names_who_warns() -> None:
     text = f"Validation failed for ValidatingAdmissionPolicy 'strong' with binding 'all': {VALUE}"
 
     assert withhold_warning(text, sent=SENT, path=PATH) == (
-        f"something, because of ValidatingAdmissionPolicy 'strong' with binding 'all'. {ADVICE}"
+        f"a message because of ValidatingAdmissionPolicy 'strong' with binding 'all', which is withheld: {REASON}"
     )
 
 

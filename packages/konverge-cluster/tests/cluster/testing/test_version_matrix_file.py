@@ -156,7 +156,7 @@ FIXTURES = RIGHT.partition("fixtures:\n")[2]
         (
             "exclude: [user]",
             "exclude: [user]\nexclude: [tracing]",
-            ["{folder}/matrix.yaml cannot be read: a field stands twice, line 4"],
+            ["{folder}/matrix.yaml cannot be read: duplicate field, line 4"],
         ),
     ],
 )

@@ -40,7 +40,7 @@ class HistoryCheck:
 
     @property
     def is_invalidated(self) -> bool:
-        """Whether the server's storage was set back after this collection was read."""
+        """True if the server's storage was set back after this collection was read."""
         return self._history != self._server.history
 
     def adopt_history(self) -> None:

@@ -108,7 +108,7 @@ class Informer:
 
     @property
     def synced(self) -> bool:
-        """Whether reads succeed: the first lists are complete and reported, and the kind is still served."""
+        """True if reads succeed: the first lists are complete and reported, and the kind is still served."""
         return all(driver.synced for driver in self._drivers.values())
 
     @property

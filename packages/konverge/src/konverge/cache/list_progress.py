@@ -58,7 +58,7 @@ class ListProgress:
         self._page_size = _PAGE_SIZE
         self._end_is_late = False
         self.is_due = True
-        """Whether a list is the next thing to read, rather than a watch."""
+        """True if a list is the next thing to read, rather than a watch."""
         self.replacement: StoreReplacement | None = None
         """The contents of the list that is being read; None while no list is begun."""
         self.lists_done = 0
@@ -68,12 +68,12 @@ class ListProgress:
 
     @property
     def is_streaming(self) -> bool:
-        """Whether the list that is due is a streaming list."""
+        """True if the list that is due is a streaming list."""
         return self.is_due and self._is_streaming_supported and not self._uses_pages_once
 
     @property
     def is_new_list_requested(self) -> bool:
-        """Whether a new list was requested and none is being read."""
+        """True if a new list was requested and none is being read."""
         return self._is_requested and self.replacement is None
 
     def request(self) -> None:

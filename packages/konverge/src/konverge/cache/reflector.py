@@ -118,7 +118,7 @@ class Reflector:
 
     @property
     def synced(self) -> bool:
-        """Whether the store contains a whole list of a served kind, from the server's present history."""
+        """True if the store contains a whole list of a served kind, from the server's present history."""
         return self._is_listed and not self._history.is_invalidated
 
     @property
@@ -143,7 +143,7 @@ class Reflector:
 
     @property
     def should_leave_watch(self) -> bool:
-        """Whether to leave an open watch for a list, unless the watch is streaming that list."""
+        """True if the driver should leave an open watch for a list, unless the watch is streaming that list."""
         return self._list.is_new_list_requested or self._history.is_invalidated
 
     def next_step(self, now: float) -> Step:

@@ -119,7 +119,7 @@ class ReflectorDriver:
 
     @property
     def synced(self) -> bool:
-        """Whether reads succeed: the first list is complete and reported, and the kind is still served."""
+        """True if reads succeed: the first list is complete and reported, and the kind is still served."""
         return self._is_first_list_published and self._reflector.synced
 
     @property

@@ -38,17 +38,17 @@ class WatchProgress:
 
     @property
     def is_open(self) -> bool:
-        """Whether a watch is open."""
+        """True if a watch is open."""
         return self._opened_at is not None
 
     @property
     def ended_empty(self) -> bool:
-        """Whether the last watch that ended did so within a second and without an event."""
+        """True if the last watch that ended did so within a second and without an event."""
         return self._was_short and not self._got_events
 
     @property
     def ended_short_again(self) -> bool:
-        """Whether the last two watches that ended were both open for less than a second."""
+        """True if the last two watches that ended were both open for less than a second."""
         return self._was_short and self._was_short_before
 
     def plan(self, resource_version: str, *, initial_events: bool, idle_timeout_seconds: float) -> OpenWatch:

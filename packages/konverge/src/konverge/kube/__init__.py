@@ -1,7 +1,7 @@
-"""What a Kubernetes object is: identity, metadata, conditions, owner references, times. Pure.
+"""The model of a Kubernetes object: identity, metadata, conditions, owner references, times. Pure.
 
-Objects are plain JSON-shaped mappings. What comes from a server is read leniently: a field of the wrong type counts as
-absent, because one odd object must never end a watch.
+Objects are plain JSON-shaped mappings. Objects from a server are read leniently: a field of the wrong type counts as
+absent, because one malformed object must never end a watch.
 """
 
 from konverge.kube.conditions import MESSAGE_LIMIT, Condition, find_condition, remove_condition, set_condition

@@ -10,12 +10,12 @@ _LINE_ENDS = str.maketrans("", "", "\r\n")
 
 
 def canonicalize_base64(text: str) -> str:
-    """The spelling in which the API server stores the bytes: in one line, its unused bits zero.
+    """Return the form in which the API server stores the bytes: one line, with unused bits zero.
 
     Raises:
-        ValueError: The text is no base64 that the server takes. The message does not quote it: it may be a Secret's.
+        ValueError: The server would reject the text. The message does not quote it: it may be the value of a Secret.
     """
-    # Line ends inside are no mistake to the server; any other letter from outside the alphabet is.
+    # The server accepts line ends in the text, but no other character outside the alphabet.
     return binascii.b2a_base64(
         binascii.a2b_base64(text.translate(_LINE_ENDS), strict_mode=True), newline=False
     ).decode()

@@ -1,4 +1,4 @@
-"""Durations as Kubernetes writes them (``5m``, ``1h30m``, ``1.5s``), which is Go's form and not ISO 8601."""
+"""Durations in the form of Kubernetes (``5m``, ``1h30m``, ``1.5s``), which is Go's form and not ISO 8601."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["CALENDAR_UNITS", "GO_UNITS", "DurationUnits", "format_duration", "pa
 
 
 class DurationUnits:
-    """The units that a form of duration has.
+    """The units of one form of duration.
 
     Args:
         microseconds: Length of each unit by its name.

@@ -1,6 +1,6 @@
-"""The part of an object's metadata that decisions are made of, as a small value that is quick to decode.
+"""The part of an object's metadata that decisions need, as a small value that is fast to decode.
 
-Decoding is lenient: what a field should not be (null, a number where text belongs) counts as absent, since one odd
+Decoding is lenient: a field of the wrong type (null, a number instead of text) counts as absent, because one malformed
 object must never end a watch.
 """
 
@@ -17,7 +17,7 @@ __all__ = ["ObjectMeta", "OwnerReference", "decode_metadata", "parse_revision"]
 
 
 class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Who an object belongs to."""
+    """A reference from an object to one of its owners."""
 
     api_version: str = ""
     kind: str = ""
@@ -27,10 +27,10 @@ class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """What identifies and versions an object, and whom it belongs to.
+    """The identity, the version and the owners of an object.
 
-    Timestamps are as the server wrote them (`konverge.kube.parse_time` reads them); empty when unset. Annotations are
-    left out: they can be longer than the rest of the object, and nothing is found by them.
+    Timestamps are as the server wrote them (`konverge.kube.parse_time` parses them); empty if unset. Annotations are
+    left out: they can be longer than the rest of the object, and no lookup uses them.
     """
 
     name: str = ""
@@ -40,19 +40,19 @@ class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     generation: int = 0
     creation_timestamp: str = ""
     deletion_timestamp: str = ""
-    labels: dict[str, str] = {}  # msgspec gives each its own
+    labels: dict[str, str] = {}  # msgspec gives each instance its own
     owner_references: tuple[OwnerReference, ...] = ()
     finalizers: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, obj: Mapping[str, Any]) -> ObjectMeta:
-        """The metadata of a decoded object, leniently."""
-        found = obj.get("metadata")
-        return _convert_leniently(found if isinstance(found, Mapping) else {})
+        """Read the metadata of a decoded object, leniently."""
+        metadata = obj.get("metadata")
+        return _convert_leniently(metadata if isinstance(metadata, Mapping) else {})
 
     @property
     def key(self) -> ObjectKey:
-        """Which object of its kind it is."""
+        """The namespace and name that identify the object in its kind."""
         return ObjectKey(self.namespace, self.name)
 
     @property
@@ -62,17 +62,17 @@ class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
     @property
     def is_deleting(self) -> bool:
-        """Tell whether it is on its way out."""
+        """True if the object has a deletion timestamp."""
         return bool(self.deletion_timestamp)
 
     @property
     def controller(self) -> OwnerReference | None:
-        """The one owner that controls it, None without."""
+        """The one owner that controls the object; None if there is none."""
         return next((owner for owner in self.owner_references if owner.controller), None)
 
 
 def parse_revision(resource_version: str) -> int:
-    """A resource version as a number; 0 when it is none.
+    """Parse a resource version as a number; return 0 if it is not one.
 
     Resource versions of one resource are integers of at most 128 bits that grow (KEP-5504, part of conformance since
     1.35).
@@ -84,34 +84,34 @@ _decoder = msgspec.json.Decoder(ObjectMeta)
 
 
 def decode_metadata(raw: bytes | msgspec.Raw) -> ObjectMeta:
-    """The metadata in JSON, leniently.
+    """Decode metadata from JSON, leniently.
 
     Raises:
-        ValueError: It is not even a JSON object.
+        ValueError: The text is not a JSON object.
     """
     try:
         return _decoder.decode(raw)
     except msgspec.ValidationError:
-        pass  # well-formed, but some field is odd: look at each by itself
+        pass  # well-formed, but some field has the wrong type: convert each field separately
     except msgspec.DecodeError as error:
-        raise ValueError(f"metadata is not JSON: {error}") from error
-    found = msgspec.json.decode(raw)
-    if not isinstance(found, dict):
-        raise ValueError(f"metadata is not an object (found {type(found).__name__})")
-    return _convert_leniently(found)
+        raise ValueError(f"metadata: expected JSON: {error}") from error
+    metadata = msgspec.json.decode(raw)
+    if not isinstance(metadata, dict):
+        raise ValueError(f"metadata: expected an object, found {type(metadata).__name__}")
+    return _convert_leniently(metadata)
 
 
-def _convert_leniently(found: Mapping[str, Any]) -> ObjectMeta:
-    generation = found.get("generation")
-    labels = found.get("labels")
+def _convert_leniently(metadata: Mapping[str, Any]) -> ObjectMeta:
+    generation = metadata.get("generation")
+    labels = metadata.get("labels")
     return ObjectMeta(
-        name=_read_text(found.get("name")),
-        namespace=_read_text(found.get("namespace")),
-        uid=_read_text(found.get("uid")),
-        resource_version=_read_text(found.get("resourceVersion")),
+        name=_read_text(metadata.get("name")),
+        namespace=_read_text(metadata.get("namespace")),
+        uid=_read_text(metadata.get("uid")),
+        resource_version=_read_text(metadata.get("resourceVersion")),
         generation=generation if isinstance(generation, int) else 0,
-        creation_timestamp=_read_text(found.get("creationTimestamp")),
-        deletion_timestamp=_read_text(found.get("deletionTimestamp")),
+        creation_timestamp=_read_text(metadata.get("creationTimestamp")),
+        deletion_timestamp=_read_text(metadata.get("deletionTimestamp")),
         labels={str(name): value for name, value in labels.items() if isinstance(value, str)}
         if isinstance(labels, Mapping)
         else {},
@@ -123,16 +123,16 @@ def _convert_leniently(found: Mapping[str, Any]) -> ObjectMeta:
                 uid=_read_text(owner.get("uid")),
                 controller=owner.get("controller") is True,
             )
-            for owner in _read_list(found.get("ownerReferences"))
+            for owner in _read_list(metadata.get("ownerReferences"))
             if isinstance(owner, Mapping)
         ),
-        finalizers=tuple(name for name in _read_list(found.get("finalizers")) if isinstance(name, str)),
+        finalizers=tuple(name for name in _read_list(metadata.get("finalizers")) if isinstance(name, str)),
     )
 
 
-def _read_list(found: object) -> list[Any]:
-    return found if isinstance(found, list) else []
+def _read_list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
-def _read_text(found: object) -> str:
-    return found if isinstance(found, str) else ""
+def _read_text(value: object) -> str:
+    return value if isinstance(value, str) else ""

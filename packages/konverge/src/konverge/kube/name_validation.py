@@ -1,7 +1,7 @@
-"""What may be a name, a label key or a label value: the rules of the API's validation, with its sentences.
+"""Validation of names, label keys and label values: the rules of the API server, with its messages.
 
-Each function answers why the text is refused, empty when it is fine. The sentences are the API server's, so that a
-message reads the same whoever wrote it.
+Each function returns the reasons to reject the text; the list is empty if the text is valid. The messages are those of
+the API server, so that an error reads the same from konverge and from the server.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _is_label_value = re.compile(_LABEL_VALUE).fullmatch
 
 
 def _format_pattern_error(sentence: str, pattern: str, *examples: str) -> str:
-    shown = " or ".join(f"'{example}', " for example in examples).rstrip(", ")
-    return f"{sentence} (e.g. {shown}, regex used for validation is '{pattern}')"
+    example_list = " or ".join(f"'{example}', " for example in examples).rstrip(", ")
+    return f"{sentence} (e.g. {example_list}, regex used for validation is '{pattern}')"
 
 
 def _format_length_error(limit: int, unit: str = "bytes") -> str:
@@ -84,47 +84,47 @@ _LABEL_VALUE_FORM = _format_pattern_error(
 
 
 def validate_dns_label(text: str) -> list[str]:
-    """Why it is no DNS label (RFC 1123), as namespaces and containers are named."""
-    mistakes = [_format_length_error(_LABEL_LIMIT, "characters")] if len(text) > _LABEL_LIMIT else []
+    """Validate a DNS label (RFC 1123), the form of namespace and container names."""
+    errors = [_format_length_error(_LABEL_LIMIT, "characters")] if len(text) > _LABEL_LIMIT else []
     if "." in text:
-        return [*mistakes, "must not contain dots"]
-    return mistakes if _is_dns_label(text) else [*mistakes, _DNS_LABEL_FORM]
+        return [*errors, "must not contain dots"]
+    return errors if _is_dns_label(text) else [*errors, _DNS_LABEL_FORM]
 
 
 def validate_dns_subdomain(text: str) -> list[str]:
-    """Why it is no DNS subdomain (RFC 1123), as most objects are named."""
-    mistakes = [_format_length_error(_SUBDOMAIN_LIMIT, "characters")] if len(text) > _SUBDOMAIN_LIMIT else []
-    return mistakes if _is_dns_subdomain(text) else [*mistakes, _DNS_SUBDOMAIN_FORM]
+    """Validate a DNS subdomain (RFC 1123), the form of most object names."""
+    errors = [_format_length_error(_SUBDOMAIN_LIMIT, "characters")] if len(text) > _SUBDOMAIN_LIMIT else []
+    return errors if _is_dns_subdomain(text) else [*errors, _DNS_SUBDOMAIN_FORM]
 
 
 def validate_service_name(text: str) -> list[str]:
-    """Why it is no DNS label that starts with a letter (RFC 1035), the form of a CustomResourceDefinition's names."""
-    mistakes = [_format_length_error(_LABEL_LIMIT)] if len(text) > _LABEL_LIMIT else []
-    return mistakes if _is_dns_1035_label(text) else [*mistakes, _DNS_1035_FORM]
+    """Validate a DNS label that starts with a letter (RFC 1035), the form of a CustomResourceDefinition's names."""
+    errors = [_format_length_error(_LABEL_LIMIT)] if len(text) > _LABEL_LIMIT else []
+    return errors if _is_dns_1035_label(text) else [*errors, _DNS_1035_FORM]
 
 
 def validate_label_key(text: str) -> list[str]:
-    """Why it is no qualified name, ``[prefix/]name``, as the keys of labels and annotations are."""
+    """Validate a qualified name, ``[prefix/]name``, the form of label and annotation keys."""
     prefix, slash, name = text.rpartition("/")
-    mistakes: list[str] = []
+    errors: list[str] = []
     if slash:
         if "/" in prefix:
             return [_LABEL_KEY_FORM]
-        mistakes = ["prefix part must be non-empty"] if not prefix else _add_prefix(validate_dns_subdomain(prefix))
+        errors = ["prefix part must be non-empty"] if not prefix else _add_prefix(validate_dns_subdomain(prefix))
     if not name:
-        mistakes.append("name part must be non-empty")
+        errors.append("name part must be non-empty")
     elif len(name) > _LABEL_LIMIT:
-        mistakes.append(f"name part {_format_length_error(_LABEL_LIMIT)}")
+        errors.append(f"name part {_format_length_error(_LABEL_LIMIT)}")
     if not _is_qualified_name(name):
-        mistakes.append(_NAME_PART_FORM)
-    return mistakes
+        errors.append(_NAME_PART_FORM)
+    return errors
 
 
 def validate_label_value(text: str) -> list[str]:
-    """Why it cannot be a label's value."""
-    mistakes = [_format_length_error(_LABEL_LIMIT)] if len(text) > _LABEL_LIMIT else []
-    return mistakes if _is_label_value(text) else [*mistakes, _LABEL_VALUE_FORM]
+    """Validate the value of a label."""
+    errors = [_format_length_error(_LABEL_LIMIT)] if len(text) > _LABEL_LIMIT else []
+    return errors if _is_label_value(text) else [*errors, _LABEL_VALUE_FORM]
 
 
-def _add_prefix(mistakes: list[str]) -> list[str]:
-    return [f"prefix part {mistake}" for mistake in mistakes]
+def _add_prefix(errors: list[str]) -> list[str]:
+    return [f"prefix part {error}" for error in errors]

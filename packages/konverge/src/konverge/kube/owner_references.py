@@ -1,4 +1,4 @@
-"""Owner references: who an object belongs to, and whose garbage it becomes."""
+"""Owner references: the owners of an object, for which the garbage collector deletes it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["build_owner_reference", "find_controller", "has_owner", "is_deleting
 
 
 def build_owner_reference(owner: Mapping[str, Any], *, controller: bool = True) -> Object:
-    """The reference that a child carries.
+    """Build the reference to an owner.
 
-    A controller reference also blocks the owner's foreground deletion until the child is gone, as ``controllerutil``
-    sets it.
+    A controller reference also blocks the owner's foreground deletion until the object is deleted, as in
+    ``controllerutil`` of controller-runtime.
     """
     reference: Object = {
         "apiVersion": owner["apiVersion"],
@@ -29,24 +29,24 @@ def build_owner_reference(owner: Mapping[str, Any], *, controller: bool = True) 
 
 def _list_references(obj: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     metadata = obj.get("metadata")
-    listed = metadata.get("ownerReferences") if isinstance(metadata, Mapping) else None
-    return [found for found in listed if isinstance(found, Mapping)] if isinstance(listed, list) else []
+    references = metadata.get("ownerReferences") if isinstance(metadata, Mapping) else None
+    return [each for each in references if isinstance(each, Mapping)] if isinstance(references, list) else []
 
 
 def find_controller(obj: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The one reference whose owner controls the object, None without."""
-    return next((found for found in _list_references(obj) if found.get("controller") is True), None)
+    """Return the reference to the controller of the object; None if it has none."""
+    return next((reference for reference in _list_references(obj) if reference.get("controller") is True), None)
 
 
 def has_owner(obj: Mapping[str, Any], uid: str) -> bool:
-    """Tell whether the object belongs to the owner of that UID (never by name: a name can be born again)."""
-    return any(found.get("uid") == uid for found in _list_references(obj))
+    """Return True if the object has the owner with that UID (never by name: a new owner can reuse a name)."""
+    return any(reference.get("uid") == uid for reference in _list_references(obj))
 
 
 def remove_owner(obj: Object, uid: str) -> bool:
-    """Drop the references to that owner, in place; tell whether there were any."""
+    """Remove the references to that owner, in place; return True if there were any."""
     references = _list_references(obj)
-    kept = [found for found in references if found.get("uid") != uid]
+    kept = [reference for reference in references if reference.get("uid") != uid]
     if len(kept) == len(references):
         return False
     if kept:
@@ -57,5 +57,5 @@ def remove_owner(obj: Object, uid: str) -> bool:
 
 
 def is_deleting(obj: Mapping[str, Any]) -> bool:
-    """Tell whether the object is on its way out: deleted, and waiting for finalizers or for its grace."""
+    """Return True if the object has a deletion timestamp: it waits for finalizers or for its grace period."""
     return bool((obj.get("metadata") or {}).get("deletionTimestamp"))

@@ -1,9 +1,8 @@
 """Regular expressions of schemas, in the real server's dialect (RE2), matched in bounded time.
 
-Python's `re` tries one way after the other: the pattern ``^(a+)+$`` and forty letters keep it busy for days, and the
-process does nothing else meanwhile. Here all ways are followed at once, letter by letter, and what a set of ways and a
-letter lead to is remembered. Only whether a pattern is found matters, so groups capture nothing and laziness means
-nothing.
+Python's `re` tries one alternative after the other: the pattern ``^(a+)+$`` and forty letters block the process for
+days. This module follows all alternatives at once, letter by letter, in a finite automaton. It caches the step from a
+set of states by a letter. Only the existence of a match matters, so groups capture nothing and laziness has no effect.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ Test: TypeAlias = Callable[[str], bool]
 _MAX_STATES = 10_000
 _MAX_REPEATS = 1_000
 _MAX_DEPTH = 100
-# So many states may stand in the steps that one pattern remembers.
+# The maximum number of states in the cached steps of one pattern.
 _MAX_CACHED_SETS = 50_000
-# A second's worth: so many states may be visited for one text. What is remembered costs nothing.
+# The maximum number of states to visit for one text, about a second. Cached steps cost nothing.
 _MAX_VISITS = 2_000_000
 
 _COUNT = re.compile(r"\{([0-9]+)(,([0-9]*))?\}")
@@ -34,15 +33,15 @@ _PROPERTY = re.compile(r"\^?[A-Z][A-Za-z_]*")
 
 
 class PatternSyntaxError(ValueError):
-    """The pattern cannot be read; the message is what the real server says after "error parsing regexp"."""
+    """A pattern cannot be parsed; the message is the real server's text after "error parsing regexp"."""
 
 
 class MatchTooCostlyError(ValueError):
-    """The text takes more work than one request may cost."""
+    """The match of a text needs more work than the limit for one request."""
 
 
 class _AutomatonState(NamedTuple):
-    """One state: a letter to pass (`test`), a place to be at (`place`), or a fork; the match is neither."""
+    """One state: a letter to pass (`test`), a position to be at (`assertion`), or a fork; the match has neither."""
 
     next_states: tuple[int, ...]
     test: Test | None = None
@@ -50,34 +49,34 @@ class _AutomatonState(NamedTuple):
 
 
 _StateBuilder: TypeAlias = Callable[[int], int]
-"""Adds a part's states in front of the state that follows it, and answers where the part begins."""
+"""A function that adds the states of a part before the state that follows it, and returns the part's first state."""
 
 
 class Pattern:
-    """A pattern that was read.
+    """A compiled pattern.
 
     Args:
         text: The pattern.
 
     Raises:
-        PatternSyntaxError: It cannot be read.
+        PatternSyntaxError: The pattern cannot be parsed.
     """
 
     def __init__(self, text: str) -> None:
         self._states: list[_AutomatonState] = [_AutomatonState(())]
         self._start = _PatternParser(text, self._states).parse()(0)
         self._steps: dict[tuple[frozenset[int], str, str], frozenset[int] | None] = {}
-        self._remembered = 0
+        self._cached_states = 0
 
     def matches(self, text: str, *, maximum_visits: int = _MAX_VISITS) -> bool:
-        """Tell whether the text has it anywhere.
+        """Return True if the pattern matches anywhere in the text.
 
         Args:
-            text: Where to look.
-            maximum_visits: So many states may be visited for it; two million take about a second.
+            text: The text to search.
+            maximum_visits: The maximum number of states to visit; two million take about a second.
 
         Raises:
-            MatchTooCostlyError: That cannot be told in a bounded time.
+            MatchTooCostlyError: The search exceeded the limit.
         """
         at: frozenset[int] = frozenset()
         before, visits = "start", 0
@@ -88,10 +87,10 @@ class Pattern:
                 visits += len(reached)
                 if visits > maximum_visits:
                     raise MatchTooCostlyError
-                self._remembered += len(reached)
-                if self._remembered > _MAX_CACHED_SETS:
+                self._cached_states += len(reached)
+                if self._cached_states > _MAX_CACHED_SETS:
                     self._steps.clear()
-                    self._remembered = len(reached)
+                    self._cached_states = len(reached)
                 self._steps[step] = None if 0 in reached else self._advance(reached, letter)
             then = self._steps[step]
             if then is None:
@@ -100,7 +99,7 @@ class Pattern:
         return 0 in self._follow_empty(at, before, "")
 
     def _follow_empty(self, at: frozenset[int], before: str, letter: str) -> set[int]:
-        """All states between the two letters; the match begins anywhere."""
+        """Return all states between the two letters; a match may begin anywhere."""
         reached: set[int] = set()
         waiting = [self._start, *at]
         while waiting:
@@ -120,7 +119,7 @@ class Pattern:
 
 @lru_cache(maxsize=64)
 def compile_pattern(text: str) -> Pattern | None:
-    """The pattern, None for one that cannot be read."""
+    """Compile the pattern; return None if it cannot be parsed."""
     try:
         return Pattern(text)
     except PatternSyntaxError:
@@ -151,7 +150,7 @@ def _is_word(letter: str) -> bool:
 
 
 class _PatternParser:
-    """Reads one pattern, by recursive descent."""
+    """A recursive descent parser for one pattern."""
 
     def __init__(self, text: str, states: list[_AutomatonState]) -> None:
         self._text = text
@@ -202,7 +201,7 @@ class _PatternParser:
             raise PatternSyntaxError(f"invalid repeat count: `{self._text[begin : self._at]}`")
 
         def build(then: int) -> int:
-            # What is empty adds no state, however often it stands.
+            # An empty part adds no state, no matter how often it is repeated.
             self._copies += low if high is None else high
             if self._copies > _MAX_STATES:
                 raise self._size_error()
@@ -221,7 +220,7 @@ class _PatternParser:
         return build
 
     def _parse_repeat_count(self) -> tuple[int, int | None] | None:
-        """How often the last part may stand, when that is said here."""
+        """Parse the minimum and maximum count of a repetition operator, if there is one here."""
         for sign, bounds in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
             if self._take(sign):
                 return bounds
@@ -230,7 +229,7 @@ class _PatternParser:
             return None
         self._at = counted.end()
         low, ranged, high = counted.groups()
-        # More digits are too many whatever they say.
+        # A count with more digits is too large in any case.
         return int(low[:5]), int(low[:5]) if ranged is None else int(high[:5]) if high else None
 
     def _parse_atom(self) -> _StateBuilder:
@@ -242,7 +241,7 @@ class _PatternParser:
                 return self._build_letter(self._parse_class())
             case ".":
                 is_any = "s" in self._flags
-                return self._build_letter(lambda found: is_any or found != "\n")
+                return self._build_letter(lambda char: is_any or char != "\n")
             case "^":
                 return self._build_assertion("line start" if "m" in self._flags else "start")
             case "$":
@@ -265,7 +264,7 @@ class _PatternParser:
             self._at = flagged.end()
             self._flags = (self._flags | set(flagged[1])) - set(flagged[2] or "")
             if flagged[3] == ")":
-                # For the rest of the group around it.
+                # These flags apply to the rest of the enclosing group.
                 self._depth -= 1
                 return lambda then: then
         elif self._text.startswith("?", self._at):
@@ -279,14 +278,14 @@ class _PatternParser:
 
     def _parse_escape(self) -> _StateBuilder:
         letter = self._peek()
-        for name, place in (("A", "start"), ("z", "end"), ("b", "edge"), ("B", "no edge")):
+        for name, assertion in (("A", "start"), ("z", "end"), ("b", "edge"), ("B", "no edge")):
             if letter == name:
                 self._at += 1
-                return self._build_assertion(place)
+                return self._build_assertion(assertion)
         return self._build_letter(self._parse_escaped_letter())
 
     def _parse_escaped_letter(self) -> Test:
-        """A letter, or a set of them, behind a backslash."""
+        """Parse a letter, or a set of letters, after a backslash."""
         begin = self._at - 1
         letter = self._next()
         if letter in ("p", "P"):
@@ -295,7 +294,7 @@ class _PatternParser:
             return _SETS[letter]
         if letter.upper() in _SETS or letter.lower() in _SETS:
             positive = _SETS[letter.lower()]
-            return lambda found: not positive(found)
+            return lambda char: not positive(char)
         return self._match_letter(self._parse_literal(letter, begin))
 
     def _parse_literal(self, letter: str, begin: int) -> str:
@@ -310,8 +309,8 @@ class _PatternParser:
             return "\0"
         elif letter and not letter.isalnum():
             return letter
-        told = "invalid escape sequence" if letter else "trailing backslash at end of expression"
-        raise PatternSyntaxError(f"{told}: `{self._text[begin : self._at]}`")
+        problem = "invalid escape sequence" if letter else "trailing backslash at end of expression"
+        raise PatternSyntaxError(f"{problem}: `{self._text[begin : self._at]}`")
 
     def _parse_property(self, *, is_negated: bool) -> Test:
         begin = self._at
@@ -326,10 +325,10 @@ class _PatternParser:
         is_negated ^= name.startswith("^")
         name = name.removeprefix("^")
         if len(name) <= 2:
-            return lambda found: unicodedata.category(found).startswith(name) is not is_negated
-        # A script: Python knows it only from the letters' names.
+            return lambda char: unicodedata.category(char).startswith(name) is not is_negated
+        # A script: Python offers it only as part of the letters' names.
         script = "CJK" if name == "Han" else name.upper()
-        return lambda found: unicodedata.name(found, "").startswith(script) is not is_negated
+        return lambda char: unicodedata.name(char, "").startswith(script) is not is_negated
 
     def _parse_class(self) -> Test:
         begin = self._at - 1
@@ -342,14 +341,14 @@ class _PatternParser:
             is_first = False
             tests.append(self._parse_class_item(begin))
         self._at += 1
-        return lambda found: any(test(found) for test in tests) is not is_negated
+        return lambda char: any(test(char) for test in tests) is not is_negated
 
     def _parse_class_item(self, begin: int) -> Test:
         named = re.compile(r"\[:(\^?)([a-z]+):\]").match(self._text, self._at)
         if named is not None and named[2] in _NAMED:
             self._at = named.end()
             test, is_negated = _NAMED[named[2]], bool(named[1])
-            return lambda found: test(found) is not is_negated
+            return lambda char: test(char) is not is_negated
         if self._peek() == "\\" and self._text[self._at + 1 : self._at + 2] in tuple("dDsSwWpP"):
             self._at += 1
             return self._parse_escaped_letter()
@@ -361,8 +360,8 @@ class _PatternParser:
         if high < low:
             raise PatternSyntaxError(f"invalid character class range: `{self._text[begin : self._at]}`")
         if "i" in self._flags:
-            return lambda found: any(low <= each <= high for each in (found, found.lower(), found.upper()))
-        return lambda found: low <= found <= high
+            return lambda char: any(low <= variant <= high for variant in (char, char.lower(), char.upper()))
+        return lambda char: low <= char <= high
 
     def _parse_class_letter(self) -> str:
         begin = self._at
@@ -371,8 +370,8 @@ class _PatternParser:
 
     def _match_letter(self, letter: str) -> Test:
         if "i" in self._flags:
-            return lambda found: found == letter or found.lower() == letter.lower()
-        return lambda found: found == letter
+            return lambda char: char == letter or char.lower() == letter.lower()
+        return lambda char: char == letter
 
     def _build_letter(self, test: Test) -> _StateBuilder:
         return lambda then: self._add_state(_AutomatonState((then,), test))
@@ -405,7 +404,7 @@ class _PatternParser:
 
 
 def _one_of(letters: str) -> Test:
-    return lambda found: found in letters
+    return lambda char: char in letters
 
 
 _SETS: dict[str, Test] = {
@@ -414,18 +413,18 @@ _SETS: dict[str, Test] = {
     "w": _is_word,
 }
 _NAMED: dict[str, Test] = {
-    "alnum": lambda found: found.isascii() and found.isalnum(),
-    "alpha": lambda found: found.isascii() and found.isalpha(),
+    "alnum": lambda char: char.isascii() and char.isalnum(),
+    "alpha": lambda char: char.isascii() and char.isalpha(),
     "ascii": str.isascii,
     "blank": _one_of("\t "),
-    "cntrl": lambda found: found < " " or found == "\x7f",
+    "cntrl": lambda char: char < " " or char == "\x7f",
     "digit": _SETS["d"],
-    "graph": lambda found: "!" <= found <= "~",
-    "lower": lambda found: "a" <= found <= "z",
-    "print": lambda found: " " <= found <= "~",
-    "punct": lambda found: "!" <= found <= "~" and not found.isalnum(),
+    "graph": lambda char: "!" <= char <= "~",
+    "lower": lambda char: "a" <= char <= "z",
+    "print": lambda char: " " <= char <= "~",
+    "punct": lambda char: "!" <= char <= "~" and not char.isalnum(),
     "space": _one_of("\t\n\v\f\r "),
-    "upper": lambda found: "A" <= found <= "Z",
+    "upper": lambda char: "A" <= char <= "Z",
     "word": _is_word,
     "xdigit": _one_of("0123456789abcdefABCDEF"),
 }

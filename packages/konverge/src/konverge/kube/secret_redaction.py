@@ -1,4 +1,4 @@
-"""Where a Secret's values are, and an object without them. Pure."""
+"""The fields of a Secret that hold its values, and their redaction. Pure."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ __all__ = ["LAST_APPLIED", "SECRET_FIELDS", "holds_secret", "redact_secret_value
 
 SECRET_FIELDS = ("data", "stringData")
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-"""The annotation in which kubectl keeps the whole object, a Secret's values included."""
+"""The annotation in which kubectl stores the whole object, including the values of a Secret."""
 
 
 def redact_secret_values(value: Any, placeholder: str) -> Any:
-    """The value without the values of the Secrets that it is or holds: a List's items, another object's template.
+    """Return a copy without the values of all Secrets in it, also in the items of a List or another object's template.
 
     Args:
-        value: Anything JSON-shaped; it stays as it is.
-        placeholder: What stands for each value.
+        value: Any JSON-shaped value; it stays unchanged.
+        placeholder: The text that replaces each value.
     """
     if isinstance(value, list):
         return [redact_secret_values(item, placeholder) for item in value]
@@ -24,19 +24,19 @@ def redact_secret_values(value: Any, placeholder: str) -> Any:
         return value
     if not (value.get("kind") == "Secret" and value.get("apiVersion") == "v1"):
         return {key: redact_secret_values(item, placeholder) for key, item in value.items()}
-    found = dict(value)
+    secret = dict(value)
     for field in SECRET_FIELDS:
-        if found.get(field):
-            entries = found[field]
-            found[field] = dict.fromkeys(entries, placeholder) if isinstance(entries, dict) else placeholder
-    metadata = found.get("metadata")
+        if secret.get(field):
+            entries = secret[field]
+            secret[field] = dict.fromkeys(entries, placeholder) if isinstance(entries, dict) else placeholder
+    metadata = secret.get("metadata")
     if isinstance(metadata, dict) and LAST_APPLIED in (annotations := metadata.get("annotations") or {}):
-        found["metadata"] = {**metadata, "annotations": {**annotations, LAST_APPLIED: placeholder}}
-    return found
+        secret["metadata"] = {**metadata, "annotations": {**annotations, LAST_APPLIED: placeholder}}
+    return secret
 
 
 def holds_secret(value: Any) -> bool:
-    """Tell whether the value is a Secret or holds one: as a List's item, or as another object's template."""
+    """Return True if the value is a Secret or contains one, as an item of a List or another object's template."""
     if isinstance(value, list):
         return any(map(holds_secret, value))
     if not isinstance(value, dict):

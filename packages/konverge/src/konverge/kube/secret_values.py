@@ -1,9 +1,9 @@
-"""The values of Secrets that a process has met, by which they are known again in the texts of others. Pure.
+"""The values of Secrets that a process has read, for redaction in texts from servers. Pure.
 
-A text repeats a value as it is, in base64, escaped in one of many ways, or only a part of it: servers shorten what they
-quote. So value and text are compared by their letters and digits alone, without escapes, and not as a whole. Short
-samples of each value are kept in an index; a text is walked through once, whatever the number of values is, and a
-sample that is found is followed as far as text and value agree.
+A text can contain a value unchanged, in base64, escaped in one of many ways, or only in part: servers shorten what they
+quote. So the comparison uses only letters and digits, without escapes, and finds parts. An index contains short samples
+of each value. The search passes over a text once, for any number of values, and extends the match of a sample as far as
+text and value agree.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ __all__ = ["SecretValues"]
 
 _HIDDEN = "***"
 
-_MIN_LENGTH = 4  # a shorter value is in every other word: hiding it would hide the text
+_MIN_LENGTH = 4  # shorter values are in many words: hiding them would hide the text
 _SAMPLE = 6
 _STRIDE = 16
-_LONG_ENOUGH = _SAMPLE + _STRIDE - 1  # a part of that length has a sample in it
-_MAX_LENGTH = 2048  # of a longer value the beginning is known again, which is what a shortened quotation shows
+_LONG_ENOUGH = _SAMPLE + _STRIDE - 1  # each part of that length contains a sample
+_MAX_LENGTH = 2048  # only the beginning of a longer value is recognized: a shortened quotation shows the beginning
 _MAX_ODD_LENGTH = 256
-_MAX_PATTERNS = 32  # each takes milliseconds to compile and to look for
-_MAX_TEXT_LENGTH = 65_536  # nobody reads more, and what refuses a large object may repeat all of it
+_MAX_PATTERNS = 32  # each takes milliseconds to compile and to search
+_MAX_TEXT_LENGTH = 65_536  # no one reads more, and an error about a large object may repeat the whole object
 _MAX_FORMS = 8192
 _MAX_SAMPLES = 32_768
 _MAX_PER_SAMPLE = 32
@@ -38,12 +38,12 @@ _MAX_PER_SAMPLE = 32
 _ORDINARY = frozenset({"true", "false", "none", "null"})
 _WORD = re.compile(r"""[^\s"'`,;:(){}\[\]<>=&\\]+""")
 _BREAK = re.compile(r"""[^A-Za-z0-9]*?(?:\.\.\.|…|\[truncated|<truncated|\Z)""")
-# Letters and digits, or what else there is: an escape of JSON, Go, Python, of a URL or of HTML, or something that each
-# of these may write as one.
+# Letters and digits, or other pieces: an escape of JSON, Go, Python, of a URL or of HTML, or a character that one of
+# these may escape.
 _ESCAPES = r"\\{1,8}(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[abfnrtv0])|%[0-9a-fA-F]{2}|&(?:#[0-9]{1,6}|[a-z]{2,6});"
 _PIECE = re.compile(rf"{_ESCAPES}|([A-Za-z0-9]+)|[^A-Za-z0-9\\%&]+|[\\%&]")
-# What of a file or an address may be copied alone: a line, what stands behind its first colon or equals sign, a text in
-# JSON, the password of a URL.
+# The parts of a file or URL that may be copied separately: a line, the text after its first colon or equals sign, a
+# string in JSON, the password of a URL.
 _PARTS = tuple(
     re.compile(pattern, re.MULTILINE)
     for pattern in (
@@ -56,17 +56,17 @@ _PARTS = tuple(
 
 
 class _TextLetters:
-    """The letters and digits of a text, and where in it each of them is."""
+    """The letters and digits of a text, with their positions in it."""
 
     def __init__(self, text: str) -> None:
-        runs = [(found[0], found.start()) for found in _PIECE.finditer(text) if found[1]]
+        runs = [(match[0], match.start()) for match in _PIECE.finditer(text) if match[1]]
         self.text = "".join(run for run, _ in runs)
-        self.places = [place for run, start in runs for place in range(start, start + len(run))]
+        self.positions = [position for run, start in runs for position in range(start, start + len(run))]
 
 
 @dataclass(frozen=True, slots=True)
 class _ValueForm:
-    """A value as it is compared, and the signs with which it begins and ends."""
+    """A value in the form for comparisons, and the other characters with which it begins and ends."""
 
     letters: str
     before: str
@@ -75,48 +75,48 @@ class _ValueForm:
 
 @dataclass(slots=True)
 class _ValueIndex:
-    """Samples of values, for texts to be walked through."""
+    """An index of samples of values, for one pass over a text."""
 
     versions: dict[tuple[str, str], object] = field(default_factory=dict)
     wholes: set[str] = field(default_factory=set)
     samples: dict[str, list[tuple[_ValueForm, int]]] = field(default_factory=dict)
     odd: dict[str, re.Pattern[str] | None] = field(default_factory=dict)
-    """Values that have too few letters for a sample, each with its pattern once it was looked for."""
+    """Values that have too few letters for a sample; each has its pattern after the first search."""
 
     def add_value(self, value: str) -> None:
         value = value[:_MAX_LENGTH]
         if value in self.wholes:
             return
         self.wholes.add(value)
-        found = _TextLetters(value)
-        if len(found.text) >= _SAMPLE:
-            form = _ValueForm(found.text, value[: found.places[0]], value[found.places[-1] + 1 :])
-            last = len(found.text) - _SAMPLE
+        letters = _TextLetters(value)
+        if len(letters.text) >= _SAMPLE:
+            form = _ValueForm(letters.text, value[: letters.positions[0]], value[letters.positions[-1] + 1 :])
+            last = len(letters.text) - _SAMPLE
             for at in {*range(0, last, _STRIDE), last}:
-                listed = self.samples.setdefault(found.text[at : at + _SAMPLE], [])
-                if len(listed) < _MAX_PER_SAMPLE:
-                    listed.append((form, at))
+                entries = self.samples.setdefault(letters.text[at : at + _SAMPLE], [])
+                if len(entries) < _MAX_PER_SAMPLE:
+                    entries.append((form, at))
         elif len(value) >= _SAMPLE:
             self.odd[value] = None
 
-    def find_spans(self, text: str, found: _TextLetters) -> Iterator[tuple[int, int]]:
-        """Where in the text values are, or parts of them that are long enough to tell."""
+    def find_spans(self, text: str, letters: _TextLetters) -> Iterator[tuple[int, int]]:
+        """Find the positions of values in the text, and of parts that are long enough to recognize."""
         for word in _WORD.finditer(text):
             bare = word[0].rstrip(".")
             if len(bare) < _SAMPLE and bare in self.wholes:
                 yield word.start(), word.start() + len(bare)
         yield from self._find_odd_spans(text)
         at = 0
-        while at <= len(found.text) - _SAMPLE:
+        while at <= len(letters.text) - _SAMPLE:
             end = at
-            listed = self.samples.get(found.text[at : at + _SAMPLE], ())
-            for form, offset in listed:
-                start, stop = _find_common_part(found.text, at, form.letters, offset)
-                first, last = found.places[start], found.places[stop - 1] + 1
+            entries = self.samples.get(letters.text[at : at + _SAMPLE], ())
+            for form, offset in entries:
+                start, stop = _find_common_part(letters.text, at, form.letters, offset)
+                first, last = letters.positions[start], letters.positions[stop - 1] + 1
                 is_start, is_end = at - start == offset, stop - at + offset == len(form.letters)
                 is_cut = is_start and bool(_BREAK.match(text, last))
-                # Of a sample that so many values share nobody can tell which one it is.
-                if (is_start and is_end) or is_cut or stop - start >= _LONG_ENOUGH or len(listed) == _MAX_PER_SAMPLE:
+                # A sample with the maximum number of entries may belong to values that have no entry: hide it.
+                if (is_start and is_end) or is_cut or stop - start >= _LONG_ENOUGH or len(entries) == _MAX_PER_SAMPLE:
                     while is_start and first and text[first - 1] in form.before:
                         first -= 1
                     while is_end and last < len(text) and text[last] in form.after:
@@ -126,36 +126,36 @@ class _ValueIndex:
             at = max(at + 1, end - _SAMPLE + 1)
 
     def _find_odd_spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where values of few letters are: the first 32 in any spelling, any more of them as they are."""
+        """Find the positions of values with few letters: the first 32 in any escaped form, the others unescaped."""
         for number, (value, pattern) in enumerate(self.odd.items()):
             if number >= _MAX_PATTERNS:
                 pattern = re.compile(re.escape(value)) if value in text else None
             elif pattern is None:
                 pattern = self.odd[value] = _compile_odd_pattern(value)
             if pattern is not None:
-                yield from (repeated.span() for repeated in pattern.finditer(text))
+                yield from (match.span() for match in pattern.finditer(text))
 
 
 def _compile_odd_pattern(value: str) -> re.Pattern[str]:
-    """What finds a value that has few letters: sign by sign, each as it is or escaped in one of many ways."""
-    signs = []
+    """Compile the pattern for a value with few letters: each character is unescaped or escaped in one of many ways."""
+    parts = []
     last = ""
-    for sign in value[:_MAX_ODD_LENGTH]:
-        before, last = last, sign
-        if sign == "\\":
-            # A run of them as a whole, and no way back into it: one by one there would be endlessly many ways.
-            if before != sign:
-                signs.append(r"(?:\\|%5c|&(?:#92|#x5c|bsol);)++")
+    for char in value[:_MAX_ODD_LENGTH]:
+        before, last = last, char
+        if char == "\\":
+            # Match a run of backslashes as a whole, without backtracking: there are too many ways to split it.
+            if before != char:
+                parts.append(r"(?:\\|%5c|&(?:#92|#x5c|bsol);)++")
             continue
         least = 0 if before == "\\" else 1
-        code = f"(?:u{ord(sign):04x}|x{ord(sign):02x})" if sign.isprintable() else "(?:u....|x..|[abfnrtv0])"
-        quoted = quote(sign, safe="", errors="replace") + (r"|\+" if sign == " " else "")
-        signs.append(rf"(?:\\{{0,8}}{re.escape(sign)}|\\{{{least},8}}{code}|{quoted}|&#?\w+;)")
-    return re.compile("".join(signs), re.IGNORECASE)
+        code = f"(?:u{ord(char):04x}|x{ord(char):02x})" if char.isprintable() else "(?:u....|x..|[abfnrtv0])"
+        quoted = quote(char, safe="", errors="replace") + (r"|\+" if char == " " else "")
+        parts.append(rf"(?:\\{{0,8}}{re.escape(char)}|\\{{{least},8}}{code}|{quoted}|&#?\w+;)")
+    return re.compile("".join(parts), re.IGNORECASE)
 
 
 def _find_common_part(text: str, at: int, form: str, offset: int) -> tuple[int, int]:
-    """The longest part of the text around a place that is part of the form around the offset."""
+    """Find the longest common part of the text around a position and the form around an offset."""
     back = 0
     while back < min(at, offset) and text[at - back - 1] == form[offset - back - 1]:
         back += 1
@@ -166,16 +166,16 @@ def _find_common_part(text: str, at: int, form: str, offset: int) -> tuple[int, 
 
 
 class SecretValues:
-    """Values that may not be shown.
+    """The values of Secrets to hide.
 
-    It remembers as many as it has room for; those that were not met for longest are forgotten first.
+    The number of values has a limit; the values that were added the longest time ago are removed first.
     """
 
     def __init__(self) -> None:
         self._now, self._before = _ValueIndex(), _ValueIndex()
 
     def add(self, obj: Object) -> None:
-        """Remember the values of an object if it is a Secret."""
+        """Add the values of an object if it is a Secret."""
         if obj.get("kind") != "Secret" or obj.get("apiVersion") != "v1":
             return
         metadata = obj.get("metadata")
@@ -191,46 +191,46 @@ class SecretValues:
                 try:
                     self.add_text(base64.b64decode(encoded, validate=True).decode())
                 except (binascii.Error, ValueError):
-                    continue  # no text, so it can be copied as base64 alone
+                    continue  # not a text, so it can only appear as base64
         for text in texts.values() if isinstance(texts, dict) else ():
             if isinstance(text, str):
                 self.add_text(text)
         self._now.versions[key] = version
 
     def add_text(self, text: str) -> None:
-        """Remember one value."""
+        """Add one value and its recognizable parts."""
         if not text.strip():
             return
         text = text[:_MAX_LENGTH]
         for form in (text, text.strip(), base64.b64encode(text.encode(errors="replace")).decode().rstrip("=")):
             self._add_form(form)
         for pattern in _PARTS:
-            for found in pattern.finditer(text):
-                self._add_form(found[1])
+            for match in pattern.finditer(text):
+                self._add_form(match[1])
 
     def hide(self, text: str, *, public: Collection[str] = ()) -> str:
-        """The text with three asterisks for each value, and for each part of one that is long enough to tell.
+        """Return the text with three asterisks for each value, and for each part that is long enough to recognize.
 
         Args:
-            text: The text.
-            public: What is shown although it is a value too: the names of objects.
+            text: The text to redact.
+            public: Values to show nevertheless: the names of objects.
         """
         if not (self._now.wholes or self._before.wholes):
             return text
         if len(text) > _MAX_TEXT_LENGTH:
             text = f"{text[:_MAX_TEXT_LENGTH]}…"
         parts: list[str] = []
-        shown = 0
+        position = 0
         for start, stop in self._find_spans(text, public):
-            if stop <= shown:
+            if stop <= position:
                 continue
-            if start > shown or not parts:
-                parts += [text[shown:start], _HIDDEN]
-            shown = stop
-        return "".join([*parts, text[shown:]])
+            if start > position or not parts:
+                parts += [text[position:start], _HIDDEN]
+            position = stop
+        return "".join([*parts, text[position:]])
 
     def is_in(self, value: Any) -> bool:
-        """Tell whether one of them is in the value of a field, or in what is below it."""
+        """Return True if a field or its contents include one of the values."""
         if not (self._now.wholes or self._before.wholes):
             return False
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
@@ -238,8 +238,8 @@ class SecretValues:
 
     def _find_spans(self, text: str, public: Collection[str] = ()) -> list[tuple[int, int]]:
         letters = _TextLetters(text)
-        found = sorted({*self._now.find_spans(text, letters), *self._before.find_spans(text, letters)})
-        values = ((start, stop, text[start:stop]) for start, stop in found)
+        spans = sorted({*self._now.find_spans(text, letters), *self._before.find_spans(text, letters)})
+        values = ((start, stop, text[start:stop]) for start, stop in spans)
         return [
             (start, stop)
             for start, stop, value in values

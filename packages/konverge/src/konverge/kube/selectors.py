@@ -1,7 +1,7 @@
-"""Label and field selectors: read from their text or from a ``LabelSelector``, and matched.
+"""Label and field selectors, parsed from their text or from a ``LabelSelector``.
 
 The text forms are those of the API's query parameters (``app=web,tier in (a, b),!legacy`` and
-``metadata.name=web,status.phase!=Running``); what is refused, and the sentence that says why, is the API server's.
+``metadata.name=web,status.phase!=Running``). The error messages are those of the API server.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
 class SelectorSyntaxError(ValueError):
-    """The selector cannot be read; the message says what was found and what was expected."""
+    """A selector cannot be parsed; the message contains the found and the expected text."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelRequirement:
-    """What one label must be.
+    """A requirement on one label.
 
     Attributes:
-        key: The label.
+        key: The key of the label.
         operator: ``in`` (also ``=``), ``notin`` (also ``!=``), ``exists``, ``!`` (does not exist), ``gt``, ``lt``.
-        values: The values that the operator takes.
+        values: The values for the operator.
     """
 
     key: str
@@ -57,7 +57,7 @@ class LabelRequirement:
     values: frozenset[str] = frozenset()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether labels meet it. A label that is missing is ``notin`` anything and neither ``gt`` nor ``lt``."""
+        """Return True if the labels meet it. A missing label meets each ``notin``, and no ``gt`` or ``lt``."""
         value = labels.get(self.key)
         match self.operator:
             case "in":
@@ -77,27 +77,27 @@ class LabelRequirement:
 
 @dataclass(frozen=True, slots=True)
 class LabelSelector:
-    """Requirements that labels must meet, all of them. Without any it matches everything."""
+    """Requirements that labels must all meet. An empty selector matches everything."""
 
     requirements: tuple[LabelRequirement, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> LabelSelector:
-        """Read the text form; empty text matches everything.
+        """Parse the text form; an empty text matches everything.
 
         Raises:
-            SelectorSyntaxError: It has another form.
+            SelectorSyntaxError: The text has another form.
         """
         return cls(tuple(_LabelSelectorParser(text).parse_requirements()))
 
     @classmethod
     def from_object(cls, selector: Mapping[str, Any] | None) -> LabelSelector | None:
-        """Read a ``LabelSelector`` as objects carry it, in ``spec.selector`` for example.
+        """Read the ``LabelSelector`` of an object, for example in ``spec.selector``.
 
-        None for None, which matches nothing; an empty one matches everything.
+        Return None for None, which matches nothing; an empty selector matches everything.
 
         Raises:
-            SelectorSyntaxError: An expression has an operator that does not exist.
+            SelectorSyntaxError: An expression has an unknown operator.
         """
         if selector is None:
             return None
@@ -113,15 +113,15 @@ class LabelSelector:
 
     @classmethod
     def from_labels(cls, labels: Mapping[str, str]) -> LabelSelector:
-        """The selector that asks for exactly these values, as a Service's ``spec.selector`` does."""
+        """Return the selector for exactly these values, as in the ``spec.selector`` of a Service."""
         return cls(tuple(LabelRequirement(key, "in", frozenset({labels[key]})) for key in sorted(labels)))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether labels meet all requirements."""
+        """Return True if the labels meet all requirements."""
         return all(requirement.matches(labels) for requirement in self.requirements)
 
     def __str__(self) -> str:
-        """The text form, as the ``status.selector`` of a scale subresource shows it."""
+        """Return the text form, as in the ``status.selector`` of a scale subresource."""
         return ",".join(_format_requirement(requirement) for requirement in self.requirements)
 
 
@@ -143,27 +143,27 @@ def _format_requirement(requirement: LabelRequirement) -> str:
 
 
 class _LabelSelectorParser:
-    """Reads requirements from left to right, one token ahead; the empty token is the end."""
+    """A parser of requirements from left to right, one token ahead; the empty token is the end."""
 
     def __init__(self, text: str) -> None:
         self._tokens = _TOKEN.findall(text)
         self._next = 0
 
     def parse_requirements(self) -> list[LabelRequirement]:
-        found: list[LabelRequirement] = []
+        requirements: list[LabelRequirement] = []
         if not self._peek():
-            return found
+            return requirements
         while True:
             token = self._peek()
             if token != "!" and not _is_word(token):
                 raise SelectorSyntaxError(f"found '{token}', expected: !, identifier, or 'end of string'")
             try:
-                found.append(self._parse_requirement())
-            except SelectorSyntaxError as mistake:
-                raise SelectorSyntaxError(f"unable to parse requirement: {mistake}") from None
+                requirements.append(self._parse_requirement())
+            except SelectorSyntaxError as error:
+                raise SelectorSyntaxError(f"unable to parse requirement: {error}") from None
             token = self._take()
             if not token:
-                return found
+                return requirements
             if token != ",":
                 raise SelectorSyntaxError(f"found '{token}', expected: ',' or 'end of string'")
             token = self._peek()
@@ -182,11 +182,11 @@ class _LabelSelectorParser:
             return LabelRequirement(key, "!")
         if self._peek() in ("", ","):
             return LabelRequirement(key, "exists")
-        written = self._take()
-        operator = _OPERATORS.get(written)
+        token = self._take()
+        operator = _OPERATORS.get(token)
         if operator is None:
-            raise SelectorSyntaxError(f"found '{written}', expected: in, notin, =, ==, !=, gt, lt")
-        values = self._parse_value_set() if written in ("in", "notin") else [self._parse_exact_value()]
+            raise SelectorSyntaxError(f"found '{token}', expected: in, notin, =, ==, !=, gt, lt")
+        values = self._parse_value_set() if token in ("in", "notin") else [self._parse_exact_value()]
         if operator in ("gt", "lt"):
             if not _INTEGER.fullmatch(values[0]):
                 raise SelectorSyntaxError(
@@ -219,7 +219,7 @@ class _LabelSelectorParser:
                 values.append(token)
                 has_value = True
             elif token in (",", ")"):
-                # Nothing before a comma, or before the closing bracket, stands for the empty value.
+                # A missing value before a comma or the closing parenthesis is the empty value.
                 if not has_value:
                     values.append("")
                 if token == ")":
@@ -242,14 +242,14 @@ def _is_word(token: str) -> bool:
     return _WORD.fullmatch(token) is not None
 
 
-def _raise_on_errors(mistakes: Sequence[str], subject: str) -> None:
-    if mistakes:
-        raise SelectorSyntaxError(f"{subject}: {mistakes[0]}")
+def _raise_on_errors(errors: Sequence[str], subject: str) -> None:
+    if errors:
+        raise SelectorSyntaxError(f"{subject}: {errors[0]}")
 
 
 @dataclass(frozen=True, slots=True)
 class FieldRequirement:
-    """What one field must be, or with `equal` off must not be."""
+    """A requirement on one field: the value that it must have, or without `equal` must not have."""
 
     field: str
     value: str
@@ -258,33 +258,33 @@ class FieldRequirement:
 
 @dataclass(frozen=True, slots=True)
 class FieldSelector:
-    """Requirements on fields, all of which must be met. Which fields a resource offers is for its server to say."""
+    """Requirements that fields must all meet. The server decides which fields it supports for a resource."""
 
     requirements: tuple[FieldRequirement, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> FieldSelector:
-        r"""Read the text form. In a value ``\``, ``,`` and ``=`` are escaped with a backslash.
+        r"""Parse the text form. In a value ``\``, ``,`` and ``=`` are escaped with a backslash.
 
         Raises:
-            SelectorSyntaxError: It has another form.
+            SelectorSyntaxError: The text has another form.
         """
-        found = []
+        requirements = []
         for part in re.findall(r"(?:\\.|[^,\\])+", text, re.DOTALL):
-            written = re.fullmatch(r"((?:\\.|[^=!\\])*)(!=|==|=)(.*)", part, re.DOTALL)
-            if written is None:
+            match = re.fullmatch(r"((?:\\.|[^=!\\])*)(!=|==|=)(.*)", part, re.DOTALL)
+            if match is None:
                 raise SelectorSyntaxError(f"invalid selector: '{text}'; can't understand '{part}'")
-            field, operator, value = written.groups()
-            found.append(FieldRequirement(field, _unescape(value), operator != "!="))
-        return cls(tuple(found))
+            field, operator, value = match.groups()
+            requirements.append(FieldRequirement(field, _unescape(value), operator != "!="))
+        return cls(tuple(requirements))
 
     def matches(self, read: Callable[[str], str]) -> bool:
-        """Tell whether an object meets all requirements.
+        """Return True if an object meets all requirements.
 
         Args:
-            read: Gives the text of a field of the object, empty when it is unset.
+            read: A function that returns the text of a field of the object; empty if it is unset.
         """
-        return all((read(found.field) == found.value) is found.equal for found in self.requirements)
+        return all((read(each.field) == each.value) is each.equal for each in self.requirements)
 
 
 def _unescape(value: str) -> str:

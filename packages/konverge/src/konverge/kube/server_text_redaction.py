@@ -1,9 +1,9 @@
-"""What may be shown of a server's words about a Secret, or about an object that received a value of one.
+"""Redaction of a server's texts about a Secret, or about an object that contains a value of one.
 
-An API server quotes what it refuses or warns of: in the messages of admission policies and webhooks, in the causes of
-an invalid object, in what a strict decoder or a typed apply says. So nothing of its free text is passed on there. What
-is shown instead is known to hold no value: sentences whose every word is the server's own, who refuses, the fields, and
-Kubernetes' words for what is wrong with each.
+An API server quotes the values that it rejects or warns about: in the messages of admission policies and webhooks, in
+the causes of an invalid object, in the errors of a strict decoder or a typed apply. So konverge withholds its free
+text. It shows only texts that contain no value: whole sentences of the server itself, the policy or webhook that
+rejects, the fields, and the error types of Kubernetes.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ __all__ = [
     "withhold_warning",
 ]
 
-_ADVICE = "Its words are not shown, since they may repeat the value of a Secret: kubectl shows them"
+_ADVICE = "it may contain the value of a Secret; run the request with kubectl to see it"
 
 IMMUTABILITY_PHRASES = (
     "immutable",  # most: "field is immutable", "spec is immutable after creation except ..."
     "may not change once set",  # Service spec.clusterIPs
-    "may not be unset",  # likewise, when it is taken away
+    "may not be unset",  # the same, if it is removed
     "cannot change roleref",  # bindings
     "updates to statefulset spec for fields other than",
     "pod updates may not change fields other than",
     "updates to persistentvolume source",
 )
-"""How servers say, in lower case, that a field cannot change any more; each validation has its words."""
+"""The phrases of servers, in lower case, for a field that cannot change; each validation has its own."""
 
 _NAME = r"[\w.:@/-]{1,253}"
 _ITEMS = r"[\w./-]+=\w+(?:,[\w./-]+=\w+)*"
 _QUOTA = rf"exceeded quota: {_NAME}, requested: {_ITEMS}, used: {_ITEMS}, limited: {_ITEMS}"
-# Whole messages of the API server itself. What is variable in them are names.
+# Whole messages of the API server itself. Their variable parts are names.
 _SENTENCES = tuple(
     re.compile(pattern)
     for pattern in (
@@ -74,7 +74,7 @@ _SENTENCES = tuple(
         r"Unauthorized",
     )
 )
-# Who refuses, by the name in its configuration.
+# The policy or webhook that rejects, with the name of its configuration.
 _REFUSERS = tuple(
     re.compile(pattern)
     for pattern in (
@@ -100,7 +100,7 @@ _REASON_NAMES = """
 _REASONS = frozenset(_REASON_NAMES.split())
 _FIELD = re.compile(r"[\w.\[\]/~:*-]{1,253}")
 _FIELD_PARTS = re.compile(r"[^\[\]./]+")
-# What a mistake may be about although the object has no such field: it is absent.
+# Fields that an error may name although the object does not have them, because they are required.
 _FIELD_NAMES = """
     annotations data finalizers generateName immutable kind labels metadata name namespace ownerReferences
     resourceVersion spec status stringData type uid tls.crt tls.key crt key tls .dockerconfigjson dockerconfigjson
@@ -114,9 +114,9 @@ _withholding: ContextVar[bool] = ContextVar("konverge_withholds_server_texts", d
 
 @contextmanager
 def withhold_server_texts() -> Iterator[None]:
-    """Have no words of a server shown for requests within the block: they are about values of a Secret.
+    """Withhold the server's texts for requests within the block.
 
-    For who knows that an object of another kind has received one; requests about a Secret need no such block.
+    Use it for an object of another kind that contains a value of a Secret. Requests about a Secret do not need it.
     """
     token = _withholding.set(True)
     try:
@@ -126,44 +126,44 @@ def withhold_server_texts() -> Iterator[None]:
 
 
 def is_withholding() -> bool:
-    """Tell whether the running task is within `withhold_server_texts`."""
+    """Return True if the running task is within `withhold_server_texts`."""
     return _withholding.get()
 
 
 def is_secret_path(path: str) -> bool:
-    """Tell whether a path of the API, without a server's prefix, is that of a Secret or of several."""
+    """Return True if a path of the API, without the prefix of the server, is for one or more Secrets."""
     parts = path.split("/")
-    named = parts[5:6] if parts[3:4] == ["namespaces"] else parts[3:4]
-    return parts[1:3] == ["api", "v1"] and named == ["secrets"]
+    resource = parts[5:6] if parts[3:4] == ["namespaces"] else parts[3:4]
+    return parts[1:3] == ["api", "v1"] and resource == ["secrets"]
 
 
 def withhold_text(error: ApiError, *, sent: Any = None, path: str = "", values: SecretValues | None = None) -> ApiError:
-    """The same refusal with none of the server's free text.
+    """Return the same error without the server's free text.
 
     Args:
-        error: The refusal; one that is without it already is answered as it is.
-        sent: What the request sent: the names of its fields are no secrets.
-        path: The path of the request: neither are the names in it.
-        values: Are not shown in any case.
+        error: The error of the server; an error without free text is returned unchanged.
+        sent: The body of the request: the names of its fields are not secret.
+        path: The path of the request: the names in it are not secret.
+        values: Values to hide in any case.
     """
     if error.is_withheld:
         return error
     filter_ = _TextFilter(sent, path, values)
-    causes = [filter_.filter_cause(each) for each in error.causes]
+    causes = [filter_.filter_cause(cause) for cause in error.causes]
     reason = error.reason if error.reason in _REASONS else error.default_reason
-    named = {name: str(error.details.get(name) or "") for name in ("name", "kind", "group")}
-    details: dict[str, Any] = {name: text for name, text in named.items() if text in filter_.public}
+    identity = {name: str(error.details.get(name) or "") for name in ("name", "kind", "group")}
+    details: dict[str, Any] = {name: text for name, text in identity.items() if text in filter_.public}
     if causes:
         details["causes"] = causes
-    sentence = next((found[0] for each in _SENTENCES if (found := each.match(error.message))), "")
+    sentence = next((match[0] for pattern in _SENTENCES if (match := pattern.match(error.message))), "")
     if sentence and filter_.is_harmless(sentence) and error.message[len(sentence) :][:1] in ("", ":"):
         message = sentence
     else:
-        told = ", ".join(dict.fromkeys(filter(None, map(_describe_cause, causes))))
+        problems = ", ".join(dict.fromkeys(filter(None, map(_describe_cause, causes))))
         refuser = filter_.find_refuser(error.message)
         message = (
-            f"the server refuses it ({error.code} {reason}{f': {told}' if told else ''})"
-            f"{f', because of {refuser}' if refuser else ''}. {_ADVICE}"
+            f"the server rejected the request ({error.code} {reason}{f': {problems}' if problems else ''})"
+            f"{f', because of {refuser}' if refuser else ''}. Its message is withheld: {_ADVICE}"
         )
     withheld = _rebuild_error(error, message, reason, details)
     withheld.is_withheld = True
@@ -171,13 +171,13 @@ def withhold_text(error: ApiError, *, sent: Any = None, path: str = "", values: 
 
 
 def withhold_warning(text: str, *, sent: Any = None, path: str = "", values: SecretValues | None = None) -> str:
-    """What may be shown of a server's warning about a Secret; the arguments are those of `withhold_text`."""
+    """Return the part of a server's warning that is safe to show; the arguments are those of `withhold_text`."""
     refuser = _TextFilter(sent, path, values).find_refuser(text)
-    return f"something{f', because of {refuser}' if refuser else ''}. {_ADVICE}"
+    return f"a message{f' because of {refuser}' if refuser else ''}, which is withheld: {_ADVICE}"
 
 
 def hide_values(error: ApiError, values: SecretValues, *, sent: Any = None, path: str = "") -> ApiError:
-    """The same refusal without known values of Secrets; the arguments are those of `withhold_text`."""
+    """Return the same error without known values of Secrets; the arguments are those of `withhold_text`."""
     if error.is_withheld:
         return error
     filter_ = _TextFilter(sent, path, values)
@@ -198,25 +198,25 @@ def hide_values(error: ApiError, values: SecretValues, *, sent: Any = None, path
 
 
 def hide_values_in_text(text: str, values: SecretValues, *, sent: Any = None, path: str = "") -> str:
-    """A server's text without known values of Secrets; the arguments are those of `withhold_text`."""
+    """Return a server's text without known values of Secrets; the arguments are those of `withhold_text`."""
     return values.hide(text, public=_list_public_names(sent, path))
 
 
 def _rebuild_error(error: ApiError, message: str, reason: str, details: Mapping[str, Any]) -> ApiError:
-    found = type(error)(
+    rebuilt = type(error)(
         message, reason=reason, code=error.code, details=details, retry_after_seconds=error.retry_after_seconds
     )
-    found.request = error.request
-    return found
+    rebuilt.request = error.request
+    return rebuilt
 
 
 def _hide_in_cause(cause: Cause, hide: Callable[[str], str], filter_: _TextFilter) -> dict[str, str]:
-    """The cause without known values; what the engine reads from it stays, though a Secret may hold the same words."""
-    kept = filter_.filter_cause(cause)
+    """Hide known values in the cause, but keep the phrases that the engine reads, even if a Secret contains them."""
+    filtered = filter_.filter_cause(cause)
     message = hide(cause.message)
     if _find_immutability_phrases(message) != _find_immutability_phrases(cause.message):
-        message = kept["message"]
-    return {"reason": hide(cause.reason), "message": message, "field": kept["field"] or hide(cause.field)}
+        message = filtered["message"]
+    return {"reason": hide(cause.reason), "message": message, "field": filtered["field"] or hide(cause.field)}
 
 
 def _find_immutability_phrases(message: str) -> list[str]:
@@ -224,7 +224,7 @@ def _find_immutability_phrases(message: str) -> list[str]:
 
 
 class _TextFilter:
-    """Tells what is a value from what is a name."""
+    """A filter for the texts of one response, which distinguishes values from names."""
 
     def __init__(self, sent: Any, path: str, values: SecretValues | None) -> None:
         self.public = _list_public_names(sent, path)
@@ -238,22 +238,22 @@ class _TextFilter:
         self._values.append(own)
 
     def is_harmless(self, text: str) -> bool:
-        """Tell whether a text holds no value that is known."""
+        """Return True if a text contains no known value."""
         return all(values.hide(text, public=self.public) == text for values in self._values)
 
     def find_refuser(self, text: str) -> str:
-        """Who refuses or warns, if the text says so."""
-        found = next((found[0].strip() for each in _REFUSERS if (found := each.search(text))), "")
-        return found if self.is_harmless(found) else ""
+        """Return the policy or webhook that rejects or warns, if the text names it."""
+        refuser = next((match[0].strip() for pattern in _REFUSERS if (match := pattern.search(text))), "")
+        return refuser if self.is_harmless(refuser) else ""
 
     def filter_cause(self, cause: Cause) -> dict[str, str]:
-        """A cause as Kubernetes has it in a Status, without what may be a value."""
-        sort, sentence = _CAUSE_TYPES.match(cause.message), _CAUSE_SENTENCES.match(cause.message)
-        phrases = [sort[0]] if sort else []
+        """Return a cause in the form of a Kubernetes Status, without texts that may be values."""
+        error_type, sentence = _CAUSE_TYPES.match(cause.message), _CAUSE_SENTENCES.match(cause.message)
+        phrases = [error_type[0]] if error_type else []
         phrases += [sentence[0]] if sentence and self.is_harmless(sentence[0]) else []
-        # Words of our own list, which may be shown even if a Secret holds the same: they are no quotation.
+        # These phrases come from a constant list, not from the server: they are safe even if a Secret contains them.
         immutable = _find_immutability_phrases(cause.message)
-        phrases += ["field is immutable" if each == "immutable" else each for each in immutable]
+        phrases += ["field is immutable" if phrase == "immutable" else phrase for phrase in immutable]
         return {
             "reason": cause.reason if cause.reason in _REASONS else "",
             "message": ": ".join(phrases),
@@ -261,13 +261,13 @@ class _TextFilter:
         }
 
     def _is_field(self, field: str) -> bool:
-        """Tell whether it is a path of names that the object has, or of words of Kubernetes."""
+        """Return True if the field is a path of names in the object, or of names of Kubernetes."""
         if not _FIELD.fullmatch(field):
             return False
         names = _FIELD_PARTS.findall(field)
         inner = set(re.findall(r"\[([^\[\]]+)\]", field))  # data[tls.crt]
         unknown = [name for name in names if name not in self._keys and not name.isdigit()]
-        unknown = [name for name in unknown if not any(name in each and each in self._keys for each in inner)]
+        unknown = [name for name in unknown if not any(name in key and key in self._keys for key in inner)]
         return not unknown or self.is_harmless(" ".join([field, *unknown]))
 
 
@@ -276,7 +276,7 @@ def _describe_cause(cause: Mapping[str, str]) -> str:
 
 
 def _list_public_names(sent: Any, path: str) -> Collection[str]:
-    """What is no secret, since it stands in the path or is the name of the object."""
+    """List the names that are not secret: the parts of the path and the identity of the object."""
     metadata = sent.get("metadata") if isinstance(sent, Mapping) else None
     metadata = metadata if isinstance(metadata, Mapping) else {}
     names = [metadata.get(name) for name in ("name", "namespace", "generateName")]
@@ -298,7 +298,7 @@ def _iter_keys(value: Any) -> Iterator[str]:
 
 
 def iter_texts(value: Any) -> Iterator[str]:
-    """The texts of what is sent, its identity and its ownership apart, which every request has."""
+    """Iterate over the texts of a request body, without the identity and the metadata, which every request has."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             if key not in ("metadata", "apiVersion", "kind", "op", "path"):

@@ -1,8 +1,8 @@
-"""Loading of YAML from outside, as an API server takes it: the values of JSON, within limits.
+"""Loading of YAML from outside, as an API server reads it: the values of JSON, within limits.
 
 The dialect is neither YAML 1.1 nor 1.2: ``y`` is true, ``1e3`` and ``08`` are numbers, ``1.0`` is 1, and ``12:30`` and
-``2026-01-31`` are texts. A value without a form in JSON (``.nan``, ``!!binary``) is refused. A field that stands twice
-in one mapping is refused too: readers differ in which of the two counts, and a reviewer may look at the other one.
+``2026-01-31`` are texts. A value without a form in JSON (``.nan``, ``!!binary``) is rejected. So is a duplicate field
+in a mapping: readers differ in which of the two counts, and a reviewer may look at the other one.
 
 The depth is checked before anything is loaded. libyaml builds nodes by recursion in C: a hundred thousand opening
 brackets end the process, and no exception can be caught. Its event parser, which `check_yaml_depth` uses, does not
@@ -50,11 +50,11 @@ _NUMBERS_BEGIN = frozenset("-+.0123456789")
 _TRUTHS_BEGIN = frozenset("yYnNtTfFoO")
 _BASES = (10, 8, 16, 2)  # in the order of the groups above
 _MAX_DIGITS = 64  # the longest whole number of 64 bits, which is one in binary
-_WHOLE = 2.0**63  # what is larger stays a float: as a whole number it would have digits that nobody has written
+_WHOLE = 2.0**63  # a larger number stays a float: as a whole number it would have digits that the text does not have
 
 
 class ObjectYAMLError(yaml.MarkedYAMLError):
-    """Valid YAML that is refused. Messages may contain its problem: it quotes no content, unlike libyaml's."""
+    """Valid YAML that is rejected. Messages may contain its problem: it quotes no content, unlike libyaml's."""
 
 
 class TooManyValuesError(ObjectYAMLError):
@@ -71,7 +71,7 @@ class YamlLimits:
         max_nodes: Nodes that a document may have with its aliases written out; keys are nodes too.
         max_written_nodes: Nodes and documents in the whole text as it is written; None for no limit. This limit is
             checked before loading, since loading half a million nodes takes seconds.
-        may_repeat_fields: Accept a field that stands twice in one mapping; the last one counts.
+        may_repeat_fields: Accept a duplicate field in a mapping; the last one counts.
     """
 
     max_depth: int = 200
@@ -81,7 +81,7 @@ class YamlLimits:
 
 
 _DEFAULT_LIMITS = YamlLimits()
-_MAX_WRITTEN_DEPTH = 500  # deeper than any object or configuration, and far from what ends a process
+_MAX_WRITTEN_DEPTH = 500  # deeper than any object or configuration, and far below the depth that kills the process
 
 
 def load_yaml(text: str | bytes, limits: YamlLimits = _DEFAULT_LIMITS) -> Any:
@@ -129,7 +129,7 @@ def check_yaml_depth(text: str | bytes, *, max_depth: int = _MAX_WRITTEN_DEPTH, 
     Args:
         text: One or several documents.
         max_depth: Levels that a document may nest as it is written.
-        max_nodes: Nodes and documents that the text may have in all as it is written; None for no limit.
+        max_nodes: Nodes and documents that the whole text may have as it is written; None for no limit.
 
     Raises:
         yaml.YAMLError: The text exceeds a limit or is not YAML.
@@ -159,7 +159,7 @@ def _get_start(event: yaml.Event) -> Any:
 
 
 def _raise_yaml_error(error: UnicodeDecodeError | RecursionError) -> NoReturn:
-    """Raise what the loader cannot read as the one error that callers expect."""
+    """Raise an error of the loader as the one error class that callers expect."""
     problem = "it nests too deeply" if isinstance(error, RecursionError) else f"it is not UTF-8: {error.reason}"
     raise ObjectYAMLError(problem=problem) from None
 
@@ -176,33 +176,33 @@ class ObjectLoader(FastLoader):
         return self.get_node() if self.check_node() else None
 
     def construct_document(self, node: yaml.Node) -> Any:
-        """The value of a document.
+        """Construct the value of a document.
 
         Raises:
-            TooManyValuesError: It has more nodes than it may.
-            ObjectYAMLError: A field stands twice.
-            yaml.YAMLError: It nests too deeply, or has what the safe loader does not take.
+            TooManyValuesError: The document has too many nodes.
+            ObjectYAMLError: A mapping has a duplicate field.
+            yaml.YAMLError: The document nests too deeply, or the safe loader rejects it.
         """
-        # Merge keys (``<<``) copy what they name already while the value is made: twelve lines can fill the memory.
+        # Merge keys (``<<``) copy their targets while the value is constructed: twelve lines can fill the memory.
         self._count_nodes(node, {}, 0)
         return super().construct_document(node)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """A mapping, whose fields have texts as names: ``1: a`` is ``"1": a``.
+        """Construct a mapping with texts as field names: ``1: a`` becomes ``"1": a``.
 
         Raises:
-            ObjectYAMLError: A name has no form as a text.
+            ObjectYAMLError: A name cannot be converted to a text.
         """
         if not isinstance(node, yaml.MappingNode):
-            raise ObjectYAMLError(problem="it is no value of its type", problem_mark=node.start_mark)
+            raise ObjectYAMLError(problem="it is not a valid value of its type", problem_mark=node.start_mark)
         self.flatten_mapping(node)
         return {self.read_field_name(name): self.construct_object(value, deep=deep) for name, value in node.value}
 
     def read_field_name(self, node: yaml.Node) -> str:
-        """The name of a field.
+        """Return the name of a field as a text.
 
         Raises:
-            ObjectYAMLError: It has no form as a text.
+            ObjectYAMLError: The name cannot be converted to a text.
         """
         match self.construct_object(node) if isinstance(node, yaml.ScalarNode) else None:
             case str() as name:
@@ -211,14 +211,14 @@ class ObjectLoader(FastLoader):
                 return "true" if name else "false"
             case int() | float() as name:
                 return str(name)
-        raise ObjectYAMLError(problem="the name of a field is no text", problem_mark=node.start_mark)
+        raise ObjectYAMLError(problem="the name of a field is not a text", problem_mark=node.start_mark)
 
-    def _count_nodes(self, node: yaml.Node, known: dict[int, int], depth: int) -> int:
-        """How many nodes it stands for when each alias is written out."""
+    def _count_nodes(self, node: yaml.Node, counts: dict[int, int], depth: int) -> int:
+        """Count the nodes below and including this one, with each alias written out."""
         if depth > self._limits.max_depth:
             problem = f"it nests deeper than {self._limits.max_depth} levels"
             raise ObjectYAMLError(problem=problem, problem_mark=node.start_mark)
-        count = known.get(id(node))
+        count = counts.get(id(node))
         if count is None:
             if isinstance(node, yaml.MappingNode) and not self._limits.may_repeat_fields:
                 self._check_fields(node)
@@ -226,27 +226,27 @@ class ObjectLoader(FastLoader):
             parts = [part for entry in below for part in (entry if isinstance(entry, tuple) else (entry,))]
             count = 1
             for part in parts:
-                count += self._count_nodes(part, known, depth + 1)
+                count += self._count_nodes(part, counts, depth + 1)
             if count > self._limits.max_nodes:
                 problem = f"with its aliases written out it has more than {self._limits.max_nodes:,} values"
                 raise TooManyValuesError(problem=problem, problem_mark=node.start_mark)
-            known[id(node)] = count
+            counts[id(node)] = count
         return count
 
     def _check_fields(self, node: yaml.MappingNode) -> None:
-        """Refuse a mapping with a field twice, before merge keys put those of others beside its own."""
+        """Reject a mapping with a duplicate field, before merge keys add fields of other mappings."""
         seen: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                continue  # refused with the mapping's value
+                continue  # rejected with the mapping's value
             name = key.value if key.tag == f"{_TAG}merge" else self.read_field_name(key)
             if name in seen:
-                raise ObjectYAMLError(problem="a field stands twice", problem_mark=key.start_mark)
+                raise ObjectYAMLError(problem="duplicate field", problem_mark=key.start_mark)
             seen.add(name)
 
 
 class _NumberPattern:
-    """What is read as a number; a loader takes it for a compiled pattern, of which it calls this method alone."""
+    """A matcher for numbers; the loader accepts it as a compiled pattern because it calls only ``match``."""
 
     @staticmethod
     def match(text: str) -> bool:
@@ -255,16 +255,16 @@ class _NumberPattern:
 
 
 def _construct_number(loader: ObjectLoader, node: yaml.ScalarNode) -> int | float | str:
-    """A number as Go reads it, or the text where it is too large for Go's integers and floats."""
+    """Construct a number as Go parses it, or a text if the number is too large for Go's integers and floats."""
     plain = node.value.replace("_", "")
     whole = _INT.match(plain)
     if whole is not None:
         sign, *groups = whole.groups()
-        digits, base = next((found, base) for found, base in zip(groups, _BASES, strict=True) if found is not None)
+        digits, base = next((group, base) for group, base in zip(groups, _BASES, strict=True) if group is not None)
         if len(digits) <= _MAX_DIGITS:
-            found = int(sign + digits, base)
-            if -(2**63) <= found < 2**64:
-                return found
+            number = int(sign + digits, base)
+            if -(2**63) <= number < 2**64:
+                return number
     if _FLOAT.match(plain):
         value = float(plain)
         if isinf(value):
@@ -272,33 +272,33 @@ def _construct_number(loader: ObjectLoader, node: yaml.ScalarNode) -> int | floa
         return int(value) if value.is_integer() and abs(value) < _WHOLE else value
     if whole is not None:
         return str(node.value)
-    problem = "a number has no end" if _ENDLESS.match(node.value) else "it is no value of its type"
+    problem = "expected a finite number" if _ENDLESS.match(node.value) else "it is not a valid value of its type"
     raise ObjectYAMLError(problem=problem, problem_mark=node.start_mark)
 
 
 def _construct_bool(loader: ObjectLoader, node: yaml.ScalarNode) -> bool:
     if _BOOL.match(node.value) is None:
-        raise ObjectYAMLError(problem="it is no value of its type", problem_mark=node.start_mark)
+        raise ObjectYAMLError(problem="it is not a valid value of its type", problem_mark=node.start_mark)
     return node.value[0] in "yYtT" or node.value.lower() == "on"
 
 
 def _construct_text(loader: ObjectLoader, node: yaml.ScalarNode) -> str:
-    """``<<``, where it is no field's name."""
+    """Construct ``<<`` as a text where it is not the name of a field."""
     return str(node.value)
 
 
 def _list_resolvers(letter: str) -> list[tuple[str, Any]]:
-    """What a text that begins with a letter can be, by its tag; the first that fits counts."""
-    found: list[tuple[str, Any]] = [
+    """List the tags, with their patterns, of a text that begins with a letter; the first that matches counts."""
+    resolvers: list[tuple[str, Any]] = [
         (tag, pattern)
         for tag, pattern in FastLoader.yaml_implicit_resolvers.get(letter, ())
         if tag in (f"{_TAG}null", f"{_TAG}merge")
     ]
     if letter in _NUMBERS_BEGIN:
-        found.append((f"{_TAG}int", _NumberPattern))
+        resolvers.append((f"{_TAG}int", _NumberPattern))
     if letter in _TRUTHS_BEGIN:
-        found.append((f"{_TAG}bool", _BOOL))
-    return found
+        resolvers.append((f"{_TAG}bool", _BOOL))
+    return resolvers
 
 
 ObjectLoader.yaml_implicit_resolvers = {

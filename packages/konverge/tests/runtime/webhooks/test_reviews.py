@@ -125,7 +125,7 @@ def test_what_is_no_admission_review_is_a_bad_request(body: bytes, sentence: str
         (encode_review(build_conversion_review(build_web_app(), uid=7)), "Expected `str`, got `int`"),
         (
             encode_review(build_conversion_review({"kind": "WebApp"})),
-            r"objects\[0\]: an object needs apiVersion and kind",
+            r"objects\[0\]: expected an object with apiVersion and kind",
         ),
         (
             encode_review(build_conversion_review(build_web_app(), {**build_web_app(), "metadata": []})),
