@@ -1,11 +1,12 @@
-"""The file of an operator box: YAML in, a frozen `OperatorBox` or every mistake with its place out.
+"""Loading of box files: YAML in, a frozen `OperatorBox` or every error with its position out.
 
-A file has one box, a box one or many custom resources, each with the steps of its pipeline. Loading decides all that
-can be decided without a cluster: fields, types, Kubernetes' own fields, syntax of expressions, what each step may read,
-names that nobody declares, circles. What is loaded needs no such check again, and texts that hold expressions compile.
+A file contains one box. A box contains one or more custom resources, each with the steps of its pipeline. Loading
+checks
+everything that needs no cluster: fields, types, Kubernetes' own fields, the syntax of expressions, the names that each
+step may read, undeclared names and cycles. A loaded box needs no such check again, and its expressions compile.
 
-Short forms of resources are written out: a `Resource` has its object as Kubernetes has it. Nothing of a file is
-unbounded: size, depth, values behind aliases, texts.
+Short forms of resources are expanded: a `BoxResource` holds its object in the form of the Kubernetes API. Everything in
+a file has a limit: size, depth, number of values after the expansion of aliases, length of texts.
 """
 
 from konverge_box.file.box_kinds import CUSTOM, KINDS, BoxKind, find_child_kind

@@ -1,7 +1,7 @@
-"""The kinds that a box can declare, in the order in which a group makes them, and the short forms of each.
+"""Kinds that a box can declare, in the order in which a group creates them, with the short forms of each.
 
-A short form is a field of the resource that stands for a place in the object; it has Kubernetes' own name wherever
-there is one. What has no short form stands in ``manifest``, as Kubernetes has it.
+A short form is a field of the resource that sets a field of the object. It has the Kubernetes name of that field where
+one exists. Fields without a short form belong in ``manifest``, in the form of the Kubernetes API.
 """
 
 from __future__ import annotations
@@ -13,23 +13,22 @@ from konverge.kube import GroupVersionKind
 __all__ = ["CUSTOM", "KINDS", "MAIN", "BoxKind", "ObjectPath", "find_child_kind"]
 
 MAIN = "*"
-"""The step of a path into the one container that short forms describe."""
+"""The path step that stands for the one container that short forms describe."""
 
 ObjectPath = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class BoxKind:
-    """One kind.
+    """One kind that a box can declare.
 
     Args:
-        key: What a group calls its list: the kind's plural in camel case.
-        singular: What ``children`` calls the first one.
-        gvk: The kind; None for ``custom``, where each resource says its own.
-        namespaced: Whether its objects live in a namespace.
-        pods: Where its pod template is: its objects' ``metadata`` and ``spec``; None for a kind without pods.
-        selects: Where the labels are by which it finds its pods; they are made of the resource's name when not given.
-        short: Each short form, and the place in the object that it stands for.
+        key: The name of its list in a group: the plural of the kind in camel case.
+        gvk: The kind; None for ``custom``, where each resource gives its own.
+        namespaced: Whether its objects belong to a namespace.
+        pods: Path of its pod template, which has ``metadata`` and ``spec``; None for a kind without pods.
+        selects: Path of the labels by which it selects its pods; by default they are made of the resource's name.
+        short: The path in the object for each short form.
     """
 
     key: str
@@ -41,12 +40,12 @@ class BoxKind:
 
     @property
     def singular(self) -> str:
-        """What ``children`` calls the first one of the kind."""
+        """The name under ``children`` for the first object of the kind."""
         return self.key if self.gvk is None else _lower_first_letter(self.gvk.kind)
 
     @property
     def plural(self) -> str:
-        """What ``children`` calls all of the kind, by name."""
+        """The name under ``children`` for all objects of the kind, keyed by name."""
         return f"{self.key}s" if self.gvk is None else self.key
 
 
@@ -291,9 +290,9 @@ _ALL = (
 )
 
 KINDS: dict[str, BoxKind] = {kind.key: kind for kind in _ALL}
-"""By key, in the order in which a group makes them: what others need comes first."""
+"""The kinds by key, in the order in which a group creates them: dependencies come first."""
 
 
 def find_child_kind(word: str) -> BoxKind | None:
-    """The kind of ``children.<word>``: its plural for all of them by name, its singular for the first."""
+    """Return the kind of ``children.<word>``: its plural names all objects, its singular the first; None if unknown."""
     return next((kind for kind in _ALL if word in (kind.plural, kind.singular)), None)

@@ -1,4 +1,4 @@
-"""The schema of a box's own custom resource: which keywords it may have, and which fields it knows."""
+"""Checks of the OpenAPI schema of a box's custom resource: its keywords and the fields that it declares."""
 
 from __future__ import annotations
 
@@ -52,37 +52,37 @@ _KEYWORDS: dict[str, type | tuple[type, ...]] = {
     "x-kubernetes-preserve-unknown-fields": bool,
     "x-kubernetes-validations": list,
 }
-_WORDS = {str: "text", dict: "a mapping", list: "a list", bool: "true or false", int: "a whole number"}
+_WORDS = {str: "a string", dict: "a mapping", list: "a list", bool: "true or false", int: "a whole number"}
 
 
 def complete_schema(schema: Mapping[str, Any]) -> OpenAPI:
-    """The schema as a CustomResourceDefinition needs it: with the types that ``properties`` and ``items`` imply."""
-    found = dict(schema)
-    if isinstance(properties := found.get("properties"), Mapping):
-        found = {"type": "object", **found}
-        found["properties"] = {name: complete_schema(each) for name, each in properties.items()}
-    if isinstance(below := found.get("additionalProperties"), Mapping):
-        found = {"type": "object", **found, "additionalProperties": complete_schema(below)}
-    if isinstance(items := found.get("items"), Mapping):
-        found = {"type": "array", **found, "items": complete_schema(items)}
-    return found
+    """Return the schema for a CustomResourceDefinition, with the types that ``properties`` and ``items`` imply."""
+    completed = dict(schema)
+    if isinstance(properties := completed.get("properties"), Mapping):
+        completed = {"type": "object", **completed}
+        completed["properties"] = {name: complete_schema(each) for name, each in properties.items()}
+    if isinstance(below := completed.get("additionalProperties"), Mapping):
+        completed = {"type": "object", **completed, "additionalProperties": complete_schema(below)}
+    if isinstance(items := completed.get("items"), Mapping):
+        completed = {"type": "array", **completed, "items": complete_schema(items)}
+    return completed
 
 
 def find_schema_errors(schema: Any, path: Path) -> Iterator[tuple[Path, str]]:
-    """What is wrong with a schema: the places and sentences."""
+    """Yield the errors of a schema, each with its path and message."""
     if not isinstance(schema, dict):
         yield path, "expected a schema such as {type: string}"
         return
     for word, value in schema.items():
         expected = _KEYWORDS.get(word)
         if expected is None:
-            yield (*path, word), f"no keyword of a schema{format_hint(word, _KEYWORDS)}"
+            yield (*path, word), f"unknown schema keyword{format_hint(word, _KEYWORDS)}"
         elif not isinstance(value, expected) or (isinstance(value, bool) and expected in (int, (int, float))):
             words = expected if isinstance(expected, tuple) else (expected,)
             yield (*path, word), f"expected {' or '.join(_WORDS.get(each, 'a number') for each in words)}"
     kind, properties = schema.get("type"), schema.get("properties")
     if isinstance(kind, str) and kind not in _TYPES:
-        yield (*path, "type"), f"no type of a schema: {kind!r}{format_hint(kind, _TYPES)}"
+        yield (*path, "type"), f"unknown schema type {kind!r}{format_hint(kind, _TYPES)}"
     elif kind is None and not any(
         word in schema
         for word in (
@@ -100,14 +100,14 @@ def find_schema_errors(schema: Any, path: Path) -> Iterator[tuple[Path, str]]:
         required = schema.get("required")
         for index, name in enumerate(required if isinstance(required, list) else []):
             if name not in properties:
-                yield (*path, "required", index), f"no property: {name!r}{format_hint(str(name), properties)}"
+                yield (*path, "required", index), f"no such property: {name!r}{format_hint(str(name), properties)}"
     for word in ("items", "additionalProperties"):
         if isinstance(schema.get(word), dict):
             yield from find_schema_errors(schema[word], (*path, word))
 
 
 def find_unknown_field(schema: Any, steps: tuple[str, ...]) -> tuple[str, str] | None:
-    """The first step that a schema does not know, and what is near; None when all are known or anything goes."""
+    """Return the path to the first unknown step and the end of a message about it; None if all steps are allowed."""
     for depth, step in enumerate(steps):
         if not isinstance(schema, Mapping) or schema.get("x-kubernetes-preserve-unknown-fields"):
             return None

@@ -1,4 +1,4 @@
-"""Circles: of custom resources that wait for or observe each other, of calls and observations that read each other."""
+"""Detection of dependency cycles between custom resources, calls and observations."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ __all__ = ["find_cycle"]
 
 
 def find_cycle(edges: Mapping[str, Iterable[str]]) -> Sequence[str]:
-    """One way from a node back to itself, its first node also at its end; empty where there is none.
+    """Return one cycle, with its first node repeated at the end; empty if there is none.
 
     Args:
-        edges: To each node those that it needs; one that is no node itself is left out.
+        edges: The dependencies of each node; dependencies that are not nodes themselves are ignored.
     """
     done: set[str] = set()
     for start in edges:
-        way: list[str] = []
-        # Each step of the way with what is still to be looked at from there.
+        path: list[str] = []
+        # Each node of the current path with its dependencies that are not visited yet.
         open_steps = [(start, iter(edges[start]))]
         while open_steps:
             node, rest = open_steps[-1]
-            if len(way) < len(open_steps):
-                way.append(node)
+            if len(path) < len(open_steps):
+                path.append(node)
             following = next((each for each in rest if each in edges and each not in done), None)
             if following is None:
                 done.add(node)
-                way.pop()
+                path.pop()
                 open_steps.pop()
-            elif following in way:
-                return [*way[way.index(following) :], following]
+            elif following in path:
+                return [*path[path.index(following) :], following]
             else:
                 open_steps.append((following, iter(edges[following])))
     return ()

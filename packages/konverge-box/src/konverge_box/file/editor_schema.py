@@ -1,7 +1,7 @@
-"""The JSON Schema of box files, for the completion of editors; made of the model and of Kubernetes' own schemas.
+"""The JSON Schema of box files for completion in editors, generated from the model and the Kubernetes schemas.
 
-It knows fields and types, not what `load_box` decides besides: an editor's green line is no proof. A text may stand for
-anything, since it may be an expression.
+It describes fields and types only. `load_box` checks more, so a file that an editor accepts can still be invalid.
+A string is accepted for every type because it may be an expression.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from konverge_box.file.resource_entries import get_entry_type
 __all__ = ["SCHEMA_FILE", "build_editor_schema", "format_schema"]
 
 SCHEMA_FILE = "operatorbox.schema.json"
-"""The file beside this module that has it."""
+"""Name of the schema file beside this module."""
 
 _ID = "https://konverge.dev/schemas/operatorbox.v1alpha1.json"
 _REF = "#/$defs/{name}"
@@ -29,7 +29,7 @@ _KUBERNETES = "io.k8s."
 
 
 def format_schema() -> str:
-    """The content of the file: one line for each definition, so that a change shows as one."""
+    """Return the content of the schema file, with one line per definition so that diffs stay small."""
     whole = build_editor_schema()
     definitions = whole.pop("$defs")
     lines = [f"{_format_json(name)}: {_format_json(each)}" for name, each in sorted(definitions.items())]
@@ -38,7 +38,7 @@ def format_schema() -> str:
 
 
 def build_editor_schema() -> dict[str, Any]:
-    """The schema, draft 2020-12."""
+    """Return the JSON Schema, draft 2020-12."""
     forms = {key: get_entry_type(key, has_pods=kind.pods is not None) for key, kind in KINDS.items()}
     (root, *entries), found = msgspec.json.schema_components([OperatorBox, *forms.values()], ref_template=_REF)
     definitions: dict[str, Any] = {name: _close_definition(each) for name, each in found.items()}
@@ -67,7 +67,7 @@ def build_editor_schema() -> dict[str, Any]:
 
 
 def _close_definition(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """The definition of a struct, which refuses other fields."""
+    """Return the definition of a struct without a title, closed to other fields."""
     found = {name: value for name, value in definition.items() if name != "title"}
     found["description"] = " ".join(str(found.get("description", "")).replace("``", "`").split())
     if "properties" in found:
@@ -88,14 +88,14 @@ def _build_resource(key: str, kind: BoxKind, form: Mapping[str, Any], definition
 
 
 def _convert_schema(schema: Schema | None, definitions: dict[str, Any]) -> dict[str, Any]:
-    """One node of a kind's schema; named ones are defined once, by their own names."""
+    """Return the JSON Schema of one node; named nodes become definitions under their own names."""
     if schema is None:
         return {}
     if not schema.name:
         return _convert_node(schema, definitions)
     name = schema.name.removeprefix(_KUBERNETES)
     if name not in definitions:
-        definitions[name] = {}  # before its parts are looked at: it may hold itself
+        definitions[name] = {}  # before its parts are converted: the schema may be recursive
         definitions[name] = _convert_node(schema, definitions)
     return {"$ref": _REF.format(name=name)}
 

@@ -1,6 +1,6 @@
-"""What the expressions of each step may read: what steps before it have made, and nothing that is not declared.
+"""Checks of the names that the expressions of each step read: only declared names, only results of earlier steps.
 
-It looks at the plain values, so that a box with other mistakes hears of these at the same time.
+The checks work on plain values, so that a box with other errors gets these errors at the same time.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ STEPS: dict[str, frozenset[str]] = {
     "status": frozenset({"cross", "external", "providers", "children"}),
     "onDelete": frozenset(),
 }
-"""The steps in the order in which they run, and what each may read besides the custom resource itself."""
+"""The steps in execution order, each with the names that it may read besides the custom resource itself."""
 
 GROUP_STEPS = ("onCreate", "onReconcile")
-"""The steps that have groups of resources."""
+"""The steps that contain groups of resources."""
 
 CONDITION_LISTS = ("when", "or", "anyOf", "suspend", "waitFor")
-"""The fields whose values are conditions."""
+"""The fields whose values are lists of conditions."""
 
 _PRODUCING_STEPS = {"cross": "cross", "external": "external", "providers": "providers", "children": "onReconcile"}
 _ITEM_NAMES = frozenset({"item", "index", "value"})
@@ -53,7 +53,7 @@ Names = tuple[str, ...]
 
 @dataclass
 class _DeclaredNames:
-    """What one custom resource of the file declares for its expressions."""
+    """Names that one custom resource of the file declares for its expressions."""
 
     schema: Any
     cross: dict[str, Any]
@@ -68,12 +68,13 @@ def check_scopes(source: YamlSource, crds: Mapping[str, Any]) -> dict[str, dict[
     """Check the expressions of all custom resources.
 
     Args:
-        source: The document, which gets the mistakes.
+        source: The document, which collects the errors.
         crds: ``spec.crds`` as plain values.
 
     Returns:
-        What each entry of ``cross`` and ``external`` reads, by the step's path and the entry's name, for whoever looks
-        for circles.
+        The paths that each entry of ``cross`` and ``external`` reads, by the step's path and the entry's name. The
+        search
+        for cycles uses them.
     """
     reads: dict[str, dict[str, set[Names]]] = {}
     schemas = {name: _get_schema(each) for name, each in crds.items()}
@@ -89,7 +90,7 @@ def check_scopes(source: YamlSource, crds: Mapping[str, Any]) -> dict[str, dict[
 
 
 def is_resource(path: Path) -> bool:
-    """Tell whether a resource stands there: an entry of one of the lists of a group."""
+    """Tell whether the path leads to a resource: an entry of one of the lists of a group."""
     if len(path) < 6 or path[3] not in GROUP_STEPS:
         return False
     in_group = path[5:] if isinstance(path[4], int) else path[4:]  # a group may stand alone
@@ -97,7 +98,7 @@ def is_resource(path: Path) -> bool:
 
 
 def get_result_name(step: str, entry: Mapping[str, Any]) -> str:
-    """What expressions call the result of an entry of ``cross`` or ``external``; empty when it does not say."""
+    """Return the name by which expressions read the result of an entry of ``cross`` or ``external``; empty if none."""
     name = entry.get("name") if step == "external" else entry.get("as") or entry.get("crd")
     return name if isinstance(name, str) else ""
 
@@ -133,7 +134,7 @@ def _build_scope(entry: dict[str, Any], schemas: Mapping[str, Any]) -> _Declared
     made = normalize.get("spec") if isinstance(normalize, dict) else None
     scope.written = [("spec", *_split_path(path)) for path in (made if isinstance(made, dict) else ())]
     fields = [str(rule.get("field")) for rule in _list_mappings(entry.get("mutation"))]
-    # An expression for a field may be one for any of them.
+    # The path that an expression renders is unknown: it may be any field.
     scope.written += [("spec",) if has_expression(field) else _split_path(field) for field in fields]
     return scope
 
@@ -148,7 +149,7 @@ def _split_path(path: str) -> Names:
 
 
 class _StepChecker:
-    """Walks the values of one step of one custom resource."""
+    """Checks the values of one step of one custom resource."""
 
     def __init__(self, source: YamlSource, step: str, scope: _DeclaredNames, reads: dict[str, set[Names]]) -> None:
         self._source = source
@@ -157,13 +158,13 @@ class _StepChecker:
         self._reads = reads
 
     def check_value(self, value: Any, path: Path, items: frozenset[str] = frozenset(), entry: str = "") -> None:
-        """Check a value and what is in it.
+        """Check a value and everything in it.
 
         Args:
             value: The plain value.
-            path: Where it stands.
-            items: What the loop around it names.
-            entry: The entry of ``cross`` or ``external`` that it is in.
+            path: The path of the value in the file.
+            items: The names that the enclosing loop defines.
+            entry: The name of the enclosing entry of ``cross`` or ``external``.
         """
         if isinstance(value, str):
             if has_expression(value):
@@ -184,7 +185,7 @@ class _StepChecker:
             items = items | _ITEM_NAMES | {str(loop.get("as", "item"))}
             self._check_loop(loop, (*path, "forEach"), outer, entry)
             if len(path) >= 6 and not self._has_other_names(value, items):
-                message = "every item makes an object of the same name; put item, index or value into its name"
+                message = "each item makes an object with the same name; use item, index or value in the name"
                 self._source.add_error((*path, "name") if "name" in value else path, message)
         for key, each in value.items():
             at = (*path, key)
@@ -218,8 +219,8 @@ class _StepChecker:
     def _check_text(self, text: str, path: Path, items: frozenset[str], entry: str, *, is_field: bool = False) -> None:
         try:
             names = find_field_paths(text, path) if is_field else find_read_paths(text, path)
-        except TemplateSyntaxError as problem:
-            self._source.add_error(path, str(problem))
+        except TemplateSyntaxError as error:
+            self._source.add_error(path, str(error))
             return
         for name in sorted(names):
             self._check_name(name, path, items, entry)
@@ -231,19 +232,19 @@ class _StepChecker:
         visible = _OBJECT_NAMES | STEPS[self._step]
         if root in _PRODUCING_STEPS and root not in visible:
             made = _PRODUCING_STEPS[root]
-            why = f"{made} makes it, and {self._step} runs before" if made != self._step else f"{made} makes it"
+            why = f"{made} sets it after {self._step}" if made != self._step else f"{made} sets it"
             if self._step == "onDelete":
-                why = "a deletion does not run the steps that make it"
-            self._source.add_error(path, f"{'.'.join(name)} is not known here: {why}")
+                why = "a deletion does not run the step that sets it"
+            self._source.add_error(path, f"{'.'.join(name)} is not available here: {why}")
         elif root in _ITEM_NAMES:
-            self._source.add_error(path, f"{root} is known only in a resource with forEach")
+            self._source.add_error(path, f"{root} is available only in an entry with forEach")
         elif root not in visible:
-            self._source.add_error(path, f"no such name: {root}{format_hint(root, [*visible, *items])}")
+            self._source.add_error(path, f"unknown name: {root}{format_hint(root, [*visible, *items])}")
         else:
             if entry:
                 self._reads[entry].add(name)
                 if root == self._step and len(name) == 1:
-                    self._source.add_error(path, f"{root} is still being made here: say which, {root}.<name>")
+                    self._source.add_error(path, f"{root} is incomplete here; read one entry of it: {root}.<name>")
             self._check_declared(name, path)
 
     def _check_declared(self, name: Names, path: Path) -> None:
@@ -253,23 +254,21 @@ class _StepChecker:
         scope, second = self._scope, rest[0]
         declared = {"cross": scope.cross, "external": scope.external, "providers": scope.providers}.get(root)
         if declared is not None and second not in declared:
-            near = format_hint(second, declared) or f"; {root} declares nothing"
+            near = format_hint(second, declared) or f"; {root} has no entries"
             self._source.add_error(path, f"{root}.{second} is not declared{near}")
         elif root == "cross" and len(rest) > 1:
             fields = (*_CROSS_FIELDS, "data") if second in scope.with_data else _CROSS_FIELDS
             if rest[1] not in fields:
-                self._source.add_error(path, f"{'.'.join(name[:3])} is no field{format_hint(rest[1], fields)}")
+                self._source.add_error(path, f"{'.'.join(name[:3])}: unknown field{format_hint(rest[1], fields)}")
             else:
                 self._check_in_schema(scope.cross[second], tuple(rest[1:]), (), f"cross.{second}.", path)
         elif root == "children":
             kind = find_child_kind(second)
             words = [word for each in KINDS.values() for word in (each.plural, each.singular)]
             if kind is None:
-                self._source.add_error(path, f"children.{second} is no kind{format_hint(second, words)}")
+                self._source.add_error(path, f"children.{second}: unknown kind{format_hint(second, words)}")
             elif kind.key not in scope.children:
-                self._source.add_error(
-                    path, f"children.{second}: no {kind.key} are declared in onCreate or onReconcile"
-                )
+                self._source.add_error(path, f"children.{second}: onCreate and onReconcile declare no {kind.key}")
         elif root == "spec":
             self._check_in_schema(scope.schema, name, tuple(scope.written), "", path)
 

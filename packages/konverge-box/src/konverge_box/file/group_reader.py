@@ -1,4 +1,4 @@
-"""Reading what does not look in the file as it does in the model: groups of resources, and steps of a deletion."""
+"""Reading of the parts whose form in the file differs from the model: groups of resources and deletion groups."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["build_reader"]
 
 
 def build_reader(source: YamlSource) -> StructReader:
-    """The reader of a document, which knows how groups look."""
+    """Return a reader for a document that supports groups."""
     groups = _GroupReader(source)
     return groups.reader
 
@@ -47,13 +47,13 @@ class _GroupReader:
             return BAD
         if "resources" in value:
             self._source.add_error((*path, "resources"), f"unknown field; known: {', '.join(KINDS)}")
-        found: list[Any] = []
+        resources: list[Any] = []
         for key, kind in KINDS.items():
             if key in value:
-                found += self._read_list(kind, value[key], (*path, key))
-        if group is BAD or any(each is BAD for each in found):
+                resources += self._read_list(kind, value[key], (*path, key))
+        if group is BAD or any(each is BAD for each in resources):
             return BAD
-        return structs.replace(group, resources=tuple(found))
+        return structs.replace(group, resources=tuple(resources))
 
     def _read_delete_group(self, value: Any, path: Path) -> Any:
         group = self.reader.read_struct(DeleteGroup, _remove_fields(value, ("run",)), path, also=("run",))
@@ -80,9 +80,9 @@ class _GroupReader:
         for index, target in enumerate(targets):
             named = target.api_version is not None or target.kind is not None
             if key == "custom" and (target.api_version is None or target.kind is None):
-                self._source.add_error((*path, index), "expected apiVersion and kind of what is to be deleted")
+                self._source.add_error((*path, index), "expected apiVersion and kind of the object to delete")
             elif key != "custom" and named:
-                self._source.add_error((*path, index), f"{key} have a kind already: leave out apiVersion and kind")
+                self._source.add_error((*path, index), f"{key} already have a kind; remove apiVersion and kind")
 
     def _read_list(self, kind: BoxKind, value: Any, path: Path) -> list[Any]:
         if not isinstance(value, list):
@@ -98,19 +98,19 @@ class _GroupReader:
         gvk = kind.gvk or _parse_custom_kind(entry)
         schema = find_builtin_schema(gvk) if gvk is not None else None
         short = {name: each for name, each in value.items() if name in kind.short}
-        known = len(self._source.errors)
+        errors_before = len(self._source.errors)
         self._check_short_form(kind, short, schema, path)
         if entry is BAD:
             return BAD
         self._check_manifest(kind, entry, schema, path)
-        if len(self._source.errors) > known:
+        if len(self._source.errors) > errors_before:
             return BAD
-        found = expand_short_form(kind, entry, short, schema)
-        self._check_object(kind, entry, found, schema, path)
+        rendered = expand_short_form(kind, entry, short, schema)
+        self._check_object(kind, entry, rendered, schema, path)
         return BoxResource(
             path=format_path(path),
             kind=kind.key,
-            object=found,
+            object=rendered,
             when=entry.when,
             or_=entry.or_,
             any_of=entry.any_of,
@@ -124,10 +124,10 @@ class _GroupReader:
     def _check_short_form(self, kind: BoxKind, short: dict[str, Any], schema: Schema | None, path: Path) -> None:
         for name, value in short.items():
             below = find_schema(schema, kind.short[name])
-            if name == "env" and isinstance(value, dict):  # the short form of a short form: names and texts
+            if name == "env" and isinstance(value, dict):  # the short form of the list: names and strings
                 for variable, text in value.items():
                     if not isinstance(text, str):
-                        problem = f"expected text, found {describe_type(text)}; quote it"
+                        problem = f"expected a string, found {describe_type(text)}; quote it"
                         self._source.add_error((*path, name, variable), problem)
                 continue
             if below is not None:
@@ -135,7 +135,7 @@ class _GroupReader:
         data = short.get("data") if kind.key == "secrets" else None
         for name, text in data.items() if isinstance(data, dict) else ():
             if isinstance(text, str) and not has_expression(text) and not _is_base64(text):
-                self._source.add_error((*path, "data", name), "expected base64; plain text belongs in stringData")
+                self._source.add_error((*path, "data", name), "expected base64; put plain text in stringData")
 
     def _check_manifest(self, kind: BoxKind, entry: ResourceEntry, schema: Schema | None, path: Path) -> None:
         at = (*path, "manifest")
@@ -144,27 +144,25 @@ class _GroupReader:
         metadata = entry.manifest.get("metadata")
         if entry.name and isinstance(metadata, dict) and "name" in metadata:
             self._source.add_error(
-                (*at, "metadata", "name"), "the name stands twice; remove this or the resource's name"
+                (*at, "metadata", "name"), "the name is given twice; remove it here or from the resource"
             )
         if kind.gvk is not None:
             for name, own in (("apiVersion", kind.gvk.api_version), ("kind", kind.gvk.kind)):
                 if entry.manifest.get(name, own) != own:
-                    self._source.add_error(
-                        (*at, name), f"expected {own}, as {kind.key} are; other kinds go under custom"
-                    )
+                    self._source.add_error((*at, name), f"expected {own}; put other kinds under custom")
         elif _parse_custom_kind(entry) is None:
             self._source.add_error(path, "expected apiVersion and kind of the object")
         if not kind.namespaced and entry.namespace:
-            self._source.add_error((*path, "namespace"), f"{kind.key} live in no namespace; leave it out")
+            self._source.add_error((*path, "namespace"), f"{kind.key} are cluster-scoped; remove the namespace")
 
     def _check_object(
-        self, kind: BoxKind, entry: ResourceEntry, found: dict[str, Any], schema: Schema | None, path: Path
+        self, kind: BoxKind, entry: ResourceEntry, rendered: dict[str, Any], schema: Schema | None, path: Path
     ) -> None:
         if schema is not None:
-            for field in find_missing_fields(found, schema):
-                self._source.add_error(path, f"{field} is missing in the {found['kind']} that this makes")
+            for field in find_missing_fields(rendered, schema):
+                self._source.add_error(path, f"{field} is missing in the {rendered['kind']} of this entry")
         if isinstance(entry, PodsEntry):
-            pods: Any = found
+            pods: Any = rendered
             for step in (*(kind.pods or ()), "spec", "containers"):
                 pods = pods.get(step) if isinstance(pods, dict) else None
             for container in pods if isinstance(pods, list) else [{}]:
@@ -172,13 +170,13 @@ class _GroupReader:
                     name = container.get("name", entry.container_name)
                     self._source.add_error(path, f"image is missing: the container {name} has none")
 
-    def _add_errors(self, mistakes: Any) -> None:
-        for at, message in mistakes:
+    def _add_errors(self, errors: Any) -> None:
+        for at, message in errors:
             self._source.add_error(at, message)
 
 
 def _collect_optional_fields(entry: ResourceEntry) -> dict[str, Any]:
-    """What only some kinds have."""
+    """Return the fields of an entry that only some kinds have."""
     match entry:
         case SecretEntry():
             return {

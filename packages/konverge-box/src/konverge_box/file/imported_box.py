@@ -1,7 +1,8 @@
-"""Boxes that a box imports: their custom resources and providers become its own. Pure.
+"""Boxes that a box imports: their custom resources and providers become part of the importing box. Pure.
 
-A fragment is a whole box. What it would change for everybody (the networks that may be reached) stays with the box that
-is run, and two custom resources or providers never have one name. Messages name the file that each comes from.
+An imported file is a complete box. Settings that affect every custom resource (``allowedNetworks``) come only from the
+importing box. The names of custom resources and providers are unique over all boxes. Messages name the file of each
+error.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from konverge_box.file.yaml_source import YamlSource, parse_source
 
 __all__ = ["ImportedBox", "merge_imports"]
 
-_NOT_LOCKED = "not resolved yet: konverge box lock {file} gets what is imported, and locks it"
+_NOT_LOCKED = "not resolved yet; run konverge box lock {file} to fetch and lock the imports"
 _PARTS = ("crds", "providers")
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedBox:
-    """A box that another one imports.
+    """A box that another box imports.
 
     Args:
-        label: What messages call it: its address, and its file there.
+        label: Its name in messages: its reference and the file at that location.
         text: Its content.
     """
 
@@ -34,17 +35,17 @@ class ImportedBox:
 
 
 def merge_imports(source: YamlSource, imported: Sequence[ImportedBox] | None) -> None:
-    """Put what is imported into a box's document, in place; what does not fit is noted with its place.
+    """Merge imported boxes into a box's document in place; collect conflicts with their positions.
 
     Args:
         source: The document.
-        imported: All that it imports, directly or not; None when that was not resolved.
+        imported: All direct and indirect imports; None if they are not resolved.
     """
     spec = source.value.get("spec") if isinstance(source.value, dict) else None
     if not isinstance(spec, dict) or not spec.get("imports"):
         return
     if not isinstance(spec["imports"], list):
-        return  # told by who reads the fields
+        return  # the reader of the fields reports it
     spec.setdefault("crds", {})
     if imported is None:
         source.add_error(("spec", "imports"), _NOT_LOCKED.format(file=source.file))
@@ -54,15 +55,15 @@ def merge_imports(source: YamlSource, imported: Sequence[ImportedBox] | None) ->
 
 
 def _merge_import(source: YamlSource, spec: dict[str, Any], each: ImportedBox) -> None:
-    found = parse_source(each.text, each.label)
-    other = found[0] if len(found) == 1 else YamlSource(each.label)
+    documents = parse_source(each.text, each.label)
+    other = documents[0] if len(documents) == 1 else YamlSource(each.label)
     source.errors += other.errors
     value = other.value
     if not isinstance(value, dict) or value.get("kind") != KIND or not isinstance(value.get("spec"), dict):
-        source.add_error(("spec", "imports"), f"{each.label}: expected one {KIND}, found something else")
+        source.add_error(("spec", "imports"), f"{each.label}: expected exactly one document of the kind {KIND}")
         return
     if value["spec"].get("allowedNetworks"):
-        _add_error(source, other, ("spec", "allowedNetworks"), "a box that is imported opens no networks; leave it out")
+        _add_error(source, other, ("spec", "allowedNetworks"), "an imported box cannot allow networks; remove it")
     for part in _PARTS:
         theirs = value["spec"].get(part)
         if not isinstance(theirs, dict):
@@ -75,7 +76,7 @@ def _merge_import(source: YamlSource, spec: dict[str, Any], each: ImportedBox) -
             if name in ours:
                 where = source.find_file(path)
                 _add_error(
-                    source, other, path, f"{where} has one of that name already; names are for all that is imported"
+                    source, other, path, f"{where} already has this name; names are unique over all imported boxes"
                 )
                 continue
             ours[name] = entry
@@ -84,7 +85,7 @@ def _merge_import(source: YamlSource, spec: dict[str, Any], each: ImportedBox) -
 
 
 def _add_error(source: YamlSource, other: YamlSource, path: Path, message: str) -> None:
-    """Note a mistake of another file among those of this one."""
+    """Add an error of another file to the errors of this one."""
     before = len(other.errors)
     other.add_error(path, message)
     source.errors += other.errors[before:]

@@ -1,4 +1,4 @@
-"""From the text of a file to a box: read, checked in all respects, or refused with every mistake."""
+"""From the text of a file to a box: reads it, runs all checks, or rejects it with every error."""
 
 from __future__ import annotations
 
@@ -37,37 +37,37 @@ from konverge_box.file.yaml_source import YamlSource, parse_source
 
 __all__ = ["find_file_errors", "load_box"]
 
-# What the components of groups without a name are called, with a number where there are several.
+# The names of the components of groups without a name, with a number if there are several.
 _UNNAMED = re.compile(r"(resources|created)[0-9]*")
-# The keys of labels and annotations have dots and slashes.
+# The keys of labels and annotations contain dots and slashes.
 _MUTABLE = re.compile(r"\.?(spec(\.[\w-]+)+|metadata\.(labels|annotations)\.[A-Za-z0-9][\w./-]*)")
 
 
 def load_box(
     text: str | bytes, *, file: str = "box.yaml", imported: Sequence[ImportedBox] | None = None
 ) -> OperatorBox:
-    """The box of a file.
+    """Load the box of a file.
 
     Args:
-        text: The file's content: one YAML document, of the kind OperatorBox.
-        file: What it is called in messages.
-        imported: All that it imports, directly or not; None refuses a box that imports something.
+        text: The file's content: one YAML document of the kind OperatorBox.
+        file: The name of the file in messages.
+        imported: All direct and indirect imports; None rejects a box with imports.
 
     Raises:
-        BoxFileError: It cannot be used; the error has every mistake.
+        BoxFileError: The file is invalid; the error holds every error of the file.
     """
-    mistakes, box = _load_file(text, file, imported)
-    if mistakes or box is None:
-        raise BoxFileError(mistakes)
+    errors, box = _load_file(text, file, imported)
+    if errors or box is None:
+        raise BoxFileError(errors)
     return box
 
 
 def find_file_errors(text: str | bytes, *, file: str = "box.yaml") -> tuple[BoxFieldError, ...]:
-    """What is wrong in a file, in the order in which it stands there; empty for a box that can be used.
+    """Return the errors of a file in the order of their positions; empty for a valid box.
 
     Args:
         text: The file's content.
-        file: What it is called in messages.
+        file: The name of the file in messages.
     """
     return tuple(_load_file(text, file, None)[0])
 
@@ -78,17 +78,17 @@ def _load_file(
     sources = parse_source(text, file)
     if not sources:
         empty = YamlSource(file)
-        empty.add_error((), f"the file is empty; expected a document of the kind {KIND}")
+        empty.add_error((), f"expected a document of the kind {KIND}, found an empty file")
         return empty.errors, None
     source = sources[0]
     for other in sources[1:]:
-        source.add_error_at(other.positions[()], (), "a second document; expected one box in a file")
+        source.add_error_at(other.positions[()], (), "expected one box in a file, found a second document")
     box = BAD
     merge_imports(source, imported)
     if source.value is not None:
         box = build_reader(source).read_struct(OperatorBox, source.value, ())
         _check_document(source, source.value, knows_all=imported is not None)
-    ordered = sorted(source.errors, key=lambda found: (found.file != file, found.file, found.line, found.column))
+    ordered = sorted(source.errors, key=lambda error: (error.file != file, error.file, error.line, error.column))
     return ordered, None if box is BAD else box
 
 
@@ -100,12 +100,12 @@ def _check_document(source: YamlSource, value: Any, *, knows_all: bool) -> None:
         try:
             ipaddress.ip_network(network)
         except ValueError as error:
-            source.add_error(("spec", "allowedNetworks", index), f"no network: {error}")
+            source.add_error(("spec", "allowedNetworks", index), f"invalid network: {error}")
     crds = spec.get("crds")
     if not isinstance(crds, dict):
         return
     if spec.get("imports") and not knows_all:
-        return  # what is imported may have the custom resources that would be missed here
+        return  # unresolved imports may declare the custom resources that are missing here
     if not crds:
         source.add_error(("spec", "crds"), "expected at least one custom resource")
     for name, entry in crds.items():
@@ -118,8 +118,8 @@ def _check_document(source: YamlSource, value: Any, *, knows_all: bool) -> None:
         for name in crds:
             own = reads.get(f"{name}.{step}", {})
             edges = {
-                entry: sorted({read[1] for read in found if read[0] == step and len(read) > 1})
-                for entry, found in own.items()
+                entry: sorted({read[1] for read in paths if read[0] == step and len(read) > 1})
+                for entry, paths in own.items()
             }
             _check_cycle(source, edges, ("spec", "crds", name, step), f"these entries of {step} read each other")
     depends = {name: _list_keys(entry, "dependsOn") for name, entry in crds.items()}
@@ -136,7 +136,7 @@ def _check_document(source: YamlSource, value: Any, *, knows_all: bool) -> None:
         source,
         observed,
         ("spec", "crds"),
-        "these custom resources observe each other, so that each change wakes the next; put wake: false on one",
+        "these custom resources observe each other, so each change triggers the next; set wake: false on one entry",
         "cross",
     )
 
@@ -146,7 +146,10 @@ def _check_entry(source: YamlSource, name: str, entry: dict[str, Any], crds: dic
     _check_schema(source, entry, path)
     for other in _list_keys(entry, "dependsOn"):
         if other not in crds:
-            source.add_error((*path, "dependsOn", other), f"no custom resource of this file{format_hint(other, crds)}")
+            source.add_error(
+                (*path, "dependsOn", other),
+                f"expected a custom resource of this file, found {other}{format_hint(other, crds)}",
+            )
     _check_names(source, entry, path)
     for index, each in enumerate(_as_list(entry.get("cross"))):
         if isinstance(each, dict):
@@ -162,7 +165,8 @@ def _check_entry(source: YamlSource, name: str, entry: dict[str, Any], crds: dic
         for field in _list_keys(normalize, "types"):
             if isinstance(made, dict) and field not in made:
                 source.add_error(
-                    (*path, "normalize", "types", field), f"no field of normalize.spec{format_hint(field, made)}"
+                    (*path, "normalize", "types", field),
+                    f"expected a field of normalize.spec, found {field}{format_hint(field, made)}",
                 )
     for step in STEPS:
         _check_conditions(source, entry.get(step), (*path, step), are_rules=step == "validation")
@@ -172,22 +176,24 @@ def _check_entry(source: YamlSource, name: str, entry: dict[str, Any], crds: dic
         for index, job in enumerate(_as_list(group.get("run")) if isinstance(group, dict) else ()):
             if isinstance(job, dict) and "waitFor" in job:
                 at = (*path, "onDelete", "groups", place, "run", index, "waitFor")
-                source.add_error(at, "is for onCreate and onReconcile; here each group waits for the last")
+                source.add_error(
+                    at, "valid only in onCreate and onReconcile; groups of onDelete wait for each other anyway"
+                )
 
 
 def _check_field_paths(source: YamlSource, entry: dict[str, Any], path: Path) -> None:
-    """Paths that are written to: where they may lead, and from where they are counted."""
+    """Check the paths of written fields: the fields that they may name, and that they are relative."""
     for step, root in (("normalize", "spec"), ("status", "status")):
         for at, field in _iter_written_paths(entry.get(step), (*path, step)):
             if isinstance(field, str) and field.lstrip(".").split(".")[0] == root:
-                source.add_error(at, f"a path here begins under {root}: write {field.lstrip('.')[len(root) + 1 :]}")
+                source.add_error(at, f"expected a path relative to {root}; write {field.lstrip('.')[len(root) + 1 :]}")
             elif step == "status" and isinstance(field, str) and field.lstrip(".").split(".")[0] in RESERVED_STATUS:
-                source.add_error(at, "konverge itself writes this; give the field another name")
+                source.add_error(at, "the field is reserved for konverge; use another name")
     for index, rule in enumerate(_as_list(entry.get("mutation"))):
         field = rule.get("field") if isinstance(rule, dict) else None
         if isinstance(field, str) and not has_expression(field) and not _MUTABLE.fullmatch(field):
             at = (*path, "mutation", index, "field")
-            source.add_error(at, "expected a field of spec, or one of metadata.labels or metadata.annotations")
+            source.add_error(at, "expected a field of spec, metadata.labels or metadata.annotations")
 
 
 def _iter_written_paths(step: Any, path: Path) -> Iterable[tuple[Path, Any]]:
@@ -207,26 +213,28 @@ def _check_schema(source: YamlSource, entry: dict[str, Any], path: Path) -> None
 
 
 def _check_kinds(source: YamlSource, crds: dict[str, Any]) -> None:
-    """Two entries for one kind would reconcile the same objects."""
+    """Check that each kind has one entry: two would reconcile the same objects."""
     seen: dict[tuple[str, str], str] = {}
     for name, entry in crds.items():
         resource = entry.get("resource") if isinstance(entry, dict) else None
         if isinstance(resource, dict):
             kind = str(resource.get("apiVersion")).partition("/")[0], str(resource.get("kind"))
             if kind in seen:
-                source.add_error(("spec", "crds", name, "resource", "kind"), f"{kind[1]} is {seen[kind]} already")
+                source.add_error(
+                    ("spec", "crds", name, "resource", "kind"), f"{kind[1]} is already declared as {seen[kind]}"
+                )
             seen.setdefault(kind, name)
 
 
 def _check_names(source: YamlSource, entry: dict[str, Any], path: Path) -> None:
-    """Names by which expressions find a result: each once."""
+    """Check that each name of a result in expressions is unique."""
     for step in ("cross", "external"):
         counted: Counter[str] = Counter()
         for index, each in enumerate(_as_list(entry.get(step))):
             name = get_result_name(step, each) if isinstance(each, dict) else ""
             counted[name] += 1
             if name and counted[name] == 2:
-                source.add_error((*path, step, index), f"a second entry is called {shorten_text(name)}")
+                source.add_error((*path, step, index), f"{shorten_text(name)} is already the name of another entry")
 
 
 def _check_cross(source: YamlSource, each: dict[str, Any], crds: dict[str, Any], path: Path) -> None:
@@ -237,7 +245,8 @@ def _check_cross(source: YamlSource, each: dict[str, Any], crds: dict[str, Any],
         source.add_error(path, "expected apiVersion, kind and as")
     elif not by_kind and isinstance(each["crd"], str) and each["crd"] not in crds:
         source.add_error(
-            (*path, "crd"), f"no custom resource of this file: {each['crd']}{format_hint(each['crd'], crds)}"
+            (*path, "crd"),
+            f"expected a custom resource of this file, found {each['crd']}{format_hint(each['crd'], crds)}",
         )
     selector = each.get("selector")
     if not isinstance(selector, dict) or ("name" in selector) == ("matchLabels" in selector):
@@ -247,34 +256,34 @@ def _check_cross(source: YamlSource, each: dict[str, Any], crds: dict[str, Any],
 
 
 def _check_conditions(source: YamlSource, value: Any, path: Path, *, are_rules: bool) -> None:
-    """Check all conditions in a value, however deep."""
+    """Check all conditions in a value, at any depth."""
     if isinstance(value, list):
         for index, each in enumerate(value):
             at = (*path, index)
             if are_rules and isinstance(each, dict):
                 _check_condition(source, each, at, is_rule=True)
                 if "unique" in each and has_expression(str(each.get("field"))):
-                    source.add_error((*at, "field"), "unique asks for a field of every object: expected a path")
+                    source.add_error((*at, "field"), "expected a path for unique, found an expression")
             _check_conditions(source, each, at, are_rules=False)
     elif isinstance(value, dict):
         if "or" in value and "anyOf" in value:
-            source.add_error((*path, "anyOf"), "another name for or, which stands here too; put them together")
+            source.add_error((*path, "anyOf"), "the same list as or; put all conditions into one of them")
         for name, each in value.items():
             if name in CONDITION_LISTS and isinstance(each, list):
                 for index, condition in enumerate(each):
                     if isinstance(condition, dict):
                         _check_condition(source, condition, (*path, name, index), is_rule=False)
-            elif not is_resource(path):  # what else it has is Kubernetes'
+            elif not is_resource(path):  # its other fields belong to the Kubernetes object
                 _check_conditions(source, each, (*path, name), are_rules=False)
 
 
 def _check_condition(source: YamlSource, declared: dict[str, Any], path: Path, *, is_rule: bool) -> None:
     at = format_path(path)
-    if any(mistake.path.startswith(at) for mistake in source.errors):
-        return  # it cannot be read already; what follows from that would be told twice
-    found = find_condition_error(declared, is_rule=is_rule)
-    if found is not None:
-        key, problem = found
+    if any(error.path.startswith(at) for error in source.errors):
+        return  # it is unreadable: errors that follow from that would be duplicates
+    error = find_condition_error(declared, is_rule=is_rule)
+    if error is not None:
+        key, problem = error
         source.add_error((*path, key) if key in declared else path, problem)
 
 
@@ -285,7 +294,7 @@ def _iter_groups(value: Any, path: Path) -> Iterable[tuple[Path, dict[str, Any]]
 
 
 def _check_groups(source: YamlSource, entry: dict[str, Any], path: Path) -> None:
-    """Names of groups, of which each makes a condition, and what they wait for."""
+    """Check the names of groups, each of which becomes a condition, and the groups that they wait for."""
     groups = [(at, group, step) for step in GROUP_STEPS for at, group in _iter_groups(entry.get(step), (*path, step))]
     names = [str(group["name"]) for _, group, _ in groups if isinstance(group.get("name"), str)]
     earlier: list[str] = []
@@ -293,16 +302,15 @@ def _check_groups(source: YamlSource, entry: dict[str, Any], path: Path) -> None
         own = group.get("name")
         if isinstance(own, str):
             if own in earlier:
-                source.add_error((*at, "name"), f"a second group is called {shorten_text(own)}")
+                source.add_error((*at, "name"), f"{shorten_text(own)} is already the name of another group")
             elif _UNNAMED.fullmatch(own):
-                source.add_error((*at, "name"), f"{own} is what a group without a name is called; take another name")
+                source.add_error((*at, "name"), f"{own} is reserved for groups without a name; use another name")
         for index, other in enumerate(_as_list(group.get("waitsFor"))):
             if isinstance(other, str) and other not in earlier:
                 found = "this group itself" if other == own else "a later group" if other in names else ""
-                near = "; a group can wait for earlier ones alone" if found else format_hint(other, earlier)
-                source.add_error(
-                    (*at, "waitsFor", index), f"{found or 'no earlier group'}{near or '; none has a name'}"
-                )
+                hint = "" if found else format_hint(other, earlier) or "; no earlier group has a name"
+                message = f"expected an earlier group, found {found or shorten_text(other)}{hint}"
+                source.add_error((*at, "waitsFor", index), message)
         if isinstance(own, str):
             earlier.append(own)
         _check_group(source, group, at, is_on_create=step == "onCreate")
@@ -316,22 +324,24 @@ def _check_group(source: YamlSource, group: dict[str, Any], path: Path, *, is_on
                 continue
             at = (*path, key, index)
             if "reconcile" in each and not is_on_create:
-                source.add_error((*at, "reconcile"), "is for onCreate: what stands in onReconcile is always kept so")
+                source.add_error(
+                    (*at, "reconcile"), "valid only in onCreate; entries of onReconcile are always reconciled"
+                )
             for word in ("once", "rotateAfter"):
                 if word in each and (not is_on_create or each.get("reconcile")):
-                    source.add_error((*at, word), "is for onCreate without reconcile: true, where values stay as made")
+                    source.add_error((*at, word), "valid only in onCreate without reconcile: true")
             if not any(word in each for word in ("when", "or", "anyOf", "forEach", "manifest")):
                 identity = (str(each.get("name")), str(each.get("namespace")), f"{each.get('kind')}")
                 if identity in seen:
-                    source.add_error(at, f"the same object as {key}[{seen[identity]}]; give it a name or a condition")
+                    source.add_error(at, f"the same object as {key}[{seen[identity]}]; give one a name or a condition")
                 seen.setdefault(identity, index)
 
 
 def _check_cycle(source: YamlSource, edges: dict[str, list[str]], path: Path, what: str, below: str = "") -> None:
-    circle = find_cycle(edges)
-    if circle:
-        at = (*path, circle[0], below) if below else path
-        source.add_error(at, f"{what}: {' -> '.join(circle)}")
+    cycle = find_cycle(edges)
+    if cycle:
+        at = (*path, cycle[0], below) if below else path
+        source.add_error(at, f"{what}: {' -> '.join(cycle)}")
 
 
 def _as_list(value: Any) -> list[Any]:

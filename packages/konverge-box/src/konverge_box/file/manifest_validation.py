@@ -1,4 +1,4 @@
-"""Objects with expressions in them, held to the schemas of their kinds: unknown fields, wrong types, missing fields."""
+"""Validation of objects with expressions against the schemas of their kinds: unknown, mistyped and missing fields."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from konverge_box.file.validation_errors import Path, format_hint, format_path
 __all__ = ["find_manifest_errors", "find_missing_fields", "find_schema"]
 
 _SCALARS: dict[str, type | tuple[type, ...]] = {"string": str, "boolean": bool, "integer": int, "number": (int, float)}
-_WORDS = {"string": "text", "boolean": "true or false", "integer": "a whole number", "number": "a number"}
+_WORDS = {"string": "a string", "boolean": "true or false", "integer": "a whole number", "number": "a number"}
 
 
 def find_schema(schema: Schema | None, path: ObjectPath) -> Schema | None:
-    """The schema of the place in an object, None where there is none."""
+    """Return the schema at a path in an object; None if there is none."""
     for step in path:
         if schema is None:
             return None
@@ -26,15 +26,15 @@ def find_schema(schema: Schema | None, path: ObjectPath) -> Schema | None:
 
 
 def find_manifest_errors(value: Any, schema: Schema, path: Path) -> Iterator[tuple[Path, str]]:
-    """What is wrong with a value, where each stands and a sentence that never holds the value itself.
+    """Yield the errors of a value, each with its path and a message that never contains the value itself.
 
-    An expression fits everything: its value is known when it runs. A null says that the field is to be absent.
+    An expression matches every type because its value is known only at run time. A null removes the field.
     """
     if schema is DEDUCED or value is None or (isinstance(value, str) and has_expression(value)):
         return
     if _is_int_or_string(schema):
         if isinstance(value, dict | list | bool):
-            yield path, f"expected a number or text, found {describe_type(value)}"
+            yield path, f"expected a number or a string, found {describe_type(value)}"
     elif schema.type == "array":
         if not isinstance(value, list):
             yield path, f"expected a list, found {describe_type(value)}"
@@ -50,7 +50,7 @@ def find_manifest_errors(value: Any, schema: Schema, path: Path) -> Iterator[tup
             if has_expression(name):
                 continue
             if child is None:
-                yield (*path, name), f"no field of {_describe_type(schema)}{format_hint(name, schema.properties)}"
+                yield (*path, name), f"unknown field of {_describe_type(schema)}{format_hint(name, schema.properties)}"
             else:
                 yield from find_manifest_errors(each, child, (*path, name))
     elif schema.type in _SCALARS:
@@ -61,7 +61,7 @@ def find_manifest_errors(value: Any, schema: Schema, path: Path) -> Iterator[tup
 
 
 def find_missing_fields(value: Any, schema: Schema, at: Path = ()) -> Iterator[str]:
-    """The fields that the server requires and a whole object does not have, as paths in the object."""
+    """Yield the paths of the fields that the API server requires and the complete object lacks."""
     if isinstance(value, dict):
         for name in schema.spec.get("required", ()):
             if name not in value:
@@ -86,4 +86,4 @@ def _is_int_or_string(schema: Schema) -> bool:
 
 
 def _describe_type(schema: Schema) -> str:
-    return schema.name.rpartition(".")[2] or "this"
+    return schema.name.rpartition(".")[2] or "this object"

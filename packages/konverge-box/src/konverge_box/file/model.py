@@ -1,8 +1,7 @@
-"""What a loaded box is: frozen values, whose texts may still hold expressions.
+"""The loaded box as frozen values; its strings may still contain expressions.
 
-A field that is a plain ``str`` may hold expressions; those of `konverge_box.file.string_formats` may not. `UNSET`
-stands for
-what the file does not say, where an explicit null would be something else.
+A field of the type ``str`` may contain expressions; the types of `konverge_box.file.string_formats` may not. `UNSET`
+marks a field that the file leaves out, where an explicit null has another meaning.
 """
 
 from __future__ import annotations
@@ -78,18 +77,18 @@ Weekday: TypeAlias = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 
 
 class _BoxStruct(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=to_camel_case):
-    """What all parts of a box share: frozen, by keyword, in camel case."""
+    """The base of all parts of a box: frozen, keyword arguments only, camel case in the file."""
 
 
 class TimeWindow(_BoxStruct, frozen=True, kw_only=True):
-    """Hours of the day in UTC, from or until midnight when not given; over midnight where it ends before it begins."""
+    """Hours of the day in UTC, by default from and until midnight; it spans midnight if it ends before it begins."""
 
     after: ClockTime | None = None
     before: ClockTime | None = None
 
 
 class ComparisonSpec(_BoxStruct, frozen=True, kw_only=True):
-    """Asks a value with one operator; with none, whether it exists."""
+    """A comparison of a value by one operator; without an operator, the value must exist."""
 
     equals: Scalar | UnsetType = UNSET
     not_equals: Scalar | UnsetType = UNSET
@@ -113,15 +112,17 @@ class ComparisonSpec(_BoxStruct, frozen=True, kw_only=True):
     type_of: Literal["map", "list", "string", "number", "bool", "null"] | UnsetType = UNSET
 
     def to_mapping(self) -> Object:
-        """What the file says, for `konverge_box.expressions` to compile."""
-        found: Object = msgspec.json.decode(msgspec.json.encode(self))
-        return found
+        """Return the fields of the file, as `konverge_box.expressions` compiles them."""
+        declared: Object = msgspec.json.decode(msgspec.json.encode(self))
+        return declared
 
 
 class ConditionSpec(ComparisonSpec, frozen=True, kw_only=True):
-    """One condition of ``when`` or ``or``: about a field, a time of day, a day of the week, a schedule, or several.
+    """One condition of ``when`` or ``or``: a field, a time of day, days of the week, a schedule, or several of these.
 
-    ``field`` is a path or an expression. Times are UTC. ``cron`` holds for ``duration`` after each time that it names.
+    ``field`` is a path or an expression. Times are in UTC. ``cron`` holds for ``duration`` (default: 1m) after each
+    time of
+    the schedule.
     """
 
     field: str = ""
@@ -133,9 +134,9 @@ class ConditionSpec(ComparisonSpec, frozen=True, kw_only=True):
 
 
 class ConditionalEntry(_BoxStruct, frozen=True, kw_only=True):
-    """What has conditions: all of ``when`` hold, and one of ``or`` if there are any.
+    """An entry with conditions: it applies if all of ``when`` hold and, where ``or`` is given, at least one of ``or``.
 
-    ``anyOf`` is another name for ``or``; `alternatives` has whichever is given.
+    ``anyOf`` is another name for ``or``; `alternatives` has the list that is given.
     """
 
     when: tuple[ConditionSpec, ...] = ()
@@ -144,15 +145,16 @@ class ConditionalEntry(_BoxStruct, frozen=True, kw_only=True):
 
     @property
     def alternatives(self) -> tuple[ConditionSpec, ...]:
-        """The conditions of which one has to hold; empty for none."""
+        """The conditions of which at least one must hold; empty for no such requirement."""
         return self.or_ or self.any_of
 
 
 class ForEach(_BoxStruct, frozen=True, kw_only=True):
-    """Makes a resource for each element of a list, or entry of a map in the order of its keys.
+    """Repeats an entry for each item of a list, or for each key of a map in sorted order.
 
-    Expressions of that resource know ``item`` (of a map: the key), ``value`` (of a map), ``index`` and what ``as``
-    names, which is the item.
+    Its expressions can read ``item`` (the key, for a map), ``value`` (only for a map), ``index``, and the item under
+    the
+    name in ``as``.
     """
 
     field: FieldPath
@@ -160,10 +162,11 @@ class ForEach(_BoxStruct, frozen=True, kw_only=True):
 
 
 class ResourceType(_BoxStruct, frozen=True, kw_only=True):
-    """Which custom resource it is. With ``schema`` the box has its definition; without, the cluster has it already.
+    """The type of a custom resource. With ``schema`` the box defines it.
 
-    ``schema`` has ``spec`` and perhaps ``status`` in the form of a CustomResourceDefinition's ``openAPIV3Schema``; the
-    type of an object or a list may be left out where ``properties`` or ``items`` says it.
+    Without ``schema``, the cluster already has the definition. ``schema`` contains ``spec`` and optionally ``status``
+    in the form of a CustomResourceDefinition's ``openAPIV3Schema``.
+    ``type`` may be left out where ``properties`` or ``items`` implies it.
     """
 
     api_version: ApiVersion
@@ -177,15 +180,16 @@ class ResourceType(_BoxStruct, frozen=True, kw_only=True):
 
     @property
     def gvk(self) -> GroupVersionKind:
-        """The kind in full."""
+        """The group, version and kind."""
         return GroupVersionKind.parse(self.api_version, self.kind)
 
 
 class ReconcileSpec(_BoxStruct, frozen=True, kw_only=True):
-    """How passes are run.
+    """Settings of reconciles: parallel workers, the interval of full reconciles, and what happens to existing objects.
 
-    ``adopt: false`` leaves objects alone that exist already and are not the custom resource's: their group is Blocked
-    and names who has them. A resource's own ``adopt`` goes first.
+    With ``adopt: false``, existing objects that the custom resource does not own stay unchanged; their group is Blocked
+    and
+    its condition names the owner. The ``adopt`` of a resource takes precedence.
     """
 
     workers: Annotated[int, Meta(ge=1, le=100)] = 4
@@ -196,16 +200,17 @@ class ReconcileSpec(_BoxStruct, frozen=True, kw_only=True):
 
 
 class NormalizeSpec(_BoxStruct, frozen=True, kw_only=True):
-    """Makes the canonical spec: each field of ``spec`` from the object as it was read, then put into its type."""
+    """The canonical spec: each field of ``spec`` is computed from the object as read, then converted to its type."""
 
     spec: dict[FieldPath, Any] = {}
     types: dict[FieldPath, ValueType] = {}
 
 
 class MutationRule(ConditionalEntry, frozen=True, kw_only=True):
-    """Gives a field its value: ``default`` where it is absent, null or empty, ``override`` always.
+    """Sets a field: ``default`` if it is absent, null or empty, ``override`` always.
 
-    ``field`` is a path or an expression for one: of ``spec``, or of a label or an annotation, which get text.
+    ``field`` is a path, or an expression that renders one: in ``spec``, or a label or annotation, whose value is a
+    string.
     """
 
     field: str
@@ -215,9 +220,9 @@ class MutationRule(ConditionalEntry, frozen=True, kw_only=True):
 
 
 class ValidationRule(ComparisonSpec, frozen=True, kw_only=True):
-    """What has to hold of a field, which is a path or an expression; with no operator, that it exists.
+    """A rule for a field, which is a path or an expression; without an operator, the field must exist.
 
-    Its conditions are those of `ConditionalEntry`, which msgspec cannot add to a second base.
+    Its conditions are those of `ConditionalEntry`, which msgspec cannot add as a second base.
     """
 
     field: str
@@ -230,12 +235,12 @@ class ValidationRule(ComparisonSpec, frozen=True, kw_only=True):
 
     @property
     def alternatives(self) -> tuple[ConditionSpec, ...]:
-        """The conditions of which one has to hold; empty for none."""
+        """The conditions of which at least one must hold; empty for no such requirement."""
         return self.or_ or self.any_of
 
 
 class Selector(_BoxStruct, frozen=True, kw_only=True):
-    """Which object: by name, or the first by name that has all labels."""
+    """Selects an object by name, or the first object by name that has all labels."""
 
     name: str = ""
     namespace: str = ""
@@ -243,10 +248,11 @@ class Selector(_BoxStruct, frozen=True, kw_only=True):
 
 
 class CrossEntry(ConditionalEntry, frozen=True, kw_only=True):
-    """An object that is read before the resources are made: ``cross.<as>``.
+    """An object of the cluster that expressions read as ``cross.<as>``; it is read before resources are created.
 
-    Either ``crd`` names a custom resource of this file, or ``apiVersion`` and ``kind`` any kind of the cluster.
-    ``strategy: all`` gives all that match, as ``items``. With ``wake: false`` a change of it wakes nobody.
+    Either ``crd`` names a custom resource of this file, or ``apiVersion`` and ``kind`` name any kind of the cluster.
+    With
+    ``strategy: all``, ``items`` lists all matches. With ``wake: false``, changes of the object trigger no reconcile.
     """
 
     crd: Identifier | None = None
@@ -259,12 +265,12 @@ class CrossEntry(ConditionalEntry, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """What expressions call it."""
+        """The name in expressions."""
         return self.as_ or self.crd or ""
 
 
 class SecretKey(_BoxStruct, frozen=True, kw_only=True):
-    """A value in a Secret; the namespace is the custom resource's when not given."""
+    """A value in a Secret; by default in the custom resource's namespace."""
 
     name: str
     key: str
@@ -272,7 +278,7 @@ class SecretKey(_BoxStruct, frozen=True, kw_only=True):
 
 
 class CallAuthentication(_BoxStruct, frozen=True, kw_only=True):
-    """What a call proves itself with: a Secret's value or an environment variable, in a header.
+    """The credential of a call: a Secret's value or an environment variable, sent in a header.
 
     In ``Authorization`` it is sent as a Bearer token, in any other header as it is.
     """
@@ -283,7 +289,7 @@ class CallAuthentication(_BoxStruct, frozen=True, kw_only=True):
 
 
 class RetrySpec(_BoxStruct, frozen=True, kw_only=True):
-    """How often a call is tried in all, and how long the pauses are."""
+    """The number of attempts of a call in total, and the delays between them."""
 
     attempts: Annotated[int, Meta(ge=1, le=10)] = 3
     initial: Duration = "500ms"
@@ -292,7 +298,7 @@ class RetrySpec(_BoxStruct, frozen=True, kw_only=True):
 
 
 class ExternalCall(ConditionalEntry, frozen=True, kw_only=True):
-    """A call whose answer expressions know as ``external.<name>``. Calls that do not read each other run at once."""
+    """A call whose result expressions read as ``external.<name>``; independent calls run in parallel."""
 
     name: Identifier
     protocol: Literal["http", "prometheus", "redis", "postgres"] = "http"
@@ -310,23 +316,24 @@ class ExternalCall(ConditionalEntry, frozen=True, kw_only=True):
 
 
 class BoxResource(ConditionalEntry, frozen=True, kw_only=True):
-    """One object that the box wants, or one for each item; short forms are written out.
+    """One object that the box declares, or one for each item; its short forms are expanded.
 
     Args:
-        path: Where it stands in the file, for messages at run time.
-        kind: What the file calls its kind, for example ``deployments``.
-        object: The object as Kubernetes has it, whose texts may hold expressions; ``apiVersion``, ``kind`` and
-            ``metadata.name`` are always there.
-        for_each: What it is repeated for; None for one object.
-        reconcile: Of ``onCreate``: kept as declared, not only created.
-        adopt: Whether an object that exists already is taken over; None for what holds for the custom resource.
-        required_conditions: Of ``custom``: the conditions that make it ready; empty for those that most kinds have.
-        once: Of a Secret: its values are made once and then kept.
-        rotate_after: Of a Secret: how old its values may get.
-        tls: Of a Secret: it holds a certificate that is made.
-        copy_from: Of a Secret or ConfigMap: the object whose data it has.
-        to_namespaces: Of a Secret or ConfigMap: the namespaces that each get it.
-        wait_for: What has to hold before it is made; until then it and what comes after it in its group wait.
+        path: Its path in the file, for messages at run time.
+        kind: The name of its list in the file, for example ``deployments``.
+        object: The object in the form of the Kubernetes API; its strings may contain expressions. ``apiVersion``,
+            ``kind``
+            and ``metadata.name`` are always present.
+        for_each: The loop that repeats it; None for one object.
+        reconcile: In ``onCreate``: keep it as declared after it is created.
+        adopt: Whether an existing object is taken over; None for the setting of the custom resource.
+        required_conditions: For ``custom``: the conditions that must be True; empty for those that most kinds have.
+        once: For a Secret: its values are generated once and then kept.
+        rotate_after: For a Secret: the maximum age of its values.
+        tls: For a Secret: the certificate that it contains.
+        copy_from: For a Secret or ConfigMap: the object whose data is copied.
+        to_namespaces: For a Secret or ConfigMap: the namespaces that each get a copy.
+        wait_for: Conditions for its creation; until they hold, it and the entries after it in its group wait.
     """
 
     path: str
@@ -345,19 +352,19 @@ class BoxResource(ConditionalEntry, frozen=True, kw_only=True):
 
     @property
     def gvk(self) -> GroupVersionKind:
-        """The kind in full."""
+        """The group, version and kind."""
         return GroupVersionKind.of(self.object)
 
 
 class ObjectReference(_BoxStruct, frozen=True, kw_only=True):
-    """Another object of a known kind; the namespace is the custom resource's when not given."""
+    """Another object of a given kind; by default in the custom resource's namespace."""
 
     name: str
     namespace: str = ""
 
 
 class TlsSpec(_BoxStruct, frozen=True, kw_only=True):
-    """A certificate of its own, and the authority that signed it."""
+    """A generated certificate and the authority that signed it; valid for 365d by default."""
 
     common_name: str
     dns_names: tuple[str, ...] = ()
@@ -365,10 +372,11 @@ class TlsSpec(_BoxStruct, frozen=True, kw_only=True):
 
 
 class Group(ConditionalEntry, frozen=True, kw_only=True):
-    """Resources that are made together: kind by kind in the order of `KINDS`, in a kind in the order of the file.
+    """Resources that are created together, ordered by kind and, in a kind, by their position in the file.
 
-    ``waitsFor`` names earlier groups that have to be ready before this one is begun. What is not ready after
-    ``gracePeriod`` is Degraded or Down. While all of ``suspend`` hold, workloads are taken down and their configuration
+    ``waitsFor`` names earlier groups that must be ready before this group starts. A group that is not ready after
+    ``gracePeriod`` is Degraded or Down. While all of ``suspend`` hold, workloads are scaled down and their
+    configuration
     stays.
     """
 
@@ -382,7 +390,7 @@ class Group(ConditionalEntry, frozen=True, kw_only=True):
 
 
 class ProviderItem(ConditionalEntry, frozen=True, kw_only=True):
-    """One thing that a provider keeps outside of the cluster."""
+    """One item that a provider manages outside of the cluster."""
 
     kind: KindName
     name: str
@@ -391,7 +399,7 @@ class ProviderItem(ConditionalEntry, frozen=True, kw_only=True):
 
 
 class ProviderSettings(_BoxStruct, frozen=True, kw_only=True):
-    """How a provider is reached; a text of ``settings`` may be a reference to a Secret instead."""
+    """The connection to a provider; a value of ``settings`` may come from a Secret through ``secretRefs`` instead."""
 
     required: bool = True
     settings: dict[str, Plain | int | float | bool] = {}
@@ -408,13 +416,13 @@ class StatusField(ConditionalEntry, frozen=True, kw_only=True):
 
 
 class StatusSpec(_BoxStruct, frozen=True, kw_only=True):
-    """What the status says besides conditions, in order; of one path the last that applies wins."""
+    """The fields of the status besides conditions, in order; for one path, the last entry that applies wins."""
 
     fields: tuple[StatusField, ...] = ()
 
 
 class DeleteTarget(_BoxStruct, frozen=True, kw_only=True):
-    """An object to delete; ``apiVersion`` and ``kind`` under ``custom`` alone."""
+    """An object to delete; ``apiVersion`` and ``kind`` are given only under ``custom``."""
 
     name: str
     namespace: str = ""
@@ -423,7 +431,7 @@ class DeleteTarget(_BoxStruct, frozen=True, kw_only=True):
 
 
 class DeleteGroup(ConditionalEntry, frozen=True, kw_only=True):
-    """One step of the deletion: its Jobs run to their end, then its objects are deleted until they are gone."""
+    """One group of a deletion: its Jobs run to completion, then its objects are deleted until they are gone."""
 
     name: Identifier | None = None
     run: tuple[BoxResource, ...] = ()
@@ -431,14 +439,14 @@ class DeleteGroup(ConditionalEntry, frozen=True, kw_only=True):
 
 
 class OnDelete(ConditionalEntry, frozen=True, kw_only=True):
-    """What happens, group by group, before a custom resource may go; ``timeout`` is for all groups together."""
+    """Groups that run in order before a custom resource is deleted; ``timeout`` covers all groups (default: 5m)."""
 
     timeout: Duration = "5m"
     groups: tuple[DeleteGroup, ...] = ()
 
 
 class CustomResource(_BoxStruct, frozen=True, kw_only=True):
-    """One custom resource and the steps of its pipeline, in their order."""
+    """One custom resource with the steps of its pipeline in execution order."""
 
     resource: ResourceType
     depends_on: dict[Identifier, Literal["started", "healthy"]] = {}
@@ -457,12 +465,12 @@ class CustomResource(_BoxStruct, frozen=True, kw_only=True):
 
     @property
     def resources(self) -> tuple[BoxResource, ...]:
-        """What is made, of all groups in their order."""
+        """The resources of all groups, in order."""
         return tuple(resource for group in (*self.on_create, *self.on_reconcile) for resource in group.resources)
 
 
 class BoxMetadata(_BoxStruct, frozen=True, kw_only=True):
-    """What the box is called."""
+    """The name, labels and annotations of the box."""
 
     name: DnsName
     labels: dict[str, Plain] = {}
@@ -470,10 +478,10 @@ class BoxMetadata(_BoxStruct, frozen=True, kw_only=True):
 
 
 class BoxSpec(_BoxStruct, frozen=True, kw_only=True):
-    """The custom resources of the operator, by the name that the file gives each.
+    """The custom resources of the operator, each under a name of its own.
 
-    ``allowedNetworks`` are the private networks that external calls may reach; ``imports`` are references to boxes
-    elsewhere, whose custom resources and providers become this box's.
+    ``allowedNetworks`` lists the private networks that external calls may reach. ``imports`` lists references to other
+    boxes, whose custom resources and providers become part of this box.
     """
 
     crds: dict[Identifier, CustomResource]

@@ -1,7 +1,7 @@
-"""Where a box may draw random values: in what is made once and then kept, and in what is sent to somebody.
+"""Where a box may generate random values: in values that are kept after their creation, and in sent requests.
 
-Anything else is made anew in every pass. A random value in it would change an object, or the status, each time, and
-each change is the cause of the next pass.
+Every other value is computed again in each reconcile. A random part would change the object or the status each time,
+and each change would trigger the next reconcile.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _REQUEST_FIELDS = ("url", "headers", "body", "query")
 
 
 def check_randomness(source: YamlSource, crds: Mapping[str, Any]) -> None:
-    """Refuse functions of randomness where their values would be other ones in every pass.
+    """Reject random functions where their values would differ in every reconcile.
 
     Args:
-        source: The document, which gets the mistakes.
+        source: The document, which collects the errors.
         crds: ``spec.crds`` as plain values.
     """
     for name, entry in crds.items():
@@ -38,7 +38,7 @@ def check_randomness(source: YamlSource, crds: Mapping[str, Any]) -> None:
 
 
 def _iter_texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
-    """The texts with expressions, keys too, in which nothing may be drawn."""
+    """Yield the strings with expressions, keys included, that may not contain random values."""
     if isinstance(value, str):
         if has_expression(value):
             yield path, value
@@ -46,15 +46,15 @@ def _iter_texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
         for index, each in enumerate(value):
             yield from _iter_texts(each, (*path, index))
     elif isinstance(value, dict):
-        may = _list_random_fields(value, path)
+        allowed = _list_random_fields(value, path)
         for key, each in value.items():
-            if key not in may:
+            if key not in allowed:
                 yield from _iter_texts(key, (*path, key))
-                yield from _iter_texts(each if key != "manifest" else _remove_fields(each, may), (*path, key))
+                yield from _iter_texts(each if key != "manifest" else _remove_fields(each, allowed), (*path, key))
 
 
 def _list_random_fields(value: dict[str, Any], path: Path) -> tuple[str, ...]:
-    """The fields of a mapping that may."""
+    """Return the fields of a mapping that may contain random values."""
     if len(path) == 5 and path[3] == "external":
         return _REQUEST_FIELDS
     is_secret = is_resource(path) and path[-2] == "secrets"
@@ -71,11 +71,11 @@ def _uses_randomness(text: str, path: Path) -> bool:
     try:
         return uses_randomness(text, path)
     except TemplateSyntaxError:
-        return False  # it has been refused already
+        return False  # reported already
 
 
 def _format_advice(path: Path) -> str:
-    what = "a random value would be another one in every pass"
+    what = "a random value would differ in every reconcile"
     if path[3] in GROUP_STEPS and any(step in KINDS for step in path):
-        return f"{what}; draw it in the data of a Secret in onCreate with once or rotateAfter, and refer to that"
-    return f"{what}; draw it in the data of a Secret with once or rotateAfter"
+        return f"{what}; generate it in the data of a Secret in onCreate with once or rotateAfter, and refer to it"
+    return f"{what}; generate it in the data of a Secret with once or rotateAfter"

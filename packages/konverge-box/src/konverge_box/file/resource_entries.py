@@ -1,4 +1,4 @@
-"""What a resource may have in the file besides its kind's short forms, by kind."""
+"""Fields that a resource may have in the file besides the short forms of its kind, by kind."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ __all__ = [
 
 
 class ResourceEntry(ConditionalEntry, frozen=True, kw_only=True):
-    """Any resource. Its name is the custom resource's when not given; ``manifest`` is merged over the short forms.
+    """One resource. Its name is the custom resource's by default; ``manifest`` is merged over the short forms.
 
-    It is made once all of ``waitFor`` hold; until then what comes after it in its group waits, too. ``adopt`` decides
-    over an object of its name that exists already and is not the custom resource's: true takes it over, false waits
-    until it is gone; as the custom resource's ``reconcile.adopt`` says when not given.
+    It is created once all of ``waitFor`` hold; until then it and the entries after it in its group wait. ``adopt``
+    applies
+    to an existing object of its name that the custom resource does not own: true takes it over, false waits until it is
+    gone (default: the custom resource's ``reconcile.adopt``).
     """
 
     name: str = ""
@@ -42,21 +43,21 @@ class ResourceEntry(ConditionalEntry, frozen=True, kw_only=True):
 
 
 class PodsEntry(ResourceEntry, frozen=True, kw_only=True):
-    """A kind with pods: its short forms describe one container, ``main`` when not named. ``port`` is its only port."""
+    """A kind with pods: its short forms describe one container (default: ``main``); ``port`` is its only port."""
 
     container_name: str = "main"
     port: Number | None = None
 
 
 class ServiceEntry(ResourceEntry, frozen=True, kw_only=True):
-    """A Service with one port, which is also the pods' when ``targetPort`` is not given."""
+    """A Service with one port; ``targetPort`` is ``port`` by default."""
 
     port: Number | None = None
     target_port: Number | None = None
 
 
 class IngressEntry(ResourceEntry, frozen=True, kw_only=True):
-    """An Ingress of one host and path; the Service is the one of its own name when not given."""
+    """An Ingress for one host and path; its backend is the Service of the same name by default."""
 
     host: str | None = None
     path: str = "/"
@@ -65,7 +66,7 @@ class IngressEntry(ResourceEntry, frozen=True, kw_only=True):
 
 
 class SecretEntry(ResourceEntry, frozen=True, kw_only=True):
-    """A Secret whose values are given, copied, or made: once, anew after a time, or as a certificate."""
+    """A Secret whose values are given, copied, generated once, rotated after a time, or generated as a certificate."""
 
     once: bool = False
     rotate_after: Duration | None = None
@@ -82,13 +83,13 @@ class ConfigMapEntry(ResourceEntry, frozen=True, kw_only=True):
 
 
 class ScalingEntry(ResourceEntry, frozen=True, kw_only=True):
-    """A HorizontalPodAutoscaler; it scales the Deployment of its own name when not told what."""
+    """A HorizontalPodAutoscaler; it scales the Deployment of the same name by default."""
 
     targetCPUUtilizationPercentage: Number | None = None  # as Kubernetes spells it
 
 
 class CustomEntry(ResourceEntry, frozen=True, kw_only=True):
-    """An object of any other kind; it is ready when those conditions are True."""
+    """An object of any other kind; it is ready when all ``requiredConditions`` are True."""
 
     api_version: ApiVersion | None = None
     kind: KindName | None = None
@@ -106,5 +107,5 @@ _BY_KEY: dict[str, type[ResourceEntry]] = {
 
 
 def get_entry_type(key: str, *, has_pods: bool) -> type[ResourceEntry]:
-    """The form of a kind's resources."""
+    """Return the entry type for the resources of a kind."""
     return _BY_KEY.get(key, PodsEntry if has_pods else ResourceEntry)

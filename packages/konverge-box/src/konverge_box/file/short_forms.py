@@ -1,4 +1,4 @@
-"""A resource's short forms written out as the object that Kubernetes has; its texts may hold expressions."""
+"""Expansion of a resource's short forms to the object of the Kubernetes API; its strings may contain expressions."""
 
 from __future__ import annotations
 
@@ -20,46 +20,46 @@ from konverge_box.file.resource_entries import (
 __all__ = ["OWN_NAME", "expand_short_form", "merge_values"]
 
 OWN_NAME = "{{ metadata.name }}"
-"""The name of a resource that is given none: the custom resource's."""
+"""The default name of a resource: the custom resource's name."""
 
 _NAME_LABEL = "app.kubernetes.io/name"
 
 
 def expand_short_form(kind: BoxKind, entry: ResourceEntry, short: Mapping[str, Any], schema: Schema | None) -> Object:
-    """The object that an entry stands for.
+    """Return the object of an entry.
 
     Args:
-        kind: Its kind.
-        entry: What it has that is the same for all kinds, or needs more than a place in the object.
-        short: Its short forms and their values.
-        schema: The kind's, by which lists are merged; None for an unknown one.
+        kind: The kind of the entry.
+        entry: The fields that all kinds share, or that set more than one field of the object.
+        short: The short forms and their values.
+        schema: The schema of the kind, by which lists are merged; None if unknown.
     """
-    found: Object = {"apiVersion": "", "kind": "", "metadata": _build_metadata(entry)}
+    expanded: Object = {"apiVersion": "", "kind": "", "metadata": _build_metadata(entry)}
     if kind.gvk is not None:
-        found |= {"apiVersion": kind.gvk.api_version, "kind": kind.gvk.kind}
+        expanded |= {"apiVersion": kind.gvk.api_version, "kind": kind.gvk.kind}
     elif isinstance(entry, CustomEntry):
-        found |= {"apiVersion": entry.api_version or "", "kind": entry.kind or ""}
+        expanded |= {"apiVersion": entry.api_version or "", "kind": entry.kind or ""}
     for name, value in short.items():
         if name == "env" and isinstance(value, dict):
             value = [{"name": variable, "value": text} for variable, text in value.items()]
-        _set_value(found, kind.short[name], value)
+        _set_value(expanded, kind.short[name], value)
     match entry:
         case PodsEntry():
-            _expand_pods(found, kind, entry, short)
+            _expand_pods(expanded, kind, entry, short)
         case ServiceEntry() if entry.port is not None:
             target = entry.port if entry.target_port is None else entry.target_port
-            _set_value(found, ("spec", "ports"), [{"port": entry.port, "targetPort": target}])
+            _set_value(expanded, ("spec", "ports"), [{"port": entry.port, "targetPort": target}])
         case IngressEntry() if entry.host is not None:
             backend = {
                 "service": {"name": entry.service_name or _get_name(entry), "port": {"number": entry.service_port}}
             }
             rule = {"path": entry.path, "pathType": "Prefix", "backend": backend}
-            _set_value(found, ("spec", "rules"), [{"host": entry.host, "http": {"paths": [rule]}}])
+            _set_value(expanded, ("spec", "rules"), [{"host": entry.host, "http": {"paths": [rule]}}])
         case ScalingEntry():
-            _expand_scaling(found, entry, short)
-    found = merge_values(found, entry.manifest, schema)
-    _add_selector(found, kind)
-    return found
+            _expand_scaling(expanded, entry, short)
+    expanded = merge_values(expanded, entry.manifest, schema)
+    _add_selector(expanded, kind)
+    return expanded
 
 
 def _build_metadata(entry: ResourceEntry) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def _expand_scaling(found: Object, entry: ScalingEntry, short: Mapping[str, Any]
 
 
 def _add_selector(found: Object, kind: BoxKind) -> None:
-    """Give pods a label of the resource's name, and have it and what has the same name select by it."""
+    """Label the pods with the resource's name, and select them by it in the workload and in its Service."""
     labels = {_NAME_LABEL: found["metadata"]["name"]}
     if kind.selects is not None:
         spec = found.setdefault("spec", {})
@@ -117,7 +117,7 @@ def _get_value(found: Any, path: ObjectPath) -> Any:
 
 
 def _set_value(found: Object, path: ObjectPath, value: Any) -> None:
-    """Set a value; what is no mapping on the way stays as it is, since its mistake is found by the schema."""
+    """Set a value at a path; a step that is no mapping stays unchanged because the schema reports it."""
     step, *rest = path
     if not rest:
         found[step] = value
@@ -130,7 +130,7 @@ def _set_value(found: Object, path: ObjectPath, value: Any) -> None:
 
 
 def merge_values(below: Any, above: Any, schema: Schema | None) -> Any:
-    """One value over another: mappings field by field, lists with keys item by item, everything else replaced."""
+    """Merge one value over another: mappings by field, lists with keys by item; anything else is replaced."""
     if isinstance(below, dict) and isinstance(above, dict):
         both = dict(below)
         for name, value in above.items():
@@ -140,14 +140,14 @@ def merge_values(below: Any, above: Any, schema: Schema | None) -> Any:
     keys = schema.list_map_keys if schema is not None and schema.list_type == "map" else ()
     if keys and isinstance(below, list) and isinstance(above, list):
         items = schema.items if schema is not None else None
-        found = list(below)
+        merged = list(below)
         for each in above:
-            index = next((place for place, known in enumerate(found) if _is_same_item(known, each, keys)), None)
+            index = next((place for place, item in enumerate(merged) if _is_same_item(item, each, keys)), None)
             if index is None:
-                found.append(each)
+                merged.append(each)
             else:
-                found[index] = merge_values(found[index], each, items)
-        return found
+                merged[index] = merge_values(merged[index], each, items)
+        return merged
     return above
 
 

@@ -1,4 +1,4 @@
-"""Texts of a box without expressions, and what each has to look like; messages quote their descriptions."""
+"""String types without expressions, and the format of each; messages quote their descriptions."""
 
 from __future__ import annotations
 
@@ -22,11 +22,15 @@ Identifier: TypeAlias = Annotated[
     str,
     Meta(
         pattern=r"^[a-z][A-Za-z0-9]{0,62}$",
-        description="a name that expressions can use: letters and digits, beginning with a small letter",
+        description="a name for expressions: letters and digits, starting with a lowercase letter",
     ),
 ]
 DnsName: TypeAlias = Annotated[
-    str, Meta(pattern=r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$", description="a name as Kubernetes' objects have it")
+    str,
+    Meta(
+        pattern=r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$",
+        description="a name of a Kubernetes object: lowercase letters, digits, dashes and dots",
+    ),
 ]
 FieldPath: TypeAlias = Annotated[
     str,
@@ -42,7 +46,9 @@ Duration: TypeAlias = Annotated[
         description="a duration such as 90s, 5m, 12h or 90d",
     ),
 ]
-ClockTime: TypeAlias = Annotated[str, Meta(pattern=r"^([01]\d|2[0-3]):[0-5]\d$", description="a time such as 09:00")]
+ClockTime: TypeAlias = Annotated[
+    str, Meta(pattern=r"^([01]\d|2[0-3]):[0-5]\d$", description="a time of day such as 09:00")
+]
 Network: TypeAlias = Annotated[
     str, Meta(pattern=r"^[0-9A-Fa-f.:]+(/\d{1,3})?$", description="a network such as 10.0.0.0/8")
 ]
@@ -50,4 +56,4 @@ ApiVersion: TypeAlias = Annotated[
     str, Meta(pattern=r"^([a-z0-9.-]+/)?v[0-9][a-z0-9]*$", description="a group and version such as apps/v1")
 ]
 KindName: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Z][A-Za-z0-9]{0,62}$", description="a kind such as Deployment")]
-Plain: TypeAlias = Annotated[str, Meta(pattern=r"^(?![\s\S]*\{\{)", description="a text without expressions")]
+Plain: TypeAlias = Annotated[str, Meta(pattern=r"^(?![\s\S]*\{\{)", description="a string without expressions")]

@@ -1,6 +1,6 @@
-"""Plain values become the model: every mistake is noted with its place, none ends the reading.
+"""Conversion of plain values to the model; it collects every error with its position and continues.
 
-The model's own types say what is expected, as msgspec describes them; there is no second description.
+The types of the model are the only description of the format, read through `msgspec.inspect`.
 """
 
 from __future__ import annotations
@@ -29,38 +29,38 @@ class _BadValue:
 
 
 BAD: Any = _BadValue()
-"""Stands for a value that could not be read; why is noted."""
+"""Marks a value that could not be read; its error is collected."""
 
 _compiled = cache(re.compile)
 
 
 def has_expression(text: str) -> bool:
-    """Tell whether a text is more than itself."""
+    """Tell whether a string contains template syntax."""
     return "{{" in text or "{%" in text
 
 
 def describe_type(value: Any) -> str:
-    """What a value is, never the value itself: it may be secret."""
+    """Return the type of a value in words, never the value itself: it may be secret."""
     match value:
         case None:
-            return "nothing"
+            return "null"
         case bool():
             return "true" if value else "false"
         case int() | float():
             return "a number"
         case str():
-            return "an expression" if has_expression(value) else "text"
+            return "an expression" if has_expression(value) else "a string"
         case list():
             return "a list"
     return "a mapping"
 
 
 class StructReader:
-    """Reads values of one document.
+    """Reader for the values of one document.
 
     Args:
-        source: The document, which gets the mistakes.
-        by_hand: How structs are read that do not look in the file as they do in the model.
+        source: The document, which collects the errors.
+        by_hand: Functions that read structs whose form in the file differs from the model.
     """
 
     def __init__(self, source: YamlSource, by_hand: Mapping[type, Callable[[Any, Path], Any]]) -> None:
@@ -68,34 +68,34 @@ class StructReader:
         self._by_hand = by_hand
 
     def read_struct(self, cls: type[S], value: Any, path: Path, *, also: tuple[str, ...] = ()) -> Any:
-        """The struct, or `BAD` when anything in it is.
+        """Return the struct, or `BAD` if anything in it is invalid.
 
         Args:
-            cls: What it is read as.
+            cls: The type of the struct.
             value: The plain value.
-            path: Where it stands.
-            also: Fields that it may have besides; somebody else reads them.
+            path: The path of the value in the file.
+            also: Further fields that are allowed; the caller reads them.
         """
         if not isinstance(value, dict):
             self.source.add_error(path, f"expected a mapping, found {describe_type(value)}")
             return BAD
         fields = _list_fields(cls)
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for name, each in value.items():
             field = fields.get(name)
             if field is not None:
-                found[field.name] = self.read_value(field.type, each, (*path, name))
+                values[field.name] = self.read_value(field.type, each, (*path, name))
             elif name not in also:
                 self.source.add_error((*path, name), f"unknown field{format_hint(name, [*fields, *also])}")
         missing = [name for name, field in fields.items() if field.required and name not in value]
         for name in missing:
             self.source.add_error(path, f"{name} is missing")
-        if missing or any(each is BAD for each in found.values()):
+        if missing or any(each is BAD for each in values.values()):
             return BAD
-        return cls(**found)
+        return cls(**values)
 
     def read_value(self, kind: inspect.Type, value: Any, path: Path) -> Any:
-        """The value as that type has it, or `BAD`."""
+        """Return the value as the type describes it, or `BAD`."""
         expected = ""
         while isinstance(kind, inspect.Metadata):
             expected = str((kind.extra_json_schema or {}).get("description", "")) or expected
@@ -141,14 +141,14 @@ class StructReader:
         if not isinstance(value, dict):
             self.source.add_error(path, f"expected a mapping, found {describe_type(value)}")
             return BAD
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for name, each in value.items():
             at = (*path, name)
             if self.read_value(kind.key_type, name, at) is not BAD:
-                found[name] = self.read_value(kind.value_type, each, at)
+                values[name] = self.read_value(kind.value_type, each, at)
             else:
-                found[name] = BAD
-        return BAD if any(each is BAD for each in found.values()) else found
+                values[name] = BAD
+        return BAD if any(each is BAD for each in values.values()) else values
 
     def _read_union(self, kind: inspect.UnionType, value: Any, path: Path) -> Any:
         for each in kind.types:
@@ -186,7 +186,7 @@ def _list_fields(cls: type) -> dict[str, inspect.Field]:
 
 
 def _is_of_type(kind: inspect.Type, value: Any) -> bool:
-    """Whether a value is of that type at all; what is wrong inside of it is another matter."""
+    """Tell whether a value has the outer form of a type; its content is checked separately."""
     match kind:
         case inspect.Metadata():
             return _is_of_type(kind.type, value)
@@ -212,7 +212,7 @@ def _format_type(kind: inspect.Type) -> str:
         case inspect.Metadata():
             return _format_type(kind.type)
         case inspect.StrType():
-            return "text"
+            return "a string"
         case inspect.BoolType():
             return "true or false"
         case inspect.IntType():

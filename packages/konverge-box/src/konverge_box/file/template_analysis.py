@@ -1,6 +1,6 @@
-"""The border to the language of expressions: a text in, the names that it reads out; what is wrong with conditions.
+"""The border to the expression language: the names that a string reads, and the errors of conditions.
 
-The language is imported where it is used: it comes with an extra, which a file without expressions does not need.
+The language is imported on use: it comes with an extra, which a file without expressions does not need.
 """
 
 from __future__ import annotations
@@ -14,62 +14,62 @@ __all__ = ["TemplateSyntaxError", "find_condition_error", "find_field_paths", "f
 
 
 class TemplateSyntaxError(Exception):
-    """A text that is no template.
+    """A string is not a valid template.
 
     Args:
-        message: What is wrong with it.
+        message: The syntax error.
     """
 
 
 def find_read_paths(text: str, path: Path) -> frozenset[tuple[str, ...]]:
-    """The paths that the expressions of a text read, for example ``("spec", "replicas")``.
+    """Return the paths that the expressions of a string read, for example ``("spec", "replicas")``.
 
     Raises:
-        TemplateSyntaxError: An expression cannot be compiled.
+        TemplateSyntaxError: An expression does not compile.
     """
     from konverge_box.expressions import ExpressionSyntaxError, compile_expression
 
     try:
         return compile_expression(text, where=format_path(path)).list_read_paths()
     except ExpressionSyntaxError as error:
-        raise TemplateSyntaxError(f"no expression: {error.problem}") from error
+        raise TemplateSyntaxError(f"invalid expression: {error.problem}") from error
 
 
 def find_field_paths(field: str, path: Path) -> frozenset[tuple[str, ...]]:
-    """The paths that the ``field`` of a condition or rule reads: itself, or what its expression does.
+    """Return the paths that the ``field`` of a condition or rule reads: the path itself, or those of its expression.
 
     Raises:
-        TemplateSyntaxError: It is neither a path nor an expression.
+        TemplateSyntaxError: The string is neither a path nor an expression.
     """
     from konverge_box.expressions import ExpressionSyntaxError, compile_field
 
     try:
         return compile_field(field, where=format_path(path)).list_read_paths()
     except ExpressionSyntaxError as error:
-        raise TemplateSyntaxError(f"no path and no expression: {error.problem}") from error
+        raise TemplateSyntaxError(f"neither a path nor an expression: {error.problem}") from error
 
 
 def uses_randomness(text: str, path: Path) -> bool:
-    """Tell whether the expressions of a text draw random values.
+    """Tell whether the expressions of a string generate random values.
 
     Raises:
-        TemplateSyntaxError: An expression cannot be compiled.
+        TemplateSyntaxError: An expression does not compile.
     """
-    if "random" not in text:  # so are all functions called that do
+    if "random" not in text:  # all functions that do contain this word
         return False
     from konverge_box.expressions import ExpressionSyntaxError, compile_expression
 
     try:
         return "randomness" in compile_expression(text, where=format_path(path)).list_needs()
     except ExpressionSyntaxError as error:
-        raise TemplateSyntaxError(f"no expression: {error.problem}") from error
+        raise TemplateSyntaxError(f"invalid expression: {error.problem}") from error
 
 
 def find_condition_error(declared: Mapping[str, Any], *, is_rule: bool) -> tuple[str, str] | None:
-    """What is wrong with a condition, or with the operator of a rule, apart from its expressions; None for nothing.
+    """Return the error of a condition, or of a rule's operator, apart from its expressions; None if there is none.
 
     Returns:
-        The key that it is about, empty for all of it; and what was expected and found.
+        The key of the error, empty for the whole condition, and the message with the expected and the found value.
     """
     from konverge_box.expressions import ExpressionSyntaxError, compile_check, compile_condition
 

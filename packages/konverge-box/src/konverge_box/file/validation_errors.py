@@ -1,4 +1,4 @@
-"""What is wrong in a box file, and where: one mistake is one sentence with a place that an editor can jump to."""
+"""Errors of a box file: each is one sentence with a position that an editor can open."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from konverge.suggestions import closest_match
 __all__ = ["BoxFieldError", "BoxFileError", "Path", "format_hint", "format_path"]
 
 Path = tuple[str | int, ...]
-"""The way to a value from the file's root: field names and indexes."""
+"""The path to a value from the root of the file: field names and indexes."""
 
 _MAX_TEXT_LENGTH = 50
 
-# What other systems and earlier generations of such files call a thing: too far away for a comparison of letters.
+# Words of other systems and of earlier file formats: their spelling is too different for `closest_match`.
 _OTHER_WORDS = {
     "apiTypes": "resource",
     "conditions": "when",
@@ -44,14 +44,14 @@ _OTHER_WORDS = {
 
 
 class BoxFieldError(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that has to be changed before the box can be used.
+    """One error of a box file.
 
     Args:
-        file: The file's name as it was given.
-        line: Where it begins, from 1.
-        column: Where it begins, from 1.
+        file: The name of the file as given.
+        line: The line of its beginning, from 1.
+        column: The column of its beginning, from 1.
         path: The field, for example ``spec.crds.website.validation[0].action``; empty for the file itself.
-        message: What was expected and what was found, with the nearest known word.
+        message: What was expected and found, with the nearest known word.
     """
 
     file: str
@@ -66,21 +66,21 @@ class BoxFieldError(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BoxFileError(ConfigurationError):
-    """A box file cannot be used; every mistake that was found is in `mistakes`.
+    """A box file is invalid; `errors` holds every error of it.
 
     Args:
-        errors: In the order in which they stand in the file; at least one.
+        errors: The errors in the order of their positions; at least one.
     """
 
-    def __init__(self, mistakes: Sequence[BoxFieldError]) -> None:
-        self.errors = tuple(mistakes)
+    def __init__(self, errors: Sequence[BoxFieldError]) -> None:
+        self.errors = tuple(errors)
         lines = [str(each) for each in self.errors[:_MAX_TEXT_LENGTH]]
         more = len(self.errors) - len(lines)
-        super().__init__("\n".join([*lines, f"and {more} more mistakes"] if more else lines))
+        super().__init__("\n".join([*lines, f"and {more} more errors"] if more else lines))
 
 
 def format_path(path: Path) -> str:
-    """A path as messages show it: ``spec.crds.website.onReconcile.deployments[0]``."""
+    """Return a path in the form of messages: ``spec.crds.website.onReconcile.deployments[0]``."""
     text = ""
     for step in path:
         if isinstance(step, int):
@@ -93,7 +93,7 @@ def format_path(path: Path) -> str:
 
 
 def format_hint(word: str, known: Iterable[str]) -> str:
-    """The end of a message about a word that is not among those: the nearest one, else all if they are few."""
+    """Return the end of a message about an unknown word: the nearest known word, or all words if they are few."""
     words = sorted(set(known))
     other = _OTHER_WORDS.get(word)
     if other in words:
@@ -105,10 +105,10 @@ def format_hint(word: str, known: Iterable[str]) -> str:
 
 
 def _escape_to_one_line(text: str) -> str:
-    """A message that quotes the file: what a terminal or the log of a build would obey is written as an escape."""
+    """Escape unprintable characters of a message: it quotes the file, and terminals and build logs interpret them."""
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def shorten_text(text: str) -> str:
-    """A text of the file as a message shows it, on one line."""
+    """Return a string of the file in the form of messages: quoted, on one line, shortened."""
     return repr(text if len(text) <= 60 else f"{text[:57]}...")

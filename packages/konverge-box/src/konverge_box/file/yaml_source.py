@@ -1,7 +1,7 @@
-"""YAML as a box file has it: plain values with their positions, bounded before anything is built from them.
+"""YAML of a box file: plain values with their positions, limited before any value is built.
 
-The scalars are those of YAML 1.2, which are JSON's: ``yes``, ``on``, ``12:30`` and dates are texts. A number with a
-leading zero is refused, since it is eight times as large to some readers as to others.
+Scalars follow YAML 1.2, as in JSON: ``yes``, ``on``, ``12:30`` and dates are strings. A number with a leading zero is
+rejected because YAML 1.1 parsers read it as octal.
 """
 
 from __future__ import annotations
@@ -18,27 +18,26 @@ from konverge_box.file.validation_errors import BoxFieldError, Path, format_path
 __all__ = ["MAX_BYTES", "YamlSource", "parse_source"]
 
 MAX_BYTES = 1024 * 1024
-"""The longest file; a cluster takes hardly more as one object."""
+"""The maximum size of a file in bytes; a cluster hardly accepts more as one object."""
 
 _MAX_DEPTH = 64
 _MAX_VALUES = 100_000
-_TOO_MANY = f"has more than {_MAX_VALUES:,} values"
 _MAX_TEXT = 256 * 1024
 _MAX_NAME = 1_024
-_MAX_MISTAKES = 1_000
+_MAX_ERRORS = 1_000
 _MAX_INTEGER = 2**63
 
 
 @dataclass
 class YamlSource:
-    """One document of a file, and the mistakes that have been found in it so far.
+    """One document of a file with the errors that are found in it so far.
 
     Args:
-        file: The file's name, for messages.
-        value: The document as JSON has it; None when it could not be read.
-        positions: Line and column of each value, from 1; of a mapping's value those of its key.
-        errors: What is wrong, in the order of finding.
-        origins: By path, the other file that a value comes from (`konverge_box.file.imported_box`).
+        file: The name of the file in messages.
+        value: The document as JSON values; None if it could not be read.
+        positions: Line and column of each value, from 1; for a value of a mapping those of its key.
+        errors: The errors in the order of their discovery.
+        origins: The other file that a value comes from, by path (`konverge_box.file.imported_box`).
     """
 
     file: str
@@ -48,15 +47,15 @@ class YamlSource:
     origins: dict[Path, str] = field(default_factory=dict)
 
     def find_file(self, path: Path) -> str:
-        """The file that has the value at a path."""
+        """Return the file that contains the value at a path."""
         for length in range(len(path), 0, -1) if self.origins else ():
             if path[:length] in self.origins:
                 return self.origins[path[:length]]
         return self.file
 
     def add_error(self, path: Path, message: str) -> None:
-        """Note a mistake at a value; one that is absent gets the position of the nearest value above."""
-        if len(self.errors) >= _MAX_MISTAKES:
+        """Add an error at a value; an absent value gets the position of the nearest value above it."""
+        if len(self.errors) >= _MAX_ERRORS:
             return
         at = path
         while at and at not in self.positions:
@@ -64,21 +63,21 @@ class YamlSource:
         self.add_error_at(self.positions.get(at, (1, 1)), path, message)
 
     def add_error_at(self, position: tuple[int, int], path: Path, message: str) -> None:
-        """Note a mistake at a position of the file."""
+        """Add an error at a position of the file."""
         line, column = position
-        found = BoxFieldError(
+        error = BoxFieldError(
             file=self.find_file(path), line=line, column=column, path=format_path(path), message=message
         )
-        if found not in self.errors[-20:]:
-            self.errors.append(found)
+        if error not in self.errors[-20:]:
+            self.errors.append(error)
 
 
 def parse_source(text: str | bytes, file: str) -> list[YamlSource]:
-    """The documents of a file, without empty ones.
+    """Return the documents of a file without empty ones.
 
     Args:
         text: The file's content; bytes are UTF-8.
-        file: What it is called in messages.
+        file: The name of the file in messages.
     """
     whole = YamlSource(file)
     if len(text) > MAX_BYTES:
@@ -91,18 +90,18 @@ def parse_source(text: str | bytes, file: str) -> list[YamlSource]:
         mark: Any = error.problem_mark or error.context_mark
         position = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
         about = " ".join(f"{error.context or ''} {error.problem or ''}".split())
-        whole.add_error_at(position, (), f"no YAML: {about}")
+        whole.add_error_at(position, (), f"invalid YAML: {about}")
         return [whole]
     except yaml.YAMLError as error:
-        whole.add_error((), f"no YAML: {' '.join(str(error).split())}")
+        whole.add_error((), f"invalid YAML: {' '.join(str(error).split())}")
         return [whole]
-    found: list[YamlSource] = []
+    sources: list[YamlSource] = []
     for node in nodes:
         source = YamlSource(file)
         source.value = _NodeConverter(source).convert_document(node, ())
         if source.value is not None or source.errors:
-            found.append(source)
-    return found
+            sources.append(source)
+    return sources
 
 
 class _YamlLoader(FastLoader):
@@ -131,11 +130,11 @@ for _tag, _pattern, _first in _SCALARS:
 
 
 class _AliasLimitError(Exception):
-    """The file's aliases stand for more values than a box may have."""
+    """The aliases of the file expand to more values than a box may have."""
 
 
 class _NodeConverter:
-    """Turns nodes into plain values, each alias written out, and notes where each value stands."""
+    """Converts nodes to plain values with all aliases expanded, and records the position of each value."""
 
     def __init__(self, source: YamlSource) -> None:
         self._source = source
@@ -143,11 +142,12 @@ class _NodeConverter:
         self._merging = 0
 
     def convert_document(self, node: yaml.Node, path: Path) -> Any:
-        """The value of a document."""
+        """Return the value of a document."""
         try:
             return self._convert_value(node, path, _get_position(node))
         except _AliasLimitError:
-            self._source.add_error_at(_get_position(node), (), f"with its aliases written out it {_TOO_MANY}")
+            message = f"more than {_MAX_VALUES:,} values after the expansion of its aliases"
+            self._source.add_error_at(_get_position(node), (), message)
             return None
 
     def _convert_value(self, node: yaml.Node, path: Path, position: tuple[int, int]) -> Any:
@@ -156,7 +156,7 @@ class _NodeConverter:
             raise _AliasLimitError
         self._source.positions[path] = position
         if len(path) > _MAX_DEPTH:
-            self._source.add_error(path[:8], f"it nests deeper than {_MAX_DEPTH} levels")
+            self._source.add_error(path[:8], f"nested deeper than {_MAX_DEPTH} levels")
             return None
         if isinstance(node, yaml.MappingNode) and node.tag == _MAP:
             return self._convert_mapping(node, path)
@@ -166,33 +166,35 @@ class _NodeConverter:
             ]
         if isinstance(node, yaml.ScalarNode):
             return self._convert_scalar(node, path)
-        self._source.add_error(path, f"expected a plain value, found one with the tag {shorten_text(node.tag)}")
+        self._source.add_error(path, f"expected a plain value, found the tag {shorten_text(node.tag)}")
         return None
 
     def _convert_mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
         merges = [value for key, value in node.value if key.tag == _MERGE]
-        found: dict[str, Any] = {}
-        for each in reversed([one for value in merges for one in _list_merged_nodes(value)]):
-            found |= self._convert_merge(each, path)
+        values: dict[str, Any] = {}
+        for each in reversed([merged for value in merges for merged in _list_merged_nodes(value)]):
+            values |= self._convert_merge(each, path)
         own: set[str] = set()
         for key, value in node.value:
             if key.tag == _MERGE:
                 continue
             at = (*path, key.value) if key.tag == _STR else path
             if key.tag != _STR or not isinstance(key, yaml.ScalarNode):
-                shown = shorten_text(key.value) if isinstance(key, yaml.ScalarNode) else "a collection"
-                self._source.add_error_at(_get_position(key), path, f"expected a field's name, found {shown}; quote it")
+                found = shorten_text(key.value) if isinstance(key, yaml.ScalarNode) else "a collection"
+                self._source.add_error_at(_get_position(key), path, f"expected a field name, found {found}; quote it")
             elif len(key.value) > _MAX_NAME:
                 self._source.add_error_at(
-                    _get_position(key), path, f"the name of a field has {len(key.value):,} letters"
+                    _get_position(key),
+                    path,
+                    f"expected a field name of at most {_MAX_NAME:,} characters, found {len(key.value):,}",
                 )
             elif key.value in own:
                 first = self._source.positions[at][0]
-                self._source.add_error_at(_get_position(key), at, f"stands twice, first on line {first}; remove one")
+                self._source.add_error_at(_get_position(key), at, f"duplicate field, first on line {first}; remove one")
             else:
                 own.add(key.value)
-                found[key.value] = self._convert_value(value, at, _get_position(key))
-        return found
+                values[key.value] = self._convert_value(value, at, _get_position(key))
+        return values
 
     def _convert_merge(self, node: yaml.Node, path: Path) -> dict[str, Any]:
         self._merging += 1
@@ -209,7 +211,7 @@ class _NodeConverter:
     def _convert_scalar(self, node: yaml.ScalarNode, path: Path) -> Any:
         text: str = node.value
         if len(text) > _MAX_TEXT:
-            self._source.add_error(path, f"expected at most {_MAX_TEXT >> 10} KiB of text, found {len(text) >> 10} KiB")
+            self._source.add_error(path, f"expected at most {_MAX_TEXT >> 10} KiB, found {len(text) >> 10} KiB")
             return ""
         match node.tag:
             case "tag:yaml.org,2002:str":
@@ -222,19 +224,19 @@ class _NodeConverter:
                 return self._parse_integer(text, path)
             case "tag:yaml.org,2002:float":
                 return self._parse_number(text, path)
-        self._source.add_error(path, f"expected a plain value, found one with the tag {shorten_text(node.tag)}")
+        self._source.add_error(path, f"expected a plain value, found the tag {shorten_text(node.tag)}")
         return None
 
     def _parse_integer(self, text: str, path: Path) -> int | None:
         digits = text.lstrip("+-")
         if len(digits) > 1 and digits[0] == "0" and digits.isdigit():
             self._source.add_error(
-                path, "a number with a leading zero; write 0o before the rest of it if it is octal, or quote it"
+                path, "found a number with a leading zero; write 0o for an octal number, or quote it"
             )
             return None
         try:
             number = int(text, 0 if digits[:2] in ("0o", "0x") else 10)
-        except ValueError:  # a tag that says so, or thousands of digits
+        except ValueError:  # an explicit tag, or thousands of digits
             number = _MAX_INTEGER
         if not -_MAX_INTEGER <= number < _MAX_INTEGER:
             self._source.add_error(path, "expected a whole number of 64 bits")
@@ -247,7 +249,7 @@ class _NodeConverter:
         except ValueError:  # .inf and .nan, which JSON does not have
             number = float("inf")
         if number - number != 0:
-            self._source.add_error(path, "expected a number that JSON has")
+            self._source.add_error(path, "expected a finite number")
             return None
         return number
 

@@ -44,7 +44,7 @@ def read_in(step: str, name: str) -> str:
 @pytest.mark.parametrize("step", STEPS)
 def test_a_step_reads_the_results_of_earlier_steps_and_of_no_later_one(step: str, result: str) -> None:
     found = [
-        each for each in find_errors(read_in(step, result), second="finalizers: []") if " is not known here" in each
+        each for each in find_errors(read_in(step, result), second="finalizers: []") if " is not available here" in each
     ]
 
     assert bool(found) is not may_read(step, result), found
@@ -63,11 +63,11 @@ def test_the_steps_stand_in_the_order_in_which_they_run() -> None:
 CASES = {
     "a step's later result": (
         "cross: [{crd: db, selector: {name: '{{ external.a.body }}'}}]\nexternal: [{name: a, url: b}]",
-        "8:36: cross[0].selector.name: external.a.body is not known here: external makes it, and cross runs before",
+        "8:36: cross[0].selector.name: external.a.body is not available here: external sets it after cross",
     ),
     "a deletion": (
         "onDelete: {when: [{field: cross.db.found}]}\ncross: [{crd: db, selector: {name: a}}]",
-        "cross.db.found is not known here: a deletion does not run the steps that make it",
+        "cross.db.found is not available here: a deletion does not run the step that sets it",
     ),
     "cross that nobody declares": (
         "cross: [{crd: db, selector: {name: a}}]\nonReconcile: {configMaps: [{name: '{{ cross.dbs.name }}'}]}",
@@ -75,39 +75,39 @@ CASES = {
     ),
     "external that nobody declares": (
         "onReconcile: {configMaps: [{name: '{{ external.a.body }}'}]}",
-        "external.a is not declared; external declares nothing",
+        "external.a is not declared; external has no entries",
     ),
     "a field of an observation": (
         "cross: [{crd: db, selector: {name: a}}]\nonReconcile: {configMaps: [{name: '{{ cross.db.statuss }}'}]}",
-        "cross.db.statuss is no field; did you mean status?",
+        "cross.db.statuss: unknown field; did you mean status?",
     ),
     "data of what has none": (
         "cross: [{crd: db, selector: {name: a}}]\nonReconcile: {configMaps: [{name: '{{ cross.db.data.a }}'}]}",
-        "cross.db.data is no field",
+        "cross.db.data: unknown field",
     ),
     "all observations while they are made": (
         "cross: [{crd: db, as: a, selector: {name: x}}, {crd: db, selector: {name: '{{ cross[spec.a].name }}'}}]",
-        "cross[1].selector.name: cross is still being made here: say which, cross.<name>",
+        "cross[1].selector.name: cross is incomplete here; read one entry of it: cross.<name>",
     ),
     "a name": (
         "onReconcile: {configMaps: [{name: '{{ sepc.a }}'}]}",
-        "no such name: sepc; did you mean spec?",
+        "unknown name: sepc; did you mean spec?",
     ),
     "an item outside of a loop": (
         "onReconcile: {configMaps: [{name: '{{ item }}'}]}",
-        "item is known only in a resource with forEach",
+        "item is available only in an entry with forEach",
     ),
     "an item of another resource": (
         "onReconcile: {configMaps: [{name: '{{ zone }}', forEach: {field: spec.a, as: zone}}, {name: '{{ zone }}'}]}",
-        "onReconcile.configMaps[1].name: no such name: zone",
+        "onReconcile.configMaps[1].name: unknown name: zone",
     ),
     "items of one name": (
         "onReconcile: {configMaps: [{name: a, forEach: {field: spec.a}}]}",
-        "onReconcile.configMaps[0].name: every item makes an object of the same name; put item, index or value",
+        "onReconcile.configMaps[0].name: each item makes an object with the same name; use item, index or value",
     ),
     "items of no name": (
         "onReconcile: {configMaps: [{forEach: {field: spec.a}}]}",
-        "onReconcile.configMaps[0]: every item makes an object of the same name",
+        "onReconcile.configMaps[0]: each item makes an object with the same name",
     ),
     "a loop over what is not there": (
         "onReconcile: {configMaps: [{name: '{{ item }}', forEach: {field: external.a.items}}]}",
@@ -115,15 +115,15 @@ CASES = {
     ),
     "a child of no kind": (
         "status: {fields: [{path: a, value: '{{ children.deploymnt.status }}'}]}",
-        "children.deploymnt is no kind; did you mean deployment?",
+        "children.deploymnt: unknown kind; did you mean deployment?",
     ),
     "a child that is not made": (
         "status: {fields: [{path: a, value: '{{ children.deployment.status }}'}]}",
-        "children.deployment: no deployments are declared in onCreate or onReconcile",
+        "children.deployment: onCreate and onReconcile declare no deployments",
     ),
     "a condition's field": (
         "onReconcile: {configMaps: [{when: [{field: sepc.a}]}]}",
-        "configMaps[0].when[0].field: no such name: sepc; did you mean spec?",
+        "configMaps[0].when[0].field: unknown name: sepc; did you mean spec?",
     ),
     "a call that reads itself": (
         "external: [{name: a, url: '{{ external.a.body }}'}]",

@@ -37,32 +37,32 @@ def test_a_resource_says_what_it_waits_for() -> None:
     [
         pytest.param(
             "onCreate: {name: a}\nonReconcile: {name: a}",
-            "onReconcile.name: a second group is called 'a'",
+            "onReconcile.name: 'a' is already the name of another group",
             id="a name in both steps",
         ),
         pytest.param(
             "onReconcile: [{name: storage}, {name: web, waitsFor: [storge]}]",
-            "onReconcile[1].waitsFor[0]: no earlier group; did you mean storage?",
+            "onReconcile[1].waitsFor[0]: expected an earlier group, found 'storge'; did you mean storage?",
             id="an unknown group",
         ),
         pytest.param(
             "onReconcile: [{name: web, waitsFor: [db]}, {name: db}]",
-            "onReconcile[0].waitsFor[0]: a later group; a group can wait for earlier ones alone",
+            "onReconcile[0].waitsFor[0]: expected an earlier group, found a later group",
             id="a later group",
         ),
         pytest.param(
             "onReconcile: [{name: web, waitsFor: [web]}]",
-            "onReconcile[0].waitsFor[0]: this group itself; a group can wait for earlier ones alone",
+            "onReconcile[0].waitsFor[0]: expected an earlier group, found this group itself",
             id="itself",
         ),
         pytest.param(
             "onReconcile: {waitsFor: [db]}",
-            "onReconcile.waitsFor[0]: no earlier group; none has a name",
+            "onReconcile.waitsFor[0]: expected an earlier group, found 'db'; no earlier group has a name",
             id="no group with a name",
         ),
         pytest.param(
             "onReconcile: {name: resources2}",
-            "onReconcile.name: resources2 is what a group without a name is called; take another name",
+            "onReconcile.name: resources2 is reserved for groups without a name; use another name",
             id="the name of one without",
         ),
         pytest.param(
@@ -77,12 +77,12 @@ def test_a_resource_says_what_it_waits_for() -> None:
         ),
         pytest.param(
             "onReconcile: {configMaps: [{waitFor: [{field: crss.a}]}]}",
-            "onReconcile.configMaps[0].waitFor[0].field: no such name: crss; did you mean cross?",
+            "onReconcile.configMaps[0].waitFor[0].field: unknown name: crss; did you mean cross?",
             id="a name in waitFor",
         ),
         pytest.param(
             "onDelete: {groups: [{run: [{image: a, waitFor: [{field: spec.a}]}]}]}",
-            "onDelete.groups[0].run[0].waitFor: is for onCreate and onReconcile; here each group waits for the last",
+            "onDelete.groups[0].run[0].waitFor: valid only in onCreate and onReconcile; groups of onDelete wait for each other anyway",
             id="waitFor in a deletion",
         ),
         pytest.param(
@@ -103,7 +103,7 @@ def test_a_group_of_on_reconcile_waits_for_one_of_on_create() -> None:
 
 
 RANDOM = "'{{ randomHex(8) }}'"
-EVERY_PASS = "a random value would be another one in every pass; draw it in the data of a Secret "
+EVERY_PASS = "a random value would differ in every reconcile; generate it in the data of a Secret "
 
 
 @pytest.mark.parametrize(

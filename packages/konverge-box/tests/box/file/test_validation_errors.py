@@ -8,27 +8,27 @@ from konverge_box.file import BoxFileError, find_file_errors, load_box
 from tests.box.file.sample_boxes import HEADER, build_box_text, find_errors
 
 FILES = {
-    "empty": ("", "f:1:1: the file is empty; expected a document of the kind OperatorBox"),
+    "empty": ("", "f:1:1: expected a document of the kind OperatorBox, found an empty file"),
     "a list": ("- 1", "f:1:1: expected a mapping, found a list"),
-    "two boxes": (f"{HEADER}---\n{HEADER}", "f:9:1: a second document; expected one box in a file"),
+    "two boxes": (f"{HEADER}---\n{HEADER}", "f:9:1: expected one box in a file, found a second document"),
     "another kind": (HEADER.replace("OperatorBox", "Operatorbox"), "f:2:1: kind: expected OperatorBox, found"),
     "no name": (HEADER.replace("name: test", ""), "f:3:1: metadata: name is missing"),
     "unknown field": (HEADER + "  crd: {}\n", "f:8:3: spec.crd: unknown field; did you mean crds?"),
     "no custom resource": (HEADER.partition("  crds")[0] + "  crds: {}", "f:5:3: spec.crds: expected at least one"),
-    "no identifier": (HEADER.replace("web:", "my-web:"), "f:6:5: spec.crds.my-web: expected a name that expressions"),
+    "no identifier": (HEADER.replace("web:", "my-web:"), "f:6:5: spec.crds.my-web: expected a name for expressions"),
     "imports": (
         HEADER + "  imports: [a]\n",
-        "f:8:3: spec.imports: not resolved yet: konverge box lock f gets what is imported",
+        "f:8:3: spec.imports: not resolved yet; run konverge box lock f to fetch",
     ),
-    "no network": (HEADER + "  allowedNetworks: [10.0.0.1/8]\n", "f:8:21: spec.allowedNetworks[0]: no network: 10.0"),
-    "twice": (HEADER + "  crds: {}\n", "f:8:3: spec.crds: stands twice, first on line 5; remove one"),
-    "no YAML": ("a: [", "f:2:1: no YAML: while parsing a flow node"),
-    "a number as name": ("1: 2", "f:1:1: expected a field's name, found '1'; quote it"),
-    "octal?": ("a: 0644", "f:1:1: a: a number with a leading zero; write 0o before the rest of it if it is octal"),
-    "infinite": ("a: .inf", "f:1:1: a: expected a number that JSON has"),
-    "a tag": ("a: !!binary aGk=", "f:1:1: a: expected a plain value, found one with the tag"),
-    "itself": ("a: &a [*a]", "it nests deeper than 64 levels"),
-    "merged into itself": ("a: &a {<<: *a}", "with its aliases written out it has more than 100,000 values"),
+    "no network": (HEADER + "  allowedNetworks: [10.0.0.1/8]\n", "f:8:21: spec.allowedNetworks[0]: invalid network: 10.0"),
+    "twice": (HEADER + "  crds: {}\n", "f:8:3: spec.crds: duplicate field, first on line 5; remove one"),
+    "no YAML": ("a: [", "f:2:1: invalid YAML: while parsing a flow node"),
+    "a number as name": ("1: 2", "f:1:1: expected a field name, found '1'; quote it"),
+    "octal?": ("a: 0644", "f:1:1: a: found a number with a leading zero; write 0o for an octal number"),
+    "infinite": ("a: .inf", "f:1:1: a: expected a finite number"),
+    "a tag": ("a: !!binary aGk=", "f:1:1: a: expected a plain value, found the tag"),
+    "itself": ("a: &a [*a]", "nested deeper than 64 levels"),
+    "merged into itself": ("a: &a {<<: *a}", "more than 100,000 values after the expansion of its aliases"),
 }
 
 STEPS = {
@@ -38,7 +38,7 @@ STEPS = {
     "a word for a step": ("validations: []", "8:7: validations: unknown field; did you mean validation?"),
     "dependsOn nobody": (
         "dependsOn: {dbs: healthy}",
-        "8:19: dependsOn.dbs: no custom resource of this file; did you mean db?",
+        "8:19: dependsOn.dbs: expected a custom resource of this file, found dbs; did you mean db?",
     ),
     "dependsOn how": (
         "dependsOn: {db: helthy}",
@@ -54,7 +54,7 @@ STEPS = {
     ),
     "normalize: a type for nothing": (
         "normalize: {spec: {size: '1'}, types: {sizes: integer}}",
-        "8:46: normalize.types.sizes: no field of normalize.spec; did you mean size?",
+        "8:46: normalize.types.sizes: expected a field of normalize.spec, found sizes; did you mean size?",
     ),
     "mutation: default and override": (
         "mutation: [{field: spec.a, default: 1, override: 2}]",
@@ -70,27 +70,27 @@ STEPS = {
     ),
     "normalize: from where a path is counted": (
         "normalize: {spec: {spec.size: '1'}}",
-        "8:26: normalize.spec['spec.size']: a path here begins under spec: write size",
+        "8:26: normalize.spec['spec.size']: expected a path relative to spec; write size",
     ),
     "mutation: of what nobody may change": (
         "mutation: [{field: metadata.name, default: a}]",
-        "8:19: mutation[0].field: expected a field of spec, or one of metadata.labels or metadata.annotations",
+        "8:19: mutation[0].field: expected a field of spec, metadata.labels or metadata.annotations",
     ),
     "mutation: no path": (
         "mutation: [{field: spec.a b, default: a}]",
-        "8:19: mutation[0].field: expected a field of spec, or one of metadata.labels or metadata.annotations",
+        "8:19: mutation[0].field: expected a field of spec, metadata.labels or metadata.annotations",
     ),
     "validation: what is unique of an expression": (
         "validation: [{field: '{{ spec.a }}', unique: true}]",
-        "8:21: validation[0].field: unique asks for a field of every object: expected a path",
+        "8:21: validation[0].field: expected a path for unique, found an expression",
     ),
     "status: from where a path is counted": (
         "status: {fields: [{path: status.a, value: 1}]}",
-        "8:26: status.fields[0].path: a path here begins under status: write a",
+        "8:26: status.fields[0].path: expected a path relative to status; write a",
     ),
     "two groups of one name": (
         "onReconcile: [{name: a}, {name: a}]",
-        "8:33: onReconcile[1].name: a second group is called 'a'",
+        "8:33: onReconcile[1].name: 'a' is already the name of another group",
     ),
     "validation: action": (
         "validation: [{field: spec.a, action: denied}]",
@@ -127,7 +127,7 @@ STEPS = {
     ),
     "when: a time": (
         "validation: [{field: spec.a, when: [{time: {after: 9:00, before: '17:00'}}]}]",
-        "8:51: validation[0].when[0].time.after: expected a time such as 09:00, found '9:00'",
+        "8:51: validation[0].when[0].time.after: expected a time of day such as 09:00, found '9:00'",
     ),
     "when: a schedule": (
         "validation: [{field: spec.a, when: [{cron: hourly}]}]",
@@ -135,15 +135,15 @@ STEPS = {
     ),
     "when: a text": (
         "validation: [{field: spec.a, when: [spec.b]}]",
-        "8:43: validation[0].when[0]: expected a mapping, found text",
+        "8:43: validation[0].when[0]: expected a mapping, found a string",
     ),
     "or and anyOf": (
         "validation: [{field: spec.a, or: [], anyOf: []}]",
-        "8:44: validation[0].anyOf: another name for or, which stands here too",
+        "8:44: validation[0].anyOf: the same list as or; put all conditions into one of them",
     ),
     "cross: of nobody": (
         "cross: [{crd: dbs, selector: {name: a}}]",
-        "8:16: cross[0].crd: no custom resource of this file: dbs; did you mean db?",
+        "8:16: cross[0].crd: expected a custom resource of this file, found dbs; did you mean db?",
     ),
     "cross: of two": (
         "cross: [{crd: db, kind: Pod, selector: {name: a}}]",
@@ -156,11 +156,11 @@ STEPS = {
     "cross: which one": ("cross: [{crd: db}]", "8:15: cross[0]: expected a selector with name or matchLabels"),
     "cross: one name for two": (
         "cross: [{crd: db, selector: {name: a}}, {crd: db, selector: {name: b}}]",
-        "8:47: cross[1]: a second entry is called 'db'",
+        "8:47: cross[1]: 'db' is already the name of another entry",
     ),
     "external: name": (
         "external: [{name: my-call, url: http://a}]",
-        "8:19: external[0].name: expected a name that expressions can use: letters and digits, beginning with a small "
+        "8:19: external[0].name: expected a name for expressions: letters and digits, starting with a lowercase "
         "letter, found 'my-call'",
     ),
     "external: protocol": (
@@ -183,35 +183,35 @@ STEPS = {
     ),
     "a short form's type": (
         "onReconcile: {deployments: [{image: a, replicas: two}]}",
-        "8:46: onReconcile.deployments[0].replicas: expected a whole number, found text",
+        "8:46: onReconcile.deployments[0].replicas: expected a whole number, found a string",
     ),
     "inside a short form": (
         "onReconcile: {deployments: [{image: a, resources: {limit: {cpu: 1}}}]}",
-        "8:58: onReconcile.deployments[0].resources.limit: no field of ResourceRequirements; did you mean limits?",
+        "8:58: onReconcile.deployments[0].resources.limit: unknown field of ResourceRequirements; did you mean limits?",
     ),
     "inside a manifest": (
         "onReconcile: {deployments: [{image: a, manifest: {spec: {paussed: true}}}]}",
-        "8:64: onReconcile.deployments[0].manifest.spec.paussed: no field of DeploymentSpec; did you mean paused?",
+        "8:64: onReconcile.deployments[0].manifest.spec.paussed: unknown field of DeploymentSpec; did you mean paused?",
     ),
     "a label that is a number": (
         "onReconcile: {deployments: [{image: a, manifest: {metadata: {labels: {a: 1}}}}]}",
-        "manifest.metadata.labels.a: expected text, found a number; quote it",
+        "manifest.metadata.labels.a: expected a string, found a number; quote it",
     ),
     "a variable that is a number": (
         "onReconcile: {deployments: [{image: a, env: {A: 1}}]}",
-        "onReconcile.deployments[0].env.A: expected text, found a number; quote it",
+        "onReconcile.deployments[0].env.A: expected a string, found a number; quote it",
     ),
     "another kind's manifest": (
         "onReconcile: {deployments: [{image: a, manifest: {kind: Pod}}]}",
-        "manifest.kind: expected Deployment, as deployments are; other kinds go under custom",
+        "manifest.kind: expected Deployment; put other kinds under custom",
     ),
     "two names": (
         "onReconcile: {configMaps: [{name: a, manifest: {metadata: {name: b}}}]}",
-        "manifest.metadata.name: the name stands twice; remove this or the resource's name",
+        "manifest.metadata.name: the name is given twice; remove it here or from the resource",
     ),
     "what the server needs": (
         "onReconcile: {cronJobs: [{image: a}]}",
-        "8:32: onReconcile.cronJobs[0]: spec.schedule is missing in the CronJob that this makes",
+        "8:32: onReconcile.cronJobs[0]: spec.schedule is missing in the CronJob of this entry",
     ),
     "no image": (
         "onReconcile: {deployments: [{replicas: 1}]}",
@@ -219,7 +219,7 @@ STEPS = {
     ),
     "a namespace of what has none": (
         "onReconcile: {namespaces: [{name: a, namespace: b}]}",
-        "8:44: onReconcile.namespaces[0].namespace: namespaces live in no namespace; leave it out",
+        "8:44: onReconcile.namespaces[0].namespace: namespaces are cluster-scoped; remove the namespace",
     ),
     "custom without a kind": (
         "onReconcile: {custom: [{name: a}]}",
@@ -227,19 +227,19 @@ STEPS = {
     ),
     "plain text as data of a Secret": (
         "onReconcile: {secrets: [{data: {password: hunter2!}}]}",
-        "8:39: onReconcile.secrets[0].data.password: expected base64; plain text belongs in stringData",
+        "8:39: onReconcile.secrets[0].data.password: expected base64; put plain text in stringData",
     ),
     "once where values are kept": (
         "onReconcile: {secrets: [{once: true}]}",
-        "8:32: onReconcile.secrets[0].once: is for onCreate without reconcile: true, where values stay as made",
+        "8:32: onReconcile.secrets[0].once: valid only in onCreate without reconcile: true",
     ),
     "reconcile twice": (
         "onReconcile: {configMaps: [{reconcile: true}]}",
-        "8:35: onReconcile.configMaps[0].reconcile: is for onCreate",
+        "8:35: onReconcile.configMaps[0].reconcile: valid only in onCreate",
     ),
     "one object twice": (
         "onReconcile: {configMaps: [{data: {}}, {data: {}}]}",
-        "8:46: onReconcile.configMaps[1]: the same object as configMaps[0]; give it a name or a condition",
+        "8:46: onReconcile.configMaps[1]: the same object as configMaps[0]; give one a name or a condition",
     ),
     "onDelete: a kind": (
         "onDelete: {groups: [{delete: {pod: [{name: a}]}}]}",
@@ -253,17 +253,17 @@ STEPS = {
     "status: no value": ("status: {fields: [{path: a}]}", "8:25: status.fields[0]: value is missing"),
     "no expression": (
         "status: {fields: [{path: a, value: '{{ spec. }}'}]}",
-        "8:35: status.fields[0].value: no expression:",
+        "8:35: status.fields[0].value: invalid expression:",
     ),
 }
 
 SCHEMAS = {
-    "{propertys: {}}": "spec.propertys: no keyword of a schema; did you mean properties?",
-    "{properties: {a: {type: int}}}": "spec.properties.a.type: no type of a schema: 'int'; did you mean integer?",
+    "{propertys: {}}": "spec.propertys: unknown schema keyword; did you mean properties?",
+    "{properties: {a: {type: int}}}": "spec.properties.a.type: unknown schema type 'int'; did you mean integer?",
     "{properties: {a: {}}}": "spec.properties.a: type is missing; known: array, boolean, integer, number",
-    "{properties: {a: {items: {typ: string}}}}": "spec.properties.a.items.typ: no keyword of a schema; did you mean",
+    "{properties: {a: {items: {typ: string}}}}": "spec.properties.a.items.typ: unknown schema keyword; did you mean",
     "{properties: {a: string}}": "spec.properties.a: expected a schema such as {type: string}",
-    "{properties: {size: {type: string}}, required: [sise]}": "spec.required[0]: no property: 'sise'; did you mean",
+    "{properties: {size: {type: string}}, required: [sise]}": "spec.required[0]: no such property: 'sise'; did you mean",
     "{type: string, maxLength: ten}": "spec.maxLength: expected a whole number",
 }
 

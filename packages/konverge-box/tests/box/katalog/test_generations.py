@@ -65,7 +65,7 @@ spec:
     )
 
     assert [each.what for each in found.listed] == ["what came out"]
-    assert "every item makes an object of the same name" in found.listed[0].why
+    assert "each item makes an object with the same name" in found.listed[0].why
 
 
 def test_a_second_document_is_listed() -> None:

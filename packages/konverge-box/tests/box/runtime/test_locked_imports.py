@@ -93,7 +93,7 @@ def test_without_a_lock_file_the_mistake_says_how_to_make_one(shop: Shop) -> Non
     (mistake,) = shop.mistakes()
     assert f"{shop.file}:" in mistake
     assert "spec.imports" in mistake
-    assert f"not resolved yet: konverge box lock {shop.file}" in mistake
+    assert f"not resolved yet; run konverge box lock {shop.file}" in mistake
 
 
 @pytest.mark.parametrize("crds", [{}, {"shelf": entry("Shelf", dependsOn={"cart": "healthy"})}])
@@ -148,7 +148,7 @@ def test_a_name_that_is_there_twice_is_refused_with_both_files(shop: Shop) -> No
     shop.locking()
     (mistake,) = shop.mistakes()
     assert mistake.startswith(f"git+{shop.url}#boxes/common.yaml:")
-    assert f"{shop.file} has one of that name already" in mistake
+    assert f"{shop.file} already has this name" in mistake
 
 
 def test_a_mistake_in_what_is_imported_has_the_file_and_line_there(shop: Shop) -> None:
@@ -173,7 +173,7 @@ def test_what_is_imported_opens_no_networks(shop: Shop) -> None:
     shop.publish(base=a_box("base", {}, allowedNetworks=["10.0.0.0/8"]))
     shop.locking()
     (mistake,) = shop.mistakes()
-    assert "spec.allowedNetworks: a box that is imported opens no networks" in mistake
+    assert "spec.allowedNetworks: an imported box cannot allow networks" in mistake
 
 
 def test_content_that_was_changed_is_refused_at_the_import(shop: Shop) -> None:

@@ -173,7 +173,7 @@ async def test_children_of_a_kind_that_is_not_declared_are_refused_when_the_file
     told = find_errors('status: {fields: [{path: x, value: "{{ children.deployment.status }}"}]}')
 
     assert len(told) == 1
-    assert "no deployments are declared" in told[0]
+    assert "declare no deployments" in told[0]
 
 
 async def test_nothing_of_a_secret_can_be_read_out() -> None:

@@ -270,7 +270,7 @@ def test_values_that_are_there_already_change_nothing() -> None:
 def test_what_konverge_writes_itself_is_refused(path: str) -> None:
     told = find_errors(f"status: {{fields: [{{path: {path}, value: 1}}]}}")
     assert len(told) == 1
-    assert told[0].endswith("status.fields[0].path: konverge itself writes this; give the field another name")
+    assert told[0].endswith("status.fields[0].path: the field is reserved for konverge; use another name")
 
     with pytest.raises(ConfigurationError, match=r"status\.fields\[0\]\.path: .* is written by konverge"):
         StatusFields(StatusSpec(fields=(StatusField(path=path, value=1),)), "status")
