@@ -1,11 +1,12 @@
-"""Expressions of the operator box, and the conditions that decide what of it is there.
+"""Expressions of the operator box, and the conditions that decide which parts of it apply.
 
-An expression is text with ``{{ … }}`` in it. It is compiled once, when the file is loaded: whatever can be wrong with
-it without data is an error then, with line and column. An evaluation is a pure function of a scope (names and their
-values), of the time of the pass, and of a source of randomness for those few functions that draw. It cannot reach
-anything of Python, keeps nothing, and does no more than its limits allow.
+An expression is a string that contains ``{{ … }}``. It is compiled once, when the file is loaded: every error that
+needs
+no data is found then, with line and column. An evaluation is a pure function of a scope (names and their values), the
+time of the reconcile, and a source of randomness for the few functions that need one. It has no access to Python, keeps
+no state, and stays within its limits.
 
-What comes from a Secret is `Sensitive`, and so is everything that was made by looking at it.
+A value from a Secret is `Sensitive`, and so is every value that is computed from it.
 """
 
 from konverge_box.expressions.conditions import (

@@ -1,9 +1,8 @@
-"""A tree as closures: each node becomes a function of a `Run`, once; an evaluation calls them.
+"""Compilation of a syntax tree to closures: each node becomes a function of an `Evaluation`, once.
 
-Jinja2 would compile the tree to Python and guard what that may reach. Here nothing can be reached: a dot looks into
-mappings and lists and nowhere else, a call calls a function of the library and nothing else, there is no assignment,
-and every other node is refused by name. It also costs a tenth of what compiling to Python does, a file's load being
-mostly that.
+Jinja2 would compile the tree to Python and restrict what that code may access. Here nothing is accessible: a dot reads
+only mappings and lists, a call calls only a function of the library, there is no assignment, and every other node is
+rejected by name. It also takes a tenth of the time of compiling to Python, which dominates the loading of a file.
 """
 
 from __future__ import annotations
@@ -50,13 +49,13 @@ _MAX_DEPTH = 100
 
 
 class CompiledProgram(NamedTuple):
-    """What a text compiles to.
+    """The compiled form of a string.
 
     Args:
-        evaluate: Comes to the value; it may be absent.
+        evaluate: Computes the value, which may be absent.
         read_paths: The paths that it reads.
-        needs: ``time``, ``randomness``.
-        at: Where the expression is, when it is one alone.
+        needs: The inputs that its functions need: ``time``, ``randomness``.
+        at: The offset of the expression if the string consists of one.
     """
 
     evaluate: Evaluator
@@ -66,10 +65,10 @@ class CompiledProgram(NamedTuple):
 
 
 class Compiler:
-    """Compiles one tree.
+    """Compiler of one syntax tree.
 
     Args:
-        functions: What can be called, by name.
+        functions: The functions that expressions can call, by name.
     """
 
     def __init__(self, functions: Mapping[str, Function]) -> None:
@@ -80,10 +79,10 @@ class Compiler:
         self._depth = 0
 
     def compile(self, tree: nodes.Template) -> CompiledProgram:
-        """The program of a template: one expression alone keeps the type of its value, everything else makes text.
+        """Compile a template: a single expression keeps the type of its value, anything else renders a string.
 
         Raises:
-            GrammarError: It has what expressions cannot have.
+            GrammarError: The template contains a construct that expressions do not support.
         """
         alone = find_single_expression(tree)
         evaluate = self._compile_node(alone) if alone is not None else self._compile_text(tree.body)
@@ -100,7 +99,7 @@ class Compiler:
 
         return evaluate
 
-    # Statements: they write text.
+    # Statements: they write strings.
 
     def _compile_body(self, body: list[nodes.Node]) -> TextWriter:
         writes: list[TextWriter] = []
@@ -152,7 +151,7 @@ class Compiler:
     def _compile_for(self, node: nodes.For) -> TextWriter:
         at = node.lineno
         if node.recursive:
-            raise GrammarError(at, "a loop cannot be recursive")
+            raise GrammarError(at, "recursive loops are not supported")
         names = list_loop_names(node.target)
         items = self._compile_node(node.iter)
         self._locals += [*names, "loop"]
@@ -181,7 +180,7 @@ class Compiler:
 
         return write
 
-    # Expressions: they come to values.
+    # Expressions: they compute values.
 
     def _compile_node(self, node: nodes.Node) -> Evaluator:
         make = _EXPRESSIONS.get(type(node))
@@ -189,7 +188,7 @@ class Compiler:
             reject_node(node)
         self._depth += 1
         if self._depth > _MAX_DEPTH:
-            raise GrammarError(node.lineno, f"nests deeper than {_MAX_DEPTH} levels")
+            raise GrammarError(node.lineno, f"nested deeper than {_MAX_DEPTH} levels")
         step = make(self, node)
         self._depth -= 1
         return step
@@ -197,18 +196,18 @@ class Compiler:
     def _compile_constant(self, node: nodes.Const) -> Evaluator:
         value = node.value
         if type(value) is int and not -MAX_INTEGER - 1 <= value <= MAX_INTEGER:
-            raise GrammarError(node.lineno, "the number does not fit into 64 bits")
+            raise GrammarError(node.lineno, "expected a number of 64 bits, found a larger one")
         return lambda run: value
 
     def _compile_path(self, node: nodes.Name | nodes.Getattr | nodes.Getitem) -> Evaluator:
-        """A path; what is known of it beforehand is looked up in one go."""
+        """Compile a path; its constant keys are looked up together."""
         keys: list[str | int] = []
         inner: nodes.Node = node
         while (key := get_constant_key(inner)) is not None and isinstance(inner, nodes.Getattr | nodes.Getitem):
             keys.insert(0, key)
             inner = inner.node
             if len(keys) > _MAX_DEPTH:
-                raise GrammarError(node.lineno, f"nests deeper than {_MAX_DEPTH} levels")
+                raise GrammarError(node.lineno, f"nested deeper than {_MAX_DEPTH} levels")
         if not isinstance(inner, nodes.Name):
             start = self._compile_node(inner) if not isinstance(inner, nodes.Getitem) else self._compile_item(inner)
             return build_child_lookup(start, "…", keys, node.lineno) if keys else start
@@ -227,7 +226,7 @@ class Compiler:
         return build_path_lookup([name, *keys], inner.lineno)
 
     def _compile_item(self, node: nodes.Getitem) -> Evaluator:
-        """An item whose key is computed, or a slice."""
+        """Compile an item with a computed key, or a slice."""
         start, at = self._compile_node(node.node), node.lineno
         path = format_node_path(node.node)
         if isinstance(node.arg, nodes.Slice):
@@ -235,13 +234,15 @@ class Compiler:
                 self._compile_node(each) if each is not None else None for each in (node.arg.start, node.arg.stop)
             ]
             if node.arg.step is not None:
-                raise GrammarError(at, "a slice has no step: expected [from:to]")
+                raise GrammarError(at, "expected a slice [from:to], found one with a step")
 
             def slice_value(run: Evaluation) -> Any:
                 value = run.unwrap_value(start(run), at)
                 first, last = [None if each is None else run.unwrap_value(each(run), at) for each in bounds]
                 if not isinstance(value, str | list):
-                    raise EvaluationError(at, f"only text and lists have slices, found {describe_value_type(value)}")
+                    raise EvaluationError(
+                        at, f"expected a string or a list to slice, found {describe_value_type(value)}"
+                    )
                 if any(type(each) not in (int, type(None)) for each in (first, last)):
                     raise EvaluationError(at, "expected integers for the bounds of a slice")
                 return value[first:last]
@@ -252,7 +253,9 @@ class Compiler:
         def find_item(run: Evaluation) -> Any:
             key = run.unwrap_value(item(run), at)
             if type(key) not in (str, int):
-                raise EvaluationError(at, f"expected text or an integer in brackets, found {describe_value_type(key)}")
+                raise EvaluationError(
+                    at, f"expected a string or an integer in brackets, found {describe_value_type(key)}"
+                )
             return get_child(run, start(run), key, f"{path}[{'…' if run.is_tainted else format_key(key)}]", at)
 
         return find_item
@@ -265,13 +268,13 @@ class Compiler:
         pairs = [(self._compile_node(pair.key), self._compile_node(pair.value), pair.lineno) for pair in node.items]
 
         def build_dict(run: Evaluation) -> dict[str, Any]:
-            made: dict[str, Any] = {}
+            mapping: dict[str, Any] = {}
             for key, value, at in pairs:
                 name = run.unwrap_value(key(run), at)
                 if type(name) is not str:
-                    raise EvaluationError(at, f"expected text for a key, found {describe_value_type(name)}")
-                made[name] = value(run)
-            return made
+                    raise EvaluationError(at, f"expected a string for a key, found {describe_value_type(name)}")
+                mapping[name] = value(run)
+            return mapping
 
         return build_dict
 
@@ -347,7 +350,7 @@ class Compiler:
     def _compile_choice(self, node: nodes.CondExpr) -> Evaluator:
         test, yes, at = self._compile_node(node.test), self._compile_node(node.expr1), node.lineno
         if node.expr2 is None:
-            raise GrammarError(at, "expected else: what is it otherwise? (else omit leaves the field out)")
+            raise GrammarError(at, "expected else after if; else omit leaves the field out")
         no = self._compile_node(node.expr2)
         return lambda run: yes(run) if run.unwrap_value(test(run), at) else no(run)
 
@@ -384,12 +387,12 @@ class Compiler:
     ) -> Evaluator:
         at = node.lineno
         if node.kwargs or node.dyn_args is not None or node.dyn_kwargs is not None:
-            raise GrammarError(at, f"{name}: expected arguments by position, separated by commas")
+            raise GrammarError(at, f"{name}: expected positional arguments, separated by commas")
         if name == "default":
             return self._compile_default(written, at)
         function = self._functions.get(name)
         if function is None:
-            raise GrammarError(at, f"there is no function {name}{format_hint(name, [*self._functions, 'default'])}")
+            raise GrammarError(at, f"unknown function {name}{format_hint(name, [*self._functions, 'default'])}")
         if problem := function.find_arity_problem(len(written)):
             raise GrammarError(at, problem)
         if function.needs:
@@ -398,18 +401,18 @@ class Compiler:
 
     def _compile_default(self, written: list[nodes.Expr], at: int) -> Evaluator:
         if len(written) != 2:
-            problem = f"default(fallback, value) takes 2 arguments, found {len(written)}"
+            problem = f"default(fallback, value): expected 2 arguments, found {len(written)}"
             raise GrammarError(at, f"{problem}; piped: value | default(fallback)")
         fallback, value = self._compile_node(written[0]), self._compile_node(written[1])
 
         def choose(run: Evaluation) -> Any:
-            found = value(run)
-            kind = type(found)
-            if kind is Absent or found is None:
+            result = value(run)
+            kind = type(result)
+            if kind is Absent or result is None:
                 return fallback(run)
-            if kind is Sensitive and run.unwrap_value(found, at) is None:
+            if kind is Sensitive and run.unwrap_value(result, at) is None:
                 return fallback(run)
-            return found
+            return result
 
         return choose
 

@@ -1,7 +1,8 @@
-"""Conditions: ``when`` (all of them) and ``or``, also called ``anyOf`` (at least one). Both there: both must hold.
+"""Conditions: ``when`` (all must hold) and ``or``, also called ``anyOf`` (at least one must hold).
 
-A condition looks at a field, at the time, or at both. Times are in UTC; what it is depends on nothing but the scope and
-the time of the pass. When it will change by the passing of time alone can be asked, so that the pass comes again then.
+If both are given, both must hold. A condition tests a field, the time, or both. Times are in UTC; the result depends
+only on the scope and the time of the reconcile. `find_next_change` returns the time at which the passing of time alone
+changes the result, so that a reconcile can be scheduled for it.
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ _PATH = re.compile(r"\.?([A-Za-z_][\w-]*)((?:\.[\w-]+)*)", re.ASCII)
 
 
 class _TimeTest(Protocol):
-    """A part of a condition that time alone decides."""
+    """A part of a condition that depends on the time alone."""
 
     def holds(self, now: datetime) -> bool:
-        """Tell whether it is that time."""
+        """Tell whether the test holds at this time."""
 
     def find_next_change(self, now: datetime) -> datetime:
-        """When that may next be otherwise."""
+        """Return the next time at which the result may change."""
 
 
 class _TimeOfDayTest:
@@ -92,7 +93,7 @@ class _CronTest:
 
 
 class CompiledCondition:
-    """One condition; made by `compile_condition`."""
+    """One condition; created by `compile_condition`."""
 
     __slots__ = ("_check", "_field", "_negates", "_path", "_times", "where")
 
@@ -113,11 +114,11 @@ class CompiledCondition:
         self._negates = negates
 
     def list_read_paths(self) -> frozenset[tuple[str, ...]]:
-        """The paths that it may read."""
-        found = frozenset[tuple[str, ...]]()
+        """Return the paths that it may read."""
+        paths = frozenset[tuple[str, ...]]()
         for part in (self._field, self._check):
-            found |= part.list_read_paths() if part is not None else frozenset()
-        return found
+            paths |= part.list_read_paths() if part is not None else frozenset()
+        return paths
 
     def holds(
         self,
@@ -126,39 +127,40 @@ class CompiledCondition:
         environment: EvaluationEnvironment = _NO_ENVIRONMENT,
         limits: EvaluationLimits = DEFAULT_LIMITS,
     ) -> bool:
-        """Tell whether it holds.
+        """Tell whether the condition holds.
 
-        A field that is absent, or whose parent is, is empty. Any other failure of an expression is an error and not a
-        condition that does not hold: an object may be deleted where one does not.
+        A field that is absent, or whose parent is, counts as empty. Every other failure of an expression raises an
+        error and
+        does not count as an unmet condition, because an unmet condition may delete an object.
 
         Raises:
-            ExpressionError: An expression failed, or the condition needs the time and there is none.
+            ExpressionError: An expression failed, or the condition needs the time and has none.
         """
         return self._is_met(scope, environment, limits) is not self._negates
 
     def find_next_change(self, now: datetime) -> datetime | None:
-        """When it may be otherwise although nothing else is; None if time does not matter."""
+        """Return the time at which the result may change without other changes; None if it is independent of time."""
         return min((part.find_next_change(now) for part in self._times), default=None)
 
     def _is_met(self, scope: Mapping[str, Any], environment: EvaluationEnvironment, limits: EvaluationLimits) -> bool:
         if self._times:
             now = environment.now
             if now is None:
-                raise ExpressionError(self.where, 0, 0, "the condition needs the time, which there is none of here")
+                raise ExpressionError(self.where, 0, 0, "the condition needs the time, which is not available here")
             if not all(part.holds(now) for part in self._times):
                 return False
         if self._field is None or self._check is None:
             return True
-        found = self._field.find(scope, environment=environment, limits=limits)
-        return self._check.holds(found, scope, path=self._path, environment=environment, limits=limits)
+        value = self._field.find(scope, environment=environment, limits=limits)
+        return self._check.holds(value, scope, path=self._path, environment=environment, limits=limits)
 
 
 class ConditionSet:
-    """All conditions of one thing; made by `compile_conditions`.
+    """All conditions of one entry; created by `compile_conditions`.
 
     Args:
-        when: All of them must hold.
-        any_of: One of them must hold, if there are any.
+        when: The conditions that must all hold.
+        any_of: The conditions of which at least one must hold; empty for no such requirement.
     """
 
     __slots__ = ("any_of", "when")
@@ -168,7 +170,7 @@ class ConditionSet:
         self.any_of = any_of
 
     def list_read_paths(self) -> frozenset[tuple[str, ...]]:
-        """The paths that they may read."""
+        """Return the paths that the conditions may read."""
         return frozenset[tuple[str, ...]]().union(*(each.list_read_paths() for each in (*self.when, *self.any_of)))
 
     def holds(
@@ -178,7 +180,7 @@ class ConditionSet:
         environment: EvaluationEnvironment = _NO_ENVIRONMENT,
         limits: EvaluationLimits = DEFAULT_LIMITS,
     ) -> bool:
-        """Tell whether they hold; no conditions always do.
+        """Tell whether the conditions hold; an empty set always does.
 
         Raises:
             ExpressionError: An expression failed.
@@ -188,31 +190,31 @@ class ConditionSet:
         return not self.any_of or any(each.holds(scope, environment=environment, limits=limits) for each in self.any_of)
 
     def find_next_change(self, now: datetime) -> datetime | None:
-        """When they may be otherwise although nothing else is; None if time does not matter."""
+        """Return the time at which the result may change without other changes; None if it is independent of time."""
         return find_earliest_change((*self.when, *self.any_of), now)
 
 
 class _TimeDependentPart(Protocol):
-    """What time may change."""
+    """A value whose result may depend on the time."""
 
     def find_next_change(self, now: datetime) -> datetime | None:
-        """When it may be otherwise although nothing else is; None if time does not matter."""
+        """Return the time at which the result may change without other changes; None if it is independent of time."""
 
 
 def find_earliest_change(parts: Iterable[_TimeDependentPart], now: datetime) -> datetime | None:
-    """When one of them may be otherwise although nothing else is; None if time does not matter."""
+    """Return the earliest time at which one of the parts may change; None if all are independent of time."""
     moments = [each.find_next_change(now) for each in parts]
     return min((moment for moment in moments if moment is not None), default=None)
 
 
 def compile_conditions(declared: Mapping[str, Any], *, where: str) -> ConditionSet:
-    """Compile ``when`` and ``or`` (or ``anyOf``) of a mapping; its other keys are somebody else's.
+    """Compile ``when`` and ``or`` (or ``anyOf``) of a mapping; its other keys are ignored.
 
     Raises:
-        ExpressionSyntaxError: One of them cannot be what it is.
+        ExpressionSyntaxError: A condition is invalid.
     """
     if "or" in declared and "anyOf" in declared:
-        raise ExpressionSyntaxError(where, 0, 0, "expected either or or anyOf, which are the same; found both")
+        raise ExpressionSyntaxError(where, 0, 0, "expected one of or and anyOf, which are the same list; found both")
     any_of = "anyOf" if "anyOf" in declared else "or"
     return ConditionSet(_compile_list(declared, "when", where), _compile_list(declared, any_of, where))
 
@@ -221,7 +223,7 @@ def compile_condition(declared: Any, *, where: str) -> CompiledCondition:
     """Compile one condition.
 
     Raises:
-        ExpressionSyntaxError: It cannot be one; everything of it that holds no expression is looked at now.
+        ExpressionSyntaxError: The condition is invalid; every part without an expression is checked now.
     """
     if not isinstance(declared, Mapping):
         raise ExpressionSyntaxError(
@@ -230,7 +232,7 @@ def compile_condition(declared: Any, *, where: str) -> CompiledCondition:
     for key in declared:
         if key not in _KEYS:
             raise ExpressionSyntaxError(
-                where, 0, 0, f"a condition has no {key!s:.60}{format_hint(str(key)[:60], _KEYS)}"
+                where, 0, 0, f"unknown field {key!s:.60} of a condition{format_hint(str(key)[:60], _KEYS)}"
             )
     negates = declared.get("negate", False)
     if not isinstance(negates, bool):
@@ -241,7 +243,7 @@ def compile_condition(declared: Any, *, where: str) -> CompiledCondition:
     operators = sorted(OPERATOR_KEYS & declared.keys())
     if "field" not in declared:
         if operators:
-            raise ExpressionSyntaxError(where, 0, 0, f"expected a field beside {operators[0]}")
+            raise ExpressionSyntaxError(where, 0, 0, f"expected field together with {operators[0]}")
         if not times:
             raise ExpressionSyntaxError(where, 0, 0, "expected field, time, dayOfWeek or cron")
         return CompiledCondition(where, None, "", None, times, negates)
@@ -251,10 +253,10 @@ def compile_condition(declared: Any, *, where: str) -> CompiledCondition:
 
 
 def compile_field(field: Any, *, where: str) -> Template:
-    """Compile what a condition or a rule looks at: a path (``spec.host``, dashes and all) or an expression.
+    """Compile the field of a condition or a rule: a path (``spec.host``, dashes allowed) or an expression.
 
     Raises:
-        ExpressionSyntaxError: It is neither.
+        ExpressionSyntaxError: The field is neither.
     """
     if not isinstance(field, str) or not field.strip():
         raise ExpressionSyntaxError(
@@ -268,39 +270,39 @@ def compile_field(field: Any, *, where: str) -> Template:
     keys = path[2].split(".")[1:]
     inside = "".join(f"[{key}]" if key.isdecimal() and len(key) < 10 else f"[{key!r}]" for key in keys)
     if "-" in path[1]:
-        raise ExpressionSyntaxError(where, 0, 0, f"expected a path that begins with a name, found {path[1][:60]!r}")
+        raise ExpressionSyntaxError(where, 0, 0, f"expected a path that starts with a name, found {path[1][:60]!r}")
     return compile_expression(f"{{{{ {path[1]}{inside} }}}}", where=where)
 
 
 def _compile_list(declared: Mapping[str, Any], key: str, where: str) -> tuple[CompiledCondition, ...]:
-    found = declared.get(key)
-    if found is None:
+    conditions = declared.get(key)
+    if conditions is None:
         return ()
-    if not isinstance(found, list):
+    if not isinstance(conditions, list):
         raise ExpressionSyntaxError(
-            f"{where}.{key}", 0, 0, f"expected a list of conditions, found {describe_value_type(found)}"
+            f"{where}.{key}", 0, 0, f"expected a list of conditions, found {describe_value_type(conditions)}"
         )
-    return tuple(compile_condition(each, where=f"{where}.{key}[{number}]") for number, each in enumerate(found))
+    return tuple(compile_condition(each, where=f"{where}.{key}[{number}]") for number, each in enumerate(conditions))
 
 
 def _compile_times(declared: Mapping[str, Any], where: str) -> tuple[_TimeTest, ...]:
-    found: list[_TimeTest] = []
+    tests: list[_TimeTest] = []
     for key, make in (("time", _compile_time_of_day), ("dayOfWeek", _compile_day_of_week), ("cron", _compile_cron)):
         if key in declared:
             try:
-                found.append(make(declared))
+                tests.append(make(declared))
             except ValueError as error:
                 raise ExpressionSyntaxError(f"{where}.{key}", 0, 0, str(error)) from None
     if "duration" in declared and "cron" not in declared:
-        raise ExpressionSyntaxError(where, 0, 0, "expected cron beside duration")
-    return tuple(found)
+        raise ExpressionSyntaxError(where, 0, 0, "expected cron together with duration")
+    return tuple(tests)
 
 
 def _compile_time_of_day(declared: Mapping[str, Any]) -> _TimeTest:
     window = _check_keys(declared["time"], ("after", "before"))
     after, before = (parse_time_of_day(window[key]) if key in window else time(0) for key in ("after", "before"))
     if after == before:
-        raise ValueError("expected a time that ends, found one that is from a moment to the same")
+        raise ValueError("expected different times for after and before, found the same time twice")
     return _TimeOfDayTest(after, before)
 
 
@@ -324,7 +326,7 @@ def _compile_day_of_week(declared: Mapping[str, Any]) -> _TimeTest:
             numbers = frozenset(parse_day_of_week(each) for each in named)
             days &= numbers if key == "in" else days - numbers
     if not days:
-        raise ValueError("expected days, found rules that no day is allowed by")
+        raise ValueError("expected at least one allowed day, found rules that exclude every day")
     return _DayOfWeekTest(days)
 
 
@@ -332,11 +334,11 @@ def _compile_cron(declared: Mapping[str, Any]) -> _TimeTest:
     schedule, duration = declared["cron"], declared.get("duration", "60s")
     for value in (schedule, duration):
         if not isinstance(value, str):
-            raise ValueError(f"expected text, found {describe_value_type(value)}")
+            raise ValueError(f"expected a string, found {describe_value_type(value)}")
     parse_cron(schedule)
     period = parse_period(duration)
     if not period:
-        raise ValueError("expected a duration that is longer than 0")
+        raise ValueError("expected a duration longer than 0")
     return _CronTest(schedule, period)
 
 

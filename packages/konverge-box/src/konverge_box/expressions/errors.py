@@ -1,4 +1,4 @@
-"""What is wrong with an expression: its text, or the data that it met."""
+"""Errors of an expression: in its syntax, or with the data of an evaluation."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ __all__ = ["ExpressionError", "ExpressionSyntaxError"]
 
 
 class ExpressionSyntaxError(ConfigurationError):
-    """An expression, or a condition, that cannot be compiled.
+    """An expression or a condition does not compile.
 
     Args:
-        where: Whose text it is, for example ``spec.crds.web.onReconcile[0].name``.
-        line: In the text, from 1; 0 when it is the whole value.
-        column: In the line, from 1; 0 when it is the whole value.
+        where: The path of the string, for example ``spec.crds.web.onReconcile[0].name``.
+        line: The line in the string, from 1; 0 for the whole value.
+        column: The column in the line, from 1; 0 for the whole value.
         problem: What was expected and what was found.
     """
 
@@ -26,12 +26,12 @@ class ExpressionSyntaxError(ConfigurationError):
 
 
 class ExpressionError(KonvergeError):
-    """An expression came to no value with the data at hand. Its message shows nothing that came from a Secret.
+    """An expression has no value with the given data. The message contains no value from a Secret.
 
     Args:
-        where: Whose text it is.
-        line: In the text, from 1; 0 when it is the whole value.
-        column: In the line, from 1; 0 when it is the whole value.
+        where: The path of the string.
+        line: The line in the string, from 1; 0 for the whole value.
+        column: The column in the line, from 1; 0 for the whole value.
         problem: What was expected and what was found.
     """
 

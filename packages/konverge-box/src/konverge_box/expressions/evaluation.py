@@ -1,8 +1,8 @@
-"""One evaluation of an expression: what it may look at, what it has used up, whether it has seen a secret.
+"""One evaluation of an expression: the data that it can read, its remaining steps, and whether it is tainted.
 
-A value counts as seen when something is decided or computed with it; to hand it on is not to see it. An evaluation that
-has seen a secret has a sensitive result, whatever became of the secret: its hash, its length, and whether it is empty
-are hidden like itself.
+A value is read when a decision or a computation uses it; passing it on is no read. An evaluation that reads a secret
+returns a sensitive result, whatever it computes: the hash, the length and the emptiness of a secret are hidden like the
+secret itself.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ __all__ = ["DEFAULT_LIMITS", "Evaluation", "EvaluationEnvironment", "EvaluationE
 
 @dataclass(frozen=True, slots=True)
 class EvaluationLimits:
-    """How much one evaluation may do. The same expression and data always come to the same end, on any machine.
+    """Limits of one evaluation. The same expression and data give the same result on every machine.
 
     Args:
-        steps: Calls, turns of loops, and what they work on: 256 letters, or 4 items, are one step. 100,000 steps take
-            some tenths of a second, two seconds with the worst regular expressions.
-        size: Letters and items of the result, and letters of each text on the way to it.
-        depth: How deep lists and mappings of the result may nest.
+        steps: Calls, loop iterations, and the data that they process: 256 characters, or 4 items, are one step. 100,000
+            steps take some tenths of a second, two seconds with the worst regular expressions.
+        size: Characters and items of the result, and characters of each intermediate string.
+        depth: Maximum nesting of lists and mappings in the result.
     """
 
     steps: int = 100_000
@@ -41,12 +41,12 @@ DEFAULT_LIMITS = EvaluationLimits()
 
 @dataclass(frozen=True, slots=True)
 class EvaluationEnvironment:
-    """What an expression can get that is not in its scope; without it the functions that need it fail.
+    """Inputs of an expression besides its scope; functions that need a missing input fail.
 
     Args:
-        now: The time of the pass, aware of its zone: one moment for all expressions of it.
-        entropy: Where random values come from.
-        is_unique: Tells whether no other object has this value in the field of this path.
+        now: The time of the reconcile, with a time zone; all its expressions get the same time.
+        entropy: The source of random values.
+        is_unique: Tells whether no other object has this value in the field at this path.
     """
 
     now: datetime | None = None
@@ -55,12 +55,12 @@ class EvaluationEnvironment:
 
 
 class EvaluationError(Exception):
-    """What ends an evaluation.
+    """The failure of an evaluation.
 
     Args:
-        at: The offset in the text.
+        at: The offset in the string.
         problem: What was expected and what was found.
-        shows: Whether the problem shows values.
+        shows: Whether the problem contains values.
     """
 
     def __init__(self, at: int, problem: str, *, shows: bool = False) -> None:
@@ -74,12 +74,12 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 class Evaluation:
-    """One evaluation.
+    """The state of one evaluation.
 
     Args:
         scope: The names and their values; it is not changed.
         environment: The time and the randomness.
-        limits: What it may use up.
+        limits: The limits of the evaluation.
     """
 
     __slots__ = ("environment", "is_tainted", "left", "limits", "locals", "scope")
@@ -93,15 +93,15 @@ class Evaluation:
         self.locals: dict[str, Any] = {}
 
     def consume_step(self, at: int, size: int = 0) -> None:
-        """Take one step, on something of that size."""
+        """Count one step and the size of the data that it processes."""
         self.left -= 1 + (size >> 8)
         if self.left < 0:
             raise EvaluationError(
-                at, f"takes more than {self.limits.steps} steps: loop over less, or call less on long texts"
+                at, f"takes more than {self.limits.steps} steps; loop over fewer items, or use shorter strings"
             )
 
     def unwrap_value(self, value: Any, at: int) -> Any:
-        """A value that is to be worked with: there, plain, and without masks."""
+        """Return a value for use in a computation: present, plain and unmasked."""
         kind = type(value)
         if kind in _SCALARS:
             return value
@@ -117,16 +117,16 @@ class Evaluation:
                 return reveal_sensitive(value)
             return value if kind is dict or kind is list else reveal_sensitive(value)
         if kind is Omit:
-            raise EvaluationError(at, "omit is no value to work with: it can only be the result")
+            raise EvaluationError(at, "omit can only be the result of an expression, not an operand")
         raise EvaluationError(
-            at, f"found {describe_value_type(value)}; expected text, a number, a boolean, null, a list or a mapping"
+            at, f"expected a string, a number, a boolean, null, a list or a mapping, found {describe_value_type(value)}"
         )
 
     def _count_value(self, value: Any, at: int, depth: int) -> None:
-        """Count what is in a value."""
+        """Count the steps for everything in a value."""
         if isinstance(value, Mapping | list | tuple):
             if depth == 0:
-                raise EvaluationError(at, f"nests deeper than {self.limits.depth} levels")
+                raise EvaluationError(at, f"nested deeper than {self.limits.depth} levels")
             self.consume_step(at, len(value) << 6)
             for item in value.values() if isinstance(value, Mapping) else value:
                 self._count_value(item, at, depth - 1)
@@ -136,24 +136,24 @@ class Evaluation:
             self.unwrap_value(value, at)
 
     def check_result(self, value: Any, at: int) -> Any:
-        """What an operator or a function has made, if it is not too large."""
+        """Return the result of an operator or a function if it is within the limits."""
         kind = type(value)
         if kind is int:
             if not -MAX_INTEGER - 1 <= value <= MAX_INTEGER:
-                raise EvaluationError(at, "the number does not fit into 64 bits")
+                raise EvaluationError(at, "expected a number of 64 bits, found a larger one")
         elif kind is float:
             if not math.isfinite(value):
-                raise EvaluationError(at, "the number is not finite")
+                raise EvaluationError(at, "expected a finite number, found an infinite one")
         elif kind is str and len(value) > self.limits.size:
             raise self.build_size_error(at)
         return value
 
     def build_size_error(self, at: int) -> EvaluationError:
-        """The failure of what is larger than a result may be."""
-        return EvaluationError(at, f"comes to more than {self.limits.size} letters and items")
+        """Build the error for a value that is larger than a result may be."""
+        return EvaluationError(at, f"expected at most {self.limits.size} characters and items, found more")
 
     def finish_result(self, value: Any, at: int) -> Any:
-        """The result as it leaves: a copy that shares nothing with the scope, sensitive if a secret was seen."""
+        """Return the final result: a copy that shares nothing with the scope, sensitive if a secret was read."""
         if type(value) is Absent:
             raise EvaluationError(at, value.describe_problem(shows_words=not self.is_tainted))
         if value is OMIT:
@@ -170,7 +170,7 @@ class Evaluation:
         if kind in _SCALARS or kind is Sensitive:
             return value
         if depth == 0:
-            raise EvaluationError(at, f"nests deeper than {self.limits.depth} levels")
+            raise EvaluationError(at, f"nested deeper than {self.limits.depth} levels")
         if isinstance(value, Mapping):
             copied: dict[str, Any] = {}
             for key, item in value.items():
@@ -183,5 +183,5 @@ class Evaluation:
         if kind is Absent:
             raise EvaluationError(at, value.describe_problem(shows_words=not self.is_tainted))
         raise EvaluationError(
-            at, f"found {describe_value_type(value)}; expected text, a number, a boolean, null, a list or a mapping"
+            at, f"expected a string, a number, a boolean, null, a list or a mapping, found {describe_value_type(value)}"
         )

@@ -1,11 +1,12 @@
-"""The text of an expression as a tree: Jinja2's lexer and parser, and three additions.
+"""The syntax tree of an expression, built by Jinja2's lexer and parser with three additions.
 
-* Each node has the *offset* of its text where Jinja2 has a line: its parser hands on what the lexer says without
-  looking at it. Line and column come from that.
-* A dot in front of a path is dropped: ``.cross.db.status`` is ``cross.db.status``.
-* How deep brackets and prefixes may nest is limited, because the parser descends for each.
+* Each node has the *offset* of its text in the field where Jinja2 has a line; Jinja2's parser passes on the value of
+the
+  lexer without using it. Line and column are computed from the offset.
+* A leading dot of a path is dropped: ``.cross.db.status`` is ``cross.db.status``.
+* The nesting of brackets and prefix operators is limited because the parser recurses for each.
 
-Comments are ``{{# … #}}``: Jinja2's own ``{#`` stands in many a shell script that has one expression in it. Nothing
+Comments are ``{{# … #}}`` because Jinja2's own ``{#`` occurs in many shell scripts that contain expressions. Nothing
 else of Jinja2 is used: it neither compiles nor runs anything here.
 """
 
@@ -22,7 +23,7 @@ __all__ = ["GrammarError", "parse_expression"]
 
 _MAX_DEPTH = 30
 _MAX_TOKENS = 10_000
-# After one of these a dot goes on with a path; anywhere else it is the dot in front of one.
+# After one of these, a dot continues a path; elsewhere it is a leading dot.
 _ENDS = frozenset({"name", "rbracket", "rparen", "rbrace", "string", "integer", "float"})
 _WORDS = frozenset({"and", "or", "not", "in", "is", "if", "elif", "else"})
 _OPENING = frozenset({"lparen", "lbracket", "lbrace"})
@@ -31,10 +32,10 @@ _PREFIXES = frozenset({"not", "sub", "add"})
 
 
 class GrammarError(Exception):
-    """The text is no template.
+    """The string is not a valid template.
 
     Args:
-        at: The offset.
+        at: The offset of the error.
         problem: What was expected and what was found.
     """
 
@@ -64,21 +65,21 @@ _ENVIRONMENT = _OffsetEnvironment(
 
 
 def parse_expression(text: str) -> nodes.Template:
-    """Read a template; `lineno` of each node is an offset in the text. Its lines end with a newline alone.
+    """Parse a template whose lines end with a newline alone; `lineno` of each node is an offset in the string.
 
     Raises:
-        GrammarError: It is none.
+        GrammarError: The string is not a valid template.
     """
     try:
         return Parser(_ENVIRONMENT, text).parse()
     except jinja2.TemplateSyntaxError as error:
         raise GrammarError(error.lineno, (error.message or "").replace(", got ", ", found ")) from None
     except RecursionError:
-        raise GrammarError(0, "nests too deeply") from None
+        raise GrammarError(0, "nested too deeply") from None
 
 
 def _add_offsets(text: str, tokens: Iterator[tuple[int, str, str]]) -> Iterator[tuple[int, str, str]]:
-    """The tokens with offsets in the place of lines. What the lexer leaves out between two is only whitespace."""
+    """Yield the tokens with offsets in place of lines. The lexer skips only whitespace between two tokens."""
     at = 0
     while True:
         try:
@@ -87,11 +88,11 @@ def _add_offsets(text: str, tokens: Iterator[tuple[int, str, str]]) -> Iterator[
             return
         except jinja2.TemplateSyntaxError as error:
             raise jinja2.TemplateSyntaxError(error.message or "", at + _count_blanks(text, at)) from None
-        found = max(at, text.find(value, at))
-        at = found + len(value)
+        start = max(at, text.find(value, at))
+        at = start + len(value)
         if kind == "integer" and len(value) > 25:
-            raise jinja2.TemplateSyntaxError("the number does not fit into 64 bits", found)
-        yield found, kind, value
+            raise jinja2.TemplateSyntaxError("expected a number of 64 bits, found a larger one", start)
+        yield start, kind, value
 
 
 def _count_blanks(text: str, at: int) -> int:
@@ -102,7 +103,7 @@ def _limit_nesting(tokens: Iterable[Token]) -> Iterator[Token]:
     depth = prefixes = branches = 0
     for number, token in enumerate(tokens):
         if number > _MAX_TOKENS:
-            raise jinja2.TemplateSyntaxError(f"has more than {_MAX_TOKENS} words and signs", token.lineno)
+            raise jinja2.TemplateSyntaxError(f"expected at most {_MAX_TOKENS} tokens, found more", token.lineno)
         word = token.value if token.type == "name" else token.type
         if word in _OPENING:
             depth += 1
@@ -114,7 +115,7 @@ def _limit_nesting(tokens: Iterable[Token]) -> Iterator[Token]:
             depth = branches = 0
         prefixes = prefixes + 1 if word in _PREFIXES else 0
         if max(depth, prefixes, branches) > _MAX_DEPTH:
-            raise jinja2.TemplateSyntaxError(f"nests deeper than {_MAX_DEPTH} levels", token.lineno)
+            raise jinja2.TemplateSyntaxError(f"nested deeper than {_MAX_DEPTH} levels", token.lineno)
         yield token
 
 

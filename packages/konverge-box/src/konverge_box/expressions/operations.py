@@ -1,4 +1,4 @@
-"""What an expression does when it is evaluated: look something up, compare, call, put into text, go through a list."""
+"""Operations of an evaluation: lookups, comparisons, calls, conversion to strings, and loops."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ __all__ = [
 ]
 
 Evaluator: TypeAlias = Callable[[Evaluation], Any]
-"""One node of an expression: comes to its value."""
+"""One compiled node of an expression: computes its value."""
 
 _MISSING = object()
 _MAX_KEY_LENGTH = 60
 
 
 class TextBuffer:
-    """A text that grows."""
+    """A string under construction with a size limit."""
 
     __slots__ = ("parts", "size")
 
@@ -46,7 +46,7 @@ class TextBuffer:
         """Append a part.
 
         Raises:
-            Failure: It would be too large.
+            EvaluationError: The string would exceed the limit.
         """
         self.size += len(part)
         if self.size > run.limits.size:
@@ -55,17 +55,17 @@ class TextBuffer:
 
 
 def format_child_path(path: str, key: str | int) -> str:
-    """A path and one more key, as messages show it."""
+    """Return a path with one more key in the form of messages."""
     return f"{path}.{key}" if isinstance(key, str) and key.isidentifier() else f"{path}[{format_key(key)}]"
 
 
 def format_key(key: str | int) -> str:
-    """A key as messages show it, not too long."""
+    """Return a key in the form of messages, shortened."""
     return repr(key if isinstance(key, int) or len(key) <= _MAX_KEY_LENGTH else f"{key[:_MAX_KEY_LENGTH]}…")
 
 
 def build_path_lookup(keys: list[str | int], at: int) -> Evaluator:
-    """Look a path up in the scope."""
+    """Build the lookup of a path in the scope."""
     root, rest = str(keys[0]), keys[1:]
 
     def read(run: Evaluation) -> Any:
@@ -89,46 +89,46 @@ def build_path_lookup(keys: list[str | int], at: int) -> Evaluator:
 
 
 def format_keys(keys: list[str | int]) -> str:
-    shown = str(keys[0])
+    path = str(keys[0])
     for key in keys[1:]:
-        shown = format_child_path(shown, key)
-    return shown
+        path = format_child_path(path, key)
+    return path
 
 
 def build_child_lookup(start: Evaluator, name: str, keys: list[str | int], at: int) -> Evaluator:
-    """Look a path up in a value."""
+    """Build the lookup of keys in a value."""
 
     def walk(run: Evaluation) -> Any:
-        value, shown = start(run), name
+        value, path = start(run), name
         for key in keys:
-            shown = format_child_path(shown, key)
-            value = get_child(run, value, key, shown, at)
+            path = format_child_path(path, key)
+            value = get_child(run, value, key, path, at)
         return value
 
     return walk
 
 
-def get_child(run: Evaluation, value: Any, key: str | int, shown: str, at: int) -> Any:
-    """What a mapping or a list has there; nothing else has anything."""
+def get_child(run: Evaluation, value: Any, key: str | int, path: str, at: int) -> Any:
+    """Return the value under a key of a mapping or at an index of a list; other values have none."""
     if type(value) is Sensitive:
-        found = get_child(run, run.unwrap_value(value, at), key, shown, at)
-        # Its keys are as secret as its values.
-        return Absent(shown, shown, None) if type(found) is Absent else found
+        found = get_child(run, run.unwrap_value(value, at), key, path, at)
+        # The keys are as secret as the values.
+        return Absent(path, path, None) if type(found) is Absent else found
     if isinstance(value, Mapping):
         found = value.get(key, _MISSING)
-        return Absent(shown, shown, value) if found is _MISSING else found
+        return Absent(path, path, value) if found is _MISSING else found
     if isinstance(value, list) and type(key) is int:
-        return value[key] if -len(value) <= key < len(value) else Absent(shown, shown, value)
+        return value[key] if -len(value) <= key < len(value) else Absent(path, path, value)
     if type(value) is Absent:
-        return Absent(shown, value.missing, value.parent)
-    return Absent(shown, shown, value)
+        return Absent(path, value.missing, value.parent)
+    return Absent(path, path, value)
 
 
 def list_iterations(
-    run: Evaluation, found: Any, names: list[str], test: Evaluator | None, at: int
+    run: Evaluation, value: Any, names: list[str], test: Evaluator | None, at: int
 ) -> list[dict[str, Any]]:
-    """What a loop's names stand for, turn by turn; of a mapping its sorted keys."""
-    items = found if isinstance(found, list) else run.unwrap_value(found, at)
+    """Return the values of a loop's names for each iteration; a mapping is iterated by its sorted keys."""
+    items = value if isinstance(value, list) else run.unwrap_value(value, at)
     if isinstance(items, Mapping):
         items = sorted(items, key=str)
     if not isinstance(items, list):
@@ -155,7 +155,7 @@ def list_iterations(
 
 
 def to_text(run: Evaluation, value: Any, at: int) -> str:
-    """The text of a value that is put into text."""
+    """Convert a value to a string for insertion into a string."""
     if type(value) is str:
         return value
     try:
@@ -165,10 +165,10 @@ def to_text(run: Evaluation, value: Any, at: int) -> str:
 
 
 def compare(run: Evaluation, sign: str, left: Any, right: Any, at: int) -> bool:
-    """Tell whether a comparison holds; `sign` is one of Jinja2's names for them.
+    """Tell whether a comparison holds; `sign` is Jinja2's name of the operator.
 
     Raises:
-        Failure: The two cannot be compared.
+        EvaluationError: The two values cannot be compared.
     """
     run.consume_step(at, len(right) if isinstance(right, str) else 0)
     if sign in ("eq", "ne"):
@@ -180,21 +180,21 @@ def compare(run: Evaluation, sign: str, left: Any, right: Any, at: int) -> bool:
             is_in = left in right
         else:
             raise EvaluationError(
-                at, f"expected text, a list or a mapping behind in, found {describe_value_type(right)}"
+                at, f"expected a string, a list or a mapping after in, found {describe_value_type(right)}"
             )
         return is_in is (sign == "in")
     is_comparable = (is_number(left) and is_number(right)) or (isinstance(left, str) and isinstance(right, str))
     if not is_comparable:
         raise EvaluationError(
             at,
-            f"expected two numbers or two texts to compare, found {describe_value_type(left)} and "
+            f"expected two numbers or two strings to compare, found {describe_value_type(left)} and "
             f"{describe_value_type(right)}",
         )
     return bool(_COMPARISONS[sign](left, right))
 
 
 def call_function(function: Function, steps: list[Evaluator], at: int) -> Evaluator:
-    """The call of a function with arguments that these steps come to."""
+    """Build the call of a function with the arguments that these steps compute."""
     call, needs = function.call, function.needs
     base, weight = function.cost
     parameters = [function.get_parameter(number) for number in range(len(steps))]
@@ -221,13 +221,13 @@ def call_function(function: Function, steps: list[Evaluator], at: int) -> Evalua
 
 
 def _get_input(run: Evaluation, function: Function, at: int) -> Any:
-    found = run.environment.now if function.needs == "time" else run.environment.entropy
-    if found is None:
-        raise EvaluationError(at, f"{function.name} needs {function.needs}, which there is none of here")
+    value = run.environment.now if function.needs == "time" else run.environment.entropy
+    if value is None:
+        raise EvaluationError(at, f"{function.name} needs {function.needs}, which is not available here")
     if function.needs == "randomness":
-        # What is drawn is meant for a Secret.
+        # Random values are meant for Secrets.
         run.is_tainted = True
-    return found
+    return value
 
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -239,7 +239,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def divide(left: float, right: float) -> float:
-    """The quotient; of two integers an integer if nothing is left over."""
+    """Divide; two integers give an integer if there is no remainder."""
     if isinstance(left, int) and isinstance(right, int) and left % right == 0:
         return left // right
     return left / right

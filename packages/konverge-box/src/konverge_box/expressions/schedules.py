@@ -1,7 +1,7 @@
-"""Moments and periods: times of day, days of the week, cron schedules, durations. All of it in UTC.
+"""Times of day, days of the week, cron schedules and durations, all in UTC.
 
-A cron schedule has the five fields of a CronJob, or one of its names (``@hourly``); ``?`` is ``*``, and 7 is Sunday as
-0 is. Which moments it means comes from the package ``cronsim``.
+A cron schedule has the five fields of a CronJob, or is one of its names (``@hourly``); ``?`` is ``*``, and both 0 and 7
+are Sunday. The package ``cronsim`` computes the times of a schedule.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ _MAX_PERIOD = timedelta(days=100 * 365)
 
 
 def parse_period(text: str) -> timedelta:
-    """Read a duration: numbers with the units ms, s, m, h, d, w, mo (30 days), y (365 days); ``0`` is one, too.
+    """Parse a duration: ``0``, or numbers with the units ms, s, m, h, d, w, mo (30 days), y (365 days).
 
     Raises:
-        ValueError: It is none, or longer than a hundred years.
+        ValueError: It is not a duration, or is longer than a hundred years.
     """
     period = parse_duration(text, CALENDAR_UNITS)
     if period > _MAX_PERIOD:
@@ -64,7 +64,7 @@ def parse_period(text: str) -> timedelta:
 
 
 def format_period(period: timedelta) -> str:
-    """A duration in days, hours, minutes and seconds, without empty parts: ``1d2h``, ``5m``, ``0s``. Never negative."""
+    """Format a duration without empty parts and never negative: ``1d2h``, ``5m``, ``0s``."""
     seconds = max(0, int(period.total_seconds()))
     parts: list[str] = []
     for unit, length in (("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)):
@@ -75,10 +75,10 @@ def format_period(period: timedelta) -> str:
 
 
 def parse_time_of_day(text: object) -> time:
-    """Read ``22:00``.
+    """Parse a time of day such as ``22:00``.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not a time of day.
     """
     found = _TIME_OF_DAY.fullmatch(text) if isinstance(text, str) else None
     if found is None:
@@ -87,16 +87,16 @@ def parse_time_of_day(text: object) -> time:
 
 
 def is_in_time_window(now: datetime, after: time, before: time) -> bool:
-    """Tell whether it is that time of day: from `after` on, until `before`; across midnight if that is earlier."""
+    """Tell whether a time of day is from `after` until `before`; the window spans midnight if `before` is earlier."""
     at = now.astimezone(UTC).time()
     return after <= at < before if after < before else at >= after or at < before
 
 
 def parse_day_of_week(text: object) -> int:
-    """The day of the week, 0 for Monday, of ``Monday``, ``monday`` or ``Mon``.
+    """Return the number of a day of the week, 0 for Monday, from ``Monday``, ``monday`` or ``Mon``.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not a day of the week.
     """
     word = text.strip().lower() if isinstance(text, str) else ""
     for number, day in enumerate(DAYS):
@@ -107,10 +107,10 @@ def parse_day_of_week(text: object) -> int:
 
 @lru_cache(maxsize=1024)
 def parse_cron(text: str) -> tuple[str, str, str, str, str]:
-    """The five fields of a schedule, in their plainest spelling: numbers for names, 0 for Sunday.
+    """Return the five fields of a schedule in their simplest notation: numbers for names, 0 for Sunday.
 
     Raises:
-        ValueError: It is no schedule, or one whose day never comes.
+        ValueError: It is not a schedule, or never occurs.
     """
     written = _NAMED.get(text.strip().lower(), text) if len(text) <= _MAX_SCHEDULE_LENGTH else ""
     fields = written.upper().replace("?", "*").split()
@@ -122,29 +122,29 @@ def parse_cron(text: str) -> tuple[str, str, str, str, str]:
     try:
         next(_iter_times(" ".join(fields), datetime(2000, 1, 1, tzinfo=UTC), backwards=False))
     except StopIteration:
-        raise ValueError(f"the schedule {text[:40]!r} has a day that never comes") from None
+        raise ValueError(f"the schedule {text[:40]!r} never occurs") from None
     except _load_cronsim_error() as error:
         raise _build_schedule_error(text, str(error)) from None
     return minute, hour, day, month, week_day
 
 
 def iter_cron_times(text: str, moment: datetime, *, backwards: bool = False) -> Iterator[datetime]:
-    """The moments of a schedule after another one, the next first; or those before or at it, the last first.
+    """Yield the times of a schedule after a moment, earliest first; or backwards from and including the moment.
 
     Raises:
-        ValueError: It is no schedule.
+        ValueError: It is not a schedule.
     """
     fields = " ".join(parse_cron(text))
     at = moment.astimezone(UTC)
     if backwards:
-        # The package starts strictly before the moment.
+        # cronsim starts strictly before the moment.
         at = at.replace(microsecond=0) + timedelta(seconds=1)
     return _iter_times(fields, at, backwards=backwards)
 
 
 def _build_schedule_error(text: str, more: str = "") -> ValueError:
-    told = f" ({more})" if more else ""
-    return ValueError(f"expected a cron schedule of five fields such as '0 3 * * 1-5', found {text[:40]!r}{told}")
+    reason = f" ({more})" if more else ""
+    return ValueError(f"expected a cron schedule of five fields such as '0 3 * * 1-5', found {text[:40]!r}{reason}")
 
 
 def _replace_names(field: str, names: tuple[str, ...], first: int) -> str:

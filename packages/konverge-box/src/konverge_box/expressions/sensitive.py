@@ -1,9 +1,12 @@
-"""Values that come from Secrets, and what is made of them.
+"""Values that come from Secrets, and values computed from them.
 
-A `Sensitive` *is* the text ``***``: whatever prints, joins or logs it without knowing about it shows just that, and so
-does Python's own ``json``. The value behind it comes out in one way only, by asking for it. msgspec, through which
-everything goes that is sent to a cluster, refuses what is no plain text: who forgets to ask, or to mask, gets an error
-there, and neither a password in a status nor three asterisks in a Secret.
+A `Sensitive` *is* the string ``***``: code that prints, joins or logs it without special handling outputs only that,
+and
+so does Python's ``json``. Only `reveal` returns the value behind it. msgspec encodes everything that is sent to a
+cluster
+and rejects subclasses of `str`: code that forgets to reveal or mask a value gets an error there, instead of a password
+in
+a status or three asterisks in a Secret.
 """
 
 from __future__ import annotations
@@ -15,31 +18,31 @@ __all__ = ["MASK", "Sensitive", "has_sensitive", "mask_sensitive", "reveal_sensi
 
 MASK = "***"
 
-# What most leaves are, and what most of the rest is: asked in each pass about each object, `Mapping` alone is slow.
+# The types of most leaves and of most containers: checked for each object in each reconcile, `Mapping` alone is slow.
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 _MAPPINGS = (dict, Mapping)
 
 
 class Sensitive(str):
-    """A value that nobody may see; a `str` that reads ``***``.
+    """A secret value: a `str` that reads ``***``.
 
-    Two of them are equal if the values behind them are; none is equal to a plain text.
+    Two of them are equal if their values are; none is equal to a plain string.
 
     Args:
-        value: Any JSON value; in a list or a mapping there may be further ones of these.
+        value: Any JSON value; lists and mappings may contain further sensitive values.
     """
 
     __slots__ = ("_value",)
     _value: Any
 
     def __new__(cls, value: Any) -> Sensitive:
-        """One for this value; what is sensitive already is not wrapped twice."""
-        made = super().__new__(cls, MASK)
-        made._value = reveal_sensitive(value)
-        return made
+        """Create a sensitive value; a sensitive argument is not wrapped twice."""
+        sensitive = super().__new__(cls, MASK)
+        sensitive._value = reveal_sensitive(value)
+        return sensitive
 
     def reveal(self) -> Any:
-        """The value: for who applies objects and sends requests, and nobody else."""
+        """Return the value, only for code that applies objects or sends requests."""
         return self._value
 
     def __repr__(self) -> str:
@@ -61,11 +64,11 @@ class Sensitive(str):
         return self
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError("a sensitive value is not to be pickled: that would write it out")
+        raise TypeError("a sensitive value cannot be pickled: that would expose it")
 
 
 def to_sensitive(value: Any) -> Any:
-    """The value with each of its leaves sensitive: a Secret's data can be walked, and every value of it is hidden."""
+    """Return the value with each leaf sensitive: a Secret's data can be traversed, and each value in it is hidden."""
     if isinstance(value, Mapping):
         return {key: to_sensitive(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -74,7 +77,7 @@ def to_sensitive(value: Any) -> Any:
 
 
 def has_sensitive(value: Any) -> bool:
-    """Tell whether something in it is sensitive."""
+    """Tell whether a value contains a sensitive value."""
     if type(value) in _PLAIN:
         return False
     if isinstance(value, _MAPPINGS):
@@ -85,7 +88,7 @@ def has_sensitive(value: Any) -> bool:
 
 
 def reveal_sensitive(value: Any) -> Any:
-    """A copy with the real values, to be applied or sent; nothing of it may be shown."""
+    """Return a copy with the real values, to be applied or sent; it must not be shown."""
     if type(value) in _PLAIN:
         return value
     if isinstance(value, Sensitive):
@@ -98,7 +101,7 @@ def reveal_sensitive(value: Any) -> Any:
 
 
 def mask_sensitive(value: Any) -> Any:
-    """A copy in which plain texts ``***`` stand for what is sensitive, to be shown."""
+    """Return a copy for output, with the plain string ``***`` in place of sensitive values."""
     if isinstance(value, Sensitive):
         return MASK
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Mappings and lists with expressions somewhere in them, as manifests have them."""
+"""Mappings and lists that contain expressions, as in manifests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Fill: TypeAlias = Callable[[Mapping[str, Any], EvaluationEnvironment, Evaluation
 
 
 class Structure:
-    """A value whose expressions are compiled; made by `compile_structure`."""
+    """A value with compiled expressions; created by `compile_structure`."""
 
     __slots__ = ("_fill", "_templates")
 
@@ -28,11 +28,11 @@ class Structure:
         self._templates = templates
 
     def list_read_paths(self) -> frozenset[tuple[str, ...]]:
-        """The paths that its expressions may read."""
+        """Return the paths that its expressions may read."""
         return frozenset[tuple[str, ...]]().union(*(template.list_read_paths() for template in self._templates))
 
     def list_needs(self) -> frozenset[str]:
-        """What functions in it need: ``time``, ``randomness``."""
+        """Return the inputs that its functions need: ``time``, ``randomness``."""
         return frozenset[str]().union(*(template.list_needs() for template in self._templates))
 
     def render(
@@ -42,25 +42,25 @@ class Structure:
         environment: EvaluationEnvironment = _NO_ENVIRONMENT,
         limits: EvaluationLimits = DEFAULT_LIMITS,
     ) -> Any:
-        """Come to the value; it shares nothing with the scope.
+        """Compute the value; it shares nothing with the scope.
 
-        Fields and items whose expression answers ``omit`` are left out. Each expression has the limits to itself.
+        Fields and items whose expression returns ``omit`` are left out. Each expression has its own limits.
 
         Raises:
-            ExpressionError: An expression has no value, or one for a key is no text.
+            ExpressionError: An expression has no value, or a key is not a string.
         """
         return self._fill(scope, environment, limits)
 
 
 def compile_structure(value: Any, *, where: str) -> Structure:
-    """Compile all texts in a value, keys too.
+    """Compile all strings in a value, keys included.
 
     Args:
-        value: JSON: mappings, lists, texts, numbers, booleans, null.
-        where: Its path, for messages; those of what is in it are made from it.
+        value: A JSON value: mappings, lists, strings, numbers, booleans, null.
+        where: The path of the value for messages; paths of inner values extend it.
 
     Raises:
-        ExpressionSyntaxError: An expression cannot be compiled, or the value nests too deeply.
+        ExpressionSyntaxError: An expression does not compile, or the value is nested too deeply.
     """
     templates: list[Template] = []
     return Structure(_compile_value(value, where, templates, 0), tuple(templates))
@@ -68,7 +68,7 @@ def compile_structure(value: Any, *, where: str) -> Structure:
 
 def _compile_value(value: Any, where: str, templates: list[Template], depth: int) -> Fill:
     if depth > _MAX_DEPTH:
-        raise ExpressionSyntaxError(where, 0, 0, f"nests deeper than {_MAX_DEPTH} levels")
+        raise ExpressionSyntaxError(where, 0, 0, f"nested deeper than {_MAX_DEPTH} levels")
     if isinstance(value, str) and is_expression(value):
         template = compile_expression(value, where=where)
         templates.append(template)
@@ -104,11 +104,11 @@ def _compile_mapping(value: Mapping[Any, Any], where: str, templates: list[Templ
                 continue
             if key != written and type(key) is not str:
                 raise ExpressionError(
-                    where, 0, 0, f"expected text for the key {written}, found {describe_value_type(key)}"
+                    where, 0, 0, f"expected a string for the key {written}, found {describe_value_type(key)}"
                 )
-            found = item(scope, environment, limits)
-            if found is not OMIT:
-                filled[key] = found
+            rendered = item(scope, environment, limits)
+            if rendered is not OMIT:
+                filled[key] = rendered
         return filled
 
     return fill

@@ -1,4 +1,4 @@
-"""What a tree says as it stands, before it is compiled: where things are, their names, what they are called."""
+"""Properties of a syntax tree before its compilation: positions, names and paths."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NAMES = {
 
 
 def find_single_expression(tree: nodes.Template) -> nodes.Expr | None:
-    """The expression that the text is, apart from blanks around it."""
+    """Return the expression of which the string consists, apart from surrounding whitespace; None for other strings."""
     parts = [part for node in tree.body for part in (node.nodes if isinstance(node, nodes.Output) else [node])]
     filled = [part for part in parts if not (isinstance(part, nodes.TemplateData) and not part.data.strip())]
     only = filled[0] if len(filled) == 1 else None
@@ -39,14 +39,14 @@ def find_single_expression(tree: nodes.Template) -> nodes.Expr | None:
 
 
 def find_path_root(node: nodes.Node) -> nodes.Node:
-    """Where a path begins."""
+    """Return the root node of a path."""
     while isinstance(node, nodes.Getattr | nodes.Getitem):
         node = node.node
     return node
 
 
 def get_constant_key(node: nodes.Node) -> str | int | None:
-    """The key of an item that is known beforehand."""
+    """Return the constant key of an item; None if the key is computed."""
     if isinstance(node, nodes.Getattr):
         return node.attr
     if isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Const) and type(node.arg.value) in (str, int):
@@ -56,7 +56,7 @@ def get_constant_key(node: nodes.Node) -> str | int | None:
 
 
 def format_node_path(node: nodes.Node) -> str:
-    """A path as messages show it."""
+    """Return the path of a node in the form of messages."""
     key = get_constant_key(node)
     if isinstance(node, nodes.Getattr | nodes.Getitem) and key is not None:
         return format_child_path(format_node_path(node.node), key)
@@ -64,16 +64,16 @@ def format_node_path(node: nodes.Node) -> str:
 
 
 def list_loop_names(target: nodes.Node) -> list[str]:
-    """The names that a loop gives to what it is at."""
+    """Return the names that a loop assigns."""
     names = target.items if isinstance(target, nodes.Tuple) else [target]
     return [reject_node(each) if not isinstance(each, nodes.Name) else each.name for each in names]
 
 
 def reject_node(node: nodes.Node) -> NoReturn:
-    """Refuse what expressions cannot have.
+    """Reject a construct that expressions do not support.
 
     Raises:
         GrammarError: Always.
     """
     name = type(node).__name__
-    raise GrammarError(node.lineno, f"expected a value, if or for; found {_NAMES.get(name, name)}")
+    raise GrammarError(node.lineno, f"expected a value, if or for; found {_NAMES.get(name, name.lower())}")

@@ -1,4 +1,4 @@
-"""Texts with expressions, compiled: ``{{ spec.replicas | default(2) }}``."""
+"""Compiled strings with expressions: ``{{ spec.replicas | default(2) }}``."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ from konverge_box.expressions.values import Absent
 __all__ = ["MAX_LENGTH", "Template", "compile_expression", "is_expression"]
 
 MAX_LENGTH = 1 << 16
-"""Letters that a text with expressions may have."""
+"""The maximum length of a string with expressions, in characters."""
 
 _MAX_PROBLEM_LENGTH = 1000
 _NO_ENVIRONMENT = EvaluationEnvironment()
 
 
 def is_expression(text: str) -> bool:
-    """Tell whether a text has expressions in it. Any other text is what it is, whatever its braces."""
+    """Tell whether a string contains expressions. Single braces do not count."""
     return "{{" in text or "{%" in text
 
 
 def compile_expression(text: str, *, where: str) -> Template:
-    """Compile a text; what can be wrong with it without any data is found here.
+    """Compile a string; every error that needs no data is found here.
 
     Args:
-        text: With or without expressions; at most `MAX_LENGTH` letters.
-        where: Whose text it is, for messages.
+        text: The string, with or without expressions; at most `MAX_LENGTH` characters.
+        where: The path of the string for messages.
 
     Raises:
-        ExpressionSyntaxError: It cannot be compiled.
-        ConfigurationError: Jinja2, which reads it, is not installed.
+        ExpressionSyntaxError: The string does not compile.
+        ConfigurationError: Jinja2, which parses it, is not installed.
     """
     if len(text) > MAX_LENGTH:
-        problem = f"expected at most {MAX_LENGTH} letters in a text with expressions, found {len(text)}"
+        problem = f"expected at most {MAX_LENGTH} characters in a string with expressions, found {len(text)}"
         raise ExpressionSyntaxError(where, 0, 0, problem)
     compiler, grammar = _load_engine()
     plain = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -57,9 +57,9 @@ def compile_expression(text: str, *, where: str) -> Template:
 
 
 class Template:
-    """A compiled text. It keeps nothing from one evaluation to the next, so any number of threads may share it.
+    """A compiled string, created by `compile_expression`.
 
-    Made by `compile_expression`.
+    It keeps no state between evaluations, so any number of threads may share it.
     """
 
     __slots__ = ("_at", "_evaluate", "_names", "_needs", "text", "where")
@@ -84,11 +84,11 @@ class Template:
         return f"Template({self.text!r})"
 
     def list_read_paths(self) -> frozenset[tuple[str, ...]]:
-        """The paths that it may read, as far as they are known beforehand: ``("cross", "db", "status")``."""
+        """Return the paths that it may read, as far as they are constant: ``("cross", "db", "status")``."""
         return self._names
 
     def list_needs(self) -> frozenset[str]:
-        """What its functions need: ``time``, ``randomness``. Empty: the same scope always gives the same result."""
+        """Return the inputs that its functions need: ``time``, ``randomness``; without any, it is deterministic."""
         return self._needs
 
     def render(
@@ -98,20 +98,21 @@ class Template:
         environment: EvaluationEnvironment = _NO_ENVIRONMENT,
         limits: EvaluationLimits = DEFAULT_LIMITS,
     ) -> Any:
-        """Come to the value.
+        """Compute the value.
 
         Args:
             scope: The names and their values; it is not changed, and the result shares nothing with it.
             environment: The time and the randomness, for functions that need them.
-            limits: How much may be done for it.
+            limits: The limits of the evaluation.
 
         Returns:
-            Of one expression alone (blanks around it do not count) its value, whatever its type; `OMIT` when the field
-            is to be left out. Of everything else a text. It is `Sensitive` if a secret was looked at.
+            The value of a single expression (surrounding whitespace is ignored), of any type; `OMIT` if the field is
+            left out.
+            For all other strings, a string. The result is `Sensitive` if the evaluation read a secret.
 
         Raises:
-            ExpressionError: There is no value; a path that is absent, a function that cannot do with what it got, a
-                limit.
+            ExpressionError: There is no value: a path is absent, a function rejects an argument, or a limit is
+                exceeded.
         """
         return self._run_evaluation(scope, environment, limits, may_be_absent=False)
 
@@ -122,7 +123,7 @@ class Template:
         environment: EvaluationEnvironment = _NO_ENVIRONMENT,
         limits: EvaluationLimits = DEFAULT_LIMITS,
     ) -> Any:
-        """As `render`, but for a path that is absent the answer is an `Absent`: for who asks whether it is there."""
+        """Compute the value as `render` does, but return an `Absent` for an absent path."""
         return self._run_evaluation(scope, environment, limits, may_be_absent=True)
 
     def _run_evaluation(
@@ -140,23 +141,23 @@ class Template:
         except EvaluationError as failure:
             problem = failure.problem
             if failure.shows and run.is_tainted:
-                problem = f"{problem.partition(':')[0]}: it cannot do with a value that comes from a Secret (not shown)"
+                problem = f"{problem.partition(':')[0]}: the value from a Secret is invalid (not shown)"
             raise ExpressionError(
                 self.where, *_find_position(self.text, failure.at), problem[:_MAX_PROBLEM_LENGTH]
             ) from None
         except RecursionError:
-            raise ExpressionError(self.where, 0, 0, "nests too deeply") from None
+            raise ExpressionError(self.where, 0, 0, "nested too deeply") from None
 
 
 def _find_position(text: str, at: int) -> tuple[int, int]:
-    """Line and column of an offset."""
+    """Return line and column of an offset."""
     before = text[:at]
     return before.count("\n") + 1, len(before) - before.rfind("\n")
 
 
 @cache
 def _load_engine() -> tuple[ModuleType, ModuleType]:
-    """What compiles, loaded when it is needed: it takes some milliseconds, and an extra."""
+    """Load the compiler on first use: it takes some milliseconds, and an extra."""
     try:
         from konverge_box.expressions import compiler, grammar
     except ImportError as error:

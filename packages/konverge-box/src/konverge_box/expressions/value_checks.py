@@ -1,11 +1,13 @@
-"""Operators: what a value has to be, as conditions and rules of validation declare it.
+"""Operators that test a value, as conditions and validation rules declare them.
 
-Values are compared as texts, as YAML shows them: ``replicas: 3`` equals ``"3"``. Absent, null and empty text are one
-and the same here, empty text; as a number they are 0. Numbers may be quantities: ``500m``, ``2Gi``.
+Values are compared as strings in the form of YAML: ``replicas: 3`` equals ``"3"``. Absent, null and the empty string
+are
+all the empty string here; as a number they are 0. Numbers may be quantities: ``500m``, ``2Gi``.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -30,8 +32,8 @@ class _OperatorRule(NamedTuple):
     """One operator.
 
     Args:
-        prepare: Makes of what is declared what the test compares with; a `ValueError` says why it cannot.
-        holds: The test, of what was found and what was prepared.
+        prepare: Converts the declared value to the operand of the test; a `ValueError` describes an invalid value.
+        holds: The test, with the actual value and the operand.
     """
 
     prepare: Callable[[Any], Any]
@@ -44,7 +46,7 @@ def _parse_text(declared: Any) -> str:
     try:
         return format_scalar(declared)
     except ValueError:
-        raise ValueError(f"expected text, a number or a boolean, found {describe_value_type(declared)}") from None
+        raise ValueError(f"expected a string, a number or a boolean, found {describe_value_type(declared)}") from None
 
 
 def _parse_number(declared: Any) -> Fraction:
@@ -91,11 +93,11 @@ def _reject_value(declared: Any) -> None:
 
 
 def _format_declared(declared: Any) -> str:
-    return repr(declared[:60]) if isinstance(declared, str) else repr(declared)[:60]
+    return repr(declared[:60]) if isinstance(declared, str) else json.dumps(declared, default=str)[:60]
 
 
 def _to_plain_text(found: object) -> str | None:
-    """The text of what was found; None for what has none."""
+    """Convert a value to a string; None for lists and mappings."""
     if found is None or isinstance(found, Absent):
         return ""
     return None if isinstance(found, list | Mapping) else format_scalar(found)
@@ -158,9 +160,9 @@ _OPERATORS = {
     ),
     "in": _OperatorRule(_parse_choices, lambda found, choices: _to_plain_text(found) in choices),
     "typeOf": _OperatorRule(_parse_type, lambda found, expected: get_type_name(found) == expected),
-    "unique": _OperatorRule(_reject_value, lambda found, expected: True),  # whoever knows the other objects tells
+    "unique": _OperatorRule(_reject_value, lambda found, expected: True),  # see `ValueCheck.holds`
 }
-# The other names of operators: which one it is, whether its opposite, and of which type.
+# The other names of operators: the operator, whether it is negated, and its fixed operand.
 _NAMES: dict[str, tuple[str, bool, str]] = {name: (name, False, "") for name in _OPERATORS} | {
     "notEquals": ("equals", True, ""),
     "notContains": ("contains", True, ""),
@@ -187,11 +189,11 @@ _OPERATORS_WITHOUT_VALUE = frozenset(
 )
 
 OPERATOR_KEYS = frozenset(_NAMES) | {"operator", "value"}
-"""The keys of a condition or a rule that say what the value has to be."""
+"""The keys of a condition or a rule that declare its operator."""
 
 
 class ValueCheck:
-    """One operator with what it compares with; made by `compile_check`."""
+    """One operator with its operand; created by `compile_check`."""
 
     __slots__ = ("_declared", "_expected", "_negates", "name", "operator", "where")
 
@@ -199,16 +201,16 @@ class ValueCheck:
         self, name: str, operator: str, negates: bool, declared: Structure | None, expected: Any, where: str
     ) -> None:
         self.name = name
-        """As it was written: ``notEquals``, ``min``."""
+        """The name in the file: ``notEquals``, ``min``."""
         self.operator = operator
-        """Which one it is, without a not: ``equals``, ``gte``."""
+        """The operator without negation: ``equals``, ``gte``."""
         self.where = where
         self._negates = negates
         self._declared = declared
         self._expected = expected
 
     def list_read_paths(self) -> frozenset[tuple[str, ...]]:
-        """The paths that its value may read."""
+        """Return the paths that its operand may read."""
         return self._declared.list_read_paths() if self._declared is not None else frozenset()
 
     def holds(
@@ -220,17 +222,17 @@ class ValueCheck:
         environment: EvaluationEnvironment = _NO_ENVIRONMENT,
         limits: EvaluationLimits = DEFAULT_LIMITS,
     ) -> bool:
-        """Tell whether what was found is as it has to be.
+        """Tell whether the value passes the test.
 
         Args:
             found: The value; it may be `Absent`, and `Sensitive`.
-            scope: For the expressions in what it is compared with.
-            path: The field, for ``unique``.
-            environment: For the same, and who tells what is unique.
-            limits: Of each expression.
+            scope: The scope for expressions in the operand.
+            path: The path of the field, for ``unique``.
+            environment: The inputs of these expressions, and the test for ``unique``.
+            limits: The limits of each expression.
 
         Raises:
-            ExpressionError: What it is compared with has no value, or is none that the operator can compare with.
+            ExpressionError: The operand has no value, or one that the operator does not support.
         """
         found = reveal_sensitive(found)
         if self.operator == "unique":
@@ -255,7 +257,7 @@ class ValueCheck:
         environment: EvaluationEnvironment = _NO_ENVIRONMENT,
         limits: EvaluationLimits = DEFAULT_LIMITS,
     ) -> bool:
-        """As `holds`, for validation: what is absent is only ever right where it must not be, or not be equal."""
+        """Test as `holds` does, for validation: an absent value passes only ``notEquals`` and ``notExists``."""
         if isinstance(found, Absent) and self.operator != "unique":
             return self._negates and self.operator in ("equals", "exists")
         return self.holds(found, scope, path=path, environment=environment, limits=limits)
@@ -265,37 +267,37 @@ class ValueCheck:
             expected = _OPERATORS[self.operator].prepare(declared)
             return _OPERATORS[self.operator].holds(found, expected) is not self._negates
         except ValueError:
-            problem = f"{self.name} cannot compare with a value that comes from a Secret (not shown)"
+            problem = f"{self.name} does not support the value from a Secret (not shown)"
             raise ExpressionError(self.where, 0, 0, problem) from None
 
     def _is_unique(self, found: Any, path: str, environment: EvaluationEnvironment) -> bool:
         if environment.is_unique is None:
-            raise ExpressionError(self.where, 0, 0, "unique needs the other objects, which nobody knows here")
+            raise ExpressionError(self.where, 0, 0, "unique needs the other objects, which are not available here")
         return environment.is_unique(path, None if isinstance(found, Absent) else found)
 
 
 def compile_check(declared: Mapping[str, Any], *, where: str) -> ValueCheck:
-    """Compile the operator of a condition or a rule; other keys of it are somebody else's.
+    """Compile the operator of a condition or a rule; its other keys are ignored.
 
-    A value without an operator has to be equal; nothing at all means that it has to exist. ``exists: false`` means that
-    it must not. A value that is empty text is a value.
+    A value without an operator means equality; no value at all means that the field must exist. ``exists: false`` means
+    that it must not. An empty string is a value.
 
     Raises:
-        ExpressionSyntaxError: Two operators, an unknown one, or a value that it cannot compare with.
+        ExpressionSyntaxError: There are two operators, an unknown one, or a value that the operator does not support.
     """
     given = sorted(key for key in declared if key in _NAMES)
     if "operator" in declared:
         given.append("operator")
     if len(given) > 1 or (given and given != ["operator"] and "value" in declared):
         found = " and ".join(given if len(given) > 1 else [*given, "value"])
-        raise ExpressionSyntaxError(where, 0, 0, f"expected one operator, found {found}; write a condition for each")
+        raise ExpressionSyntaxError(where, 0, 0, f"expected one operator, found {found}; write one condition for each")
     key = given[0] if given else "value" if "value" in declared else "exists"
     value = declared.get("value") if key == "operator" else declared.get(key)
     name = declared["operator"] if key == "operator" else "equals" if key == "value" else key
     if not isinstance(name, str) or name not in _NAMES:
-        known = format_hint(name, _NAMES) if isinstance(name, str) else ""
+        hint = format_hint(name, _NAMES) if isinstance(name, str) else ""
         raise ExpressionSyntaxError(
-            f"{where}.operator", 0, 0, f"expected an operator, found {_format_declared(name)}{known}"
+            f"{where}.operator", 0, 0, f"expected an operator, found {_format_declared(name)}{hint}"
         )
     operator, negates, kind = _NAMES[name]
     if name in _OPERATORS_WITHOUT_VALUE:
@@ -306,7 +308,7 @@ def compile_check(declared: Mapping[str, Any], *, where: str) -> ValueCheck:
             raise ExpressionSyntaxError(f"{where}.{key}", 0, 0, problem)
         value = kind or None
     elif key == "operator" and "value" not in declared:
-        raise ExpressionSyntaxError(where, 0, 0, f"expected a value beside the operator {name}")
+        raise ExpressionSyntaxError(where, 0, 0, f"expected value together with the operator {name}")
     place = f"{where}.{'value' if key == 'operator' else key}"
     if _has_expression(value):
         return ValueCheck(name, operator, negates, compile_structure(value, where=place), None, place)

@@ -1,7 +1,7 @@
-"""What an expression can have as a value: JSON's values, two signs, and what each is called and reads like.
+"""Values of expressions: JSON values and two markers, with their names and their string forms.
 
-*Absent* is a field that is not there, *null* one that is there without a value, *empty* one whose value is empty; these
-are three things. `OMIT` is what an expression answers whose field is to be left out.
+*Absent* is a field that does not exist, *null* a field without a value, *empty* a field with an empty value; these are
+three different things. `OMIT` is the result of an expression whose field is left out.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from konverge_box.expressions.sensitive import Sensitive
 __all__ = ["OMIT", "Absent", "Omit", "are_equal", "describe_value_type", "format_hint", "format_scalar", "is_number"]
 
 MAX_INTEGER: Final = 2**63 - 1
-"""Of an integer in Kubernetes' JSON; the least is its negative, less one."""
+"""The largest integer in Kubernetes' JSON; the smallest is its negative minus one."""
 
 _MAX_HINT_WORDS = 8
 _MAX_WORD_LENGTH = 60
 
 
 class Omit(Enum):
-    """The type of `OMIT`, so that type checkers can tell it apart."""
+    """The type of `OMIT`, which type checkers can distinguish."""
 
     OMIT = "omit"
 
@@ -36,12 +36,12 @@ OMIT: Final = Omit.OMIT
 
 
 class Absent:
-    """A field that is not there.
+    """A field that does not exist.
 
     Args:
-        path: As it was written, for example ``spec.resources.requests``.
-        missing: The part of the path that is not there first, for example ``spec.resources``.
-        parent: What should have it; its keys are the known words.
+        path: The path in the expression, for example ``spec.resources.requests``.
+        missing: The first part of the path that does not exist, for example ``spec.resources``.
+        parent: The value that lacks it; its keys are suggested.
     """
 
     __slots__ = ("missing", "parent", "path")
@@ -52,28 +52,28 @@ class Absent:
         self.parent = parent
 
     def describe_problem(self, *, shows_words: bool = True) -> str:
-        """What is to be said to somebody who needs the value.
+        """Return the error message for code that needs the value.
 
         Args:
-            shows_words: Whether the words that are known may be told; they can come from a Secret, too.
+            shows_words: Whether the message may suggest keys; they can come from a Secret, too.
         """
-        said = f"{self.path} is absent" if self.path == self.missing else f"{self.path}: {self.missing} is absent"
+        message = f"{self.path} is absent" if self.path == self.missing else f"{self.path}: {self.missing} is absent"
         if isinstance(self.parent, Mapping):
-            known = [key for key in self.parent if shows_words and isinstance(key, str)]
-            said += format_hint(self.missing.rpartition(".")[2], known)
+            keys = [key for key in self.parent if shows_words and isinstance(key, str)]
+            message += format_hint(self.missing.rpartition(".")[2], keys)
         elif self.parent is not None:
-            said += f", since what should have it is {describe_value_type(self.parent)}"
-        return f"{said}. Write {self.path} | default(…) for what may be absent"
+            message += f", because its parent is {describe_value_type(self.parent)}"
+        return f"{message}; write {self.path} | default(…) if it may be absent"
 
 
 def format_hint(word: str, known: Iterable[str]) -> str:
-    """A half sentence on which known word may have been meant, or on which there are; empty if there are none."""
+    """Return the end of a message: the nearest known word, or the known words; empty if there are none."""
     words = sorted(known)
     near = closest_match(word, words)
     if near:
         return f" (did you mean {_shorten_word(near)}?)"
-    shown = ", ".join(_shorten_word(each) for each in words[:_MAX_HINT_WORDS])
-    return f" (there are {shown}{', …' if len(words) > _MAX_HINT_WORDS else ''})" if words else ""
+    listed = ", ".join(_shorten_word(each) for each in words[:_MAX_HINT_WORDS])
+    return f" (known: {listed}{', …' if len(words) > _MAX_HINT_WORDS else ''})" if words else ""
 
 
 def _shorten_word(word: str) -> str:
@@ -81,7 +81,7 @@ def _shorten_word(word: str) -> str:
 
 
 def describe_value_type(value: object) -> str:
-    """What the value is, in the words of messages: ``text``, ``a number``, ``a list``."""
+    """Return the type of a value in the words of messages: ``a string``, ``a number``, ``a list``."""
     match value:
         case None:
             return "null"
@@ -90,34 +90,34 @@ def describe_value_type(value: object) -> str:
         case Omit():
             return "omit"
         case Sensitive():
-            return "a value that comes from a Secret"
+            return "a value from a Secret"
         case bool():
             return "a boolean"
         case str():
-            return "text"
+            return "a string"
         case int() | float():
             return "a number"
         case list() | tuple():
             return "a list"
         case Mapping():
             return "a mapping"
-    return f"no value of an expression ({type(value).__name__})"
+    return "a value that expressions do not support"
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Tell whether it is a number; a boolean is none."""
+    """Tell whether a value is a number; a boolean is not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def format_scalar(value: object) -> str:
-    """The text of a scalar, as it reads in YAML: ``true``, ``3``, ``0.5``; a float that is whole reads as an integer.
+    """Convert a scalar to a string as in YAML: ``true``, ``3``, ``0.5``; a whole float reads as an integer.
 
     Raises:
-        ValueError: It is null, a list, a mapping, or no value at all.
+        ValueError: The value is null, a list, a mapping, or unsupported.
     """
     kind = type(value)
     if kind is str:
-        return value  # type: ignore[return-value]  # its type was looked at
+        return value  # type: ignore[return-value]  # its type is checked above
     if kind is bool:
         return "true" if value else "false"
     if kind is int:
@@ -126,12 +126,12 @@ def format_scalar(value: object) -> str:
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
     if isinstance(value, Sensitive):
         return format_scalar(value.reveal())
-    hint = "toJSON writes it out" if isinstance(value, list | Mapping) else "default(…) gives it one"
-    raise ValueError(f"{describe_value_type(value)} has no text; {hint}")
+    hint = "use toJSON" if isinstance(value, list | Mapping) else "use default(…)"
+    raise ValueError(f"{describe_value_type(value)} cannot become a string; {hint}")
 
 
 def are_equal(left: object, right: object) -> bool:
-    """Tell whether two values are equal. A boolean is no number; 1 and 1.0 are one; keys have no order."""
+    """Tell whether two values are equal: a boolean equals no number, 1 equals 1.0, and the order of keys is ignored."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, list) and isinstance(right, list):

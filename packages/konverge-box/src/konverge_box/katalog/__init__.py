@@ -1,12 +1,14 @@
-"""Katalogs, the files of another system of operators as data, as boxes.
+"""Conversion of Katalogs, the files of another declarative operator system, to boxes.
 
-In goes the text of a Katalog of any generation of its schema, out come the text of a box that does the same, and what
-is to be told: what has no counterpart, each with its place, why, and what to do instead; and what was decided where
-the two are not quite the same. Nothing is dropped in silence: each mapping is read field by field, and what nobody has
-taken is listed. What would change its meaning without a part that has no counterpart, a resource without its
-conditions, is not carried over either.
+The input is the text of a Katalog of any schema generation. The output is the text of a box with the same behavior and
+two lists: the findings, each with its position, the reason and an alternative, for everything without a counterpart;
+and
+the notes about fields that behave slightly differently in a box. Nothing is dropped silently: each mapping is read
+field
+by field, and every remaining field is listed. An object whose meaning would change without a part that has no
+counterpart, such as a resource without its conditions, is not converted either.
 
-Everything here is pure and bounded; whoever calls it reads files.
+Everything here is pure and bounded; the caller reads files.
 """
 
 from konverge_box.katalog.findings import ConversionNote, Finding

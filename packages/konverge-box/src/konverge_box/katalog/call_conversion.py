@@ -1,4 +1,4 @@
-"""External calls, which stand in several lists there."""
+"""Conversion of external calls, which occur in several lists of a Katalog."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ __all__ = ["convert_calls"]
 
 
 def convert_calls(items: list[KatalogFields], known: KnownFields) -> list[dict[str, Any]]:
-    """External calls of all lists."""
-    found: list[dict[str, Any]] = []
+    """Convert the external calls of all lists."""
+    calls: list[dict[str, Any]] = []
     names: set[str] = set()
-    otherwise = FindingReason("a call", "a part of it has no counterpart", "see what is listed for it")
+    otherwise = FindingReason("a call", "a part of it has no counterpart", "see its findings")
     for each, made in convert_each(_iter_calls(items), partial(_convert_call, known=known), otherwise):
         if made["name"] in names:
-            each.reject_field("name", "a second call of that name", "all results stand side by side here", "rename one")
+            each.reject_field(
+                "name", "a call with a duplicate name", "names of results are unique in a box", "rename one"
+            )
             continue
         names.add(made["name"])
-        found.append(made)
-    return found
+        calls.append(made)
+    return calls
 
 
 def _iter_calls(items: Iterable[KatalogFields]) -> Iterator[KatalogFields]:
@@ -43,7 +45,9 @@ def _convert_call(each: KatalogFields, known: KnownFields) -> dict[str, Any]:
     protocol = each.take_text("protocol") or "http"
     if protocol not in ("http", "prometheus", "redis", "postgres"):
         raise NotConvertedError(
-            FindingReason("a call", f"there is no protocol {protocol[:40]!r}", "put a service in front of it")
+            FindingReason(
+                "a call", f"a box does not support the protocol {protocol[:40]!r}", "put a service in front of it"
+            )
         )
     if protocol != "http":
         found["protocol"] = protocol
@@ -79,11 +83,9 @@ def _convert_call(each: KatalogFields, known: KnownFields) -> dict[str, Any]:
     each.report_remaining(
         {
             "sleep": SLEEP,
-            "poolSize": FindingReason(
-                "the size of a pool", "connections are shared and bounded by konverge", "remove it"
-            ),
+            "poolSize": FindingReason("the size of a pool", "konverge shares and limits connections", "remove it"),
             "token": FindingReason(
-                "a token out of the environment", "generations before auth have it", "write auth: {env: NAME}"
+                "a token from the environment", "only generations before auth support it", "write auth: {env: NAME}"
             ),
         }
     )
@@ -103,14 +105,15 @@ def _convert_authentication(each: KatalogFields, found: dict[str, Any]) -> None:
         reference.report_remaining()
         if "namespace" not in made["secretRef"]:
             block.add_note(
-                "secretRef", "without a namespace it is the custom resource's, where it is the operator's there"
+                "secretRef",
+                "without a namespace, a box uses the namespace of the custom resource, a Katalog that of the operator",
             )
     if (env := block.take_text("env")) is not None:
         made["env"] = env.removeprefix("$")
     if (header := block.take_text("header")) is not None:
         made["header"] = header
         if header != "Authorization":
-            block.add_note("header", "the value goes there as it is, without Bearer")
+            block.add_note("header", "a box sends the value as it is, without Bearer")
     block.report_remaining()
     found["auth"] = made
 

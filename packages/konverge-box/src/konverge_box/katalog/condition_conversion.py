@@ -1,6 +1,6 @@
-"""Conditions, and the operators of validation rules.
+"""Conversion of conditions, and of the operators of validation rules.
 
-A thing whose conditions cannot be carried over is not carried over itself: without them it would be there always.
+An entry whose conditions cannot be converted is not converted either: without them it would always apply.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["NotConvertedError", "convert_conditions", "convert_each", "convert_f
 
 T = TypeVar("T")
 
-# As they are called there, in the order in which the first one counts, and as they are called here.
+# The operators of a Katalog, in order of precedence, and their names in a box.
 _OPERATORS = {
     "exists": "exists",
     "notExists": "notExists",
@@ -62,18 +62,18 @@ _TYPES = {
 }
 _NUMBERS = ("greaterThan", "lessThan", "min", "max")
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_NOTIFY = FindingReason("a message to people", "conditions here send nothing", "alert on the metric or the event")
+_NOTIFY = FindingReason("a notification", "conditions of a box send nothing", "alert on the metric or the event")
 _ADMISSION = FindingReason(
-    "a rule for admission alone", "a box has rules for its passes", "use an admission policy of the cluster"
+    "a rule only for admission", "a box checks rules in reconciles", "use a ValidatingAdmissionPolicy"
 )
-_ALONE = "it is one of the conditions of something that is therefore not carried over"
+_ALONE = "it belongs to conditions, so their entry is not converted either"
 
 
 class NotConvertedError(Exception):
-    """What it belongs to cannot be carried over; why is listed already, or is told here.
+    """An entry cannot be converted; its finding exists already or is given here.
 
     Args:
-        why: The reason, when it is not listed.
+        why: The reason if no finding exists yet.
     """
 
     def __init__(self, why: FindingReason | None = None) -> None:
@@ -84,29 +84,27 @@ class NotConvertedError(Exception):
 def convert_each(
     items: Iterable[KatalogFields], make: Callable[[KatalogFields], T], otherwise: FindingReason
 ) -> Iterator[tuple[KatalogFields, T]]:
-    """What is made of each; what cannot be carried over is listed, for its own reason or else for this one."""
+    """Yield the conversion of each item; add a finding, specific or this default, for items without one."""
     for each in items:
         try:
-            made = make(each)
-        except NotConvertedError as missing:
-            each.notes.add_finding(each.path, missing.why or otherwise)
+            converted = make(each)
+        except NotConvertedError as error:
+            each.notes.add_finding(each.path, error.why or otherwise)
         else:
-            yield each, made
+            yield each, converted
 
 
 def convert_conditions(fields: KatalogFields, known: KnownFields) -> dict[str, Any]:
-    """``when`` and ``or`` of something, as it has them here; nothing for none.
+    """Convert ``when`` and ``or`` of an entry; empty if it has none.
 
     Raises:
-        NotConvertedError: One of them has no counterpart; it is listed.
+        NotConvertedError: A condition has no counterpart; its finding exists.
     """
     found: dict[str, Any] = {}
     failed = False
     alternatives = [key for key in ("or", "anyOf") if key in fields]
     if len(alternatives) > 1:
-        fields.reject_field(
-            "anyOf", "a second list of alternatives", "or and anyOf are two names for one", "put them together"
-        )
+        fields.reject_field("anyOf", "a second list of alternatives", "or and anyOf are the same list", "merge them")
         failed = True
     for key in ("when", *alternatives[:1]):
         made: list[dict[str, Any]] = []
@@ -118,7 +116,9 @@ def convert_conditions(fields: KatalogFields, known: KnownFields) -> dict[str, A
                     failed = True
         else:
             fields.take(key)
-            fields.reject_field(key, "conditions of another form", "expected a list", "write a list of conditions")
+            fields.reject_field(
+                key, "conditions of an unexpected type", "expected a list", "write a list of conditions"
+            )
             failed = True
         if made:
             found["when" if key == "when" else "or"] = made
@@ -136,7 +136,7 @@ def _convert_condition(fields: KatalogFields, known: KnownFields) -> dict[str, A
         before += 1
     if "source" in fields:
         fields.take("source")
-        fields.reject_field("source", "a value of another process", _ALONE, "ask for it with external")
+        fields.reject_field("source", "a value of another process", _ALONE, "read it with external")
     if "field" in fields:
         found["field"] = convert_field(fields, known)
         found |= convert_operator(fields, known)
@@ -144,50 +144,50 @@ def _convert_condition(fields: KatalogFields, known: KnownFields) -> dict[str, A
         operator_of_nothing = [key for key in (*_OPERATORS, *_TYPES, "operator", "value") if key in fields]
         for key in operator_of_nothing:
             fields.take(key)
-            fields.reject_field(key, "an operator without a field", _ALONE, "say which field it is about")
+            fields.reject_field(key, "an operator without a field", _ALONE, "add its field")
     if (negate := fields.take_typed("negate", bool)) is not None and negate:
         found["negate"] = True
     found |= _convert_times(fields)
     fields.report_remaining()
     if len(fields.notes.findings) > before or not found:
         if not found:
-            fields.notes.add_finding(fields.path, FindingReason("a condition that says nothing", _ALONE, "remove it"))
+            fields.notes.add_finding(fields.path, FindingReason("an empty condition", _ALONE, "remove it"))
         raise NotConvertedError
     return found
 
 
 def convert_field(fields: KatalogFields, known: KnownFields) -> str:
-    """``field`` of a condition or a rule: a path or an expression.
+    """Convert ``field`` of a condition or a rule: a path or an expression.
 
     Raises:
-        NotConvertedError: It has no counterpart; it is listed.
+        NotConvertedError: It has no counterpart; its finding exists.
     """
     text = fields.take_text("field") or ""
     try:
         if has_template(text):
             return translate_template(text, TemplateUse.FIELD, known)
         return translate_field_path(text, known)
-    except TemplateProblemError as problem:
-        fields.reject_field("field", "what a condition looks at", problem.why, problem.instead)
+    except TemplateProblemError as error:
+        fields.reject_field("field", "the field of a condition", error.why, error.instead)
         raise NotConvertedError from None
 
 
 def convert_operator(fields: KatalogFields, known: KnownFields) -> dict[str, Any]:
-    """The operator of a condition or rule and what it compares with.
+    """Convert the operator of a condition or rule with its operand.
 
     Raises:
-        NotConvertedError: It has no counterpart; it is listed.
+        NotConvertedError: It has no counterpart; its finding exists.
     """
     given: list[tuple[str, str, Any]] = []
     for key in (*_OPERATORS, *_TYPES):
         if key in fields:
             value = fields.take(key)
             if value == "" or value is None:
-                fields.add_note(key, "empty text does not count as an operator; equals: '' would here")
+                fields.add_note(key, "a Katalog ignores an operator with an empty string; a box would compare with it")
                 continue
             if value is False and key in ("exists", "notExists", "unique", *_TYPES):
-                why = "false counts as not said there, and as the opposite here"
-                fields.reject_field(key, "an operator that is off", why, "write exists or notExists with true")
+                why = "a Katalog ignores false, and a box negates the operator"
+                fields.reject_field(key, "a disabled operator", why, "write exists or notExists with true")
                 raise NotConvertedError
             given.append((key, key, value))
     if "operator" in fields:
@@ -196,8 +196,8 @@ def convert_operator(fields: KatalogFields, known: KnownFields) -> dict[str, Any
     elif "value" in fields:
         given.append(("value", "equals", fields.take("value")))
     for key, _, _ in given[1:]:
-        why = f"only the first operator counts there, which is {given[0][1]}"
-        fields.reject_field(key, "a second operator", why, "write a condition for each")
+        why = f"a Katalog uses only the first operator, {given[0][1]}"
+        fields.reject_field(key, "a second operator", why, "write one condition for each")
     if not given:
         return {}
     key, name, value = given[0]
@@ -205,23 +205,25 @@ def convert_operator(fields: KatalogFields, known: KnownFields) -> dict[str, Any
         return {"typeOf": _TYPES[name]}
     here = _OPERATORS.get(name)
     if here is None:
-        fields.reject_field(key, "an unknown operator", f"nothing is called {name[:40]!r}", "choose one of the list")
+        fields.reject_field(
+            key, "an unknown operator", f"no operator has the name {name[:40]!r}", "use an operator of a box"
+        )
         raise NotConvertedError
     if here in ("exists", "notExists", "unique"):
         return {here: True}
     try:
         return {here: _convert_operand(here, value, known)}
-    except (TemplateProblemError, ValueError) as problem:
-        why = problem.why if isinstance(problem, TemplateProblemError) else str(problem)
-        fields.reject_field(key, "what an operator compares with", why, "write the value by hand")
+    except (TemplateProblemError, ValueError) as error:
+        why = error.why if isinstance(error, TemplateProblemError) else str(error)
+        fields.reject_field(key, "the operand of an operator", why, "write the value by hand")
         raise NotConvertedError from None
 
 
 def take_fires(rule: KatalogFields) -> None:
-    """Take ``fires``: rules are asked in passes here.
+    """Take ``fires``; a box checks rules in each reconcile.
 
     Raises:
-        NotConvertedError: This one is asked at admission alone.
+        NotConvertedError: The rule applies only at admission.
     """
     block = rule.take_mapping("fires")
     at_reconcile = block.take_typed("reconcile", bool)
@@ -229,18 +231,18 @@ def take_fires(rule: KatalogFields) -> None:
     if at_reconcile is False:
         raise NotConvertedError(_ADMISSION)
     if at_reconcile:
-        rule.add_note("fires", "rules are asked in each pass")
+        rule.add_note("fires", "a box checks rules in each reconcile")
 
 
 def _convert_operand(operator: str, value: Any, known: KnownFields) -> Any:
     if isinstance(value, list) and operator in ("in", "notIn", "between", "notBetween"):
         return [_parse_number(each) if operator in ("between", "notBetween") else each for each in value]
     if isinstance(value, list | dict):
-        raise ValueError("expected text, a number or a boolean")
+        raise ValueError("expected a string, a number or a boolean")
     if isinstance(value, str) and has_template(value):
         made = translate_template(value, TemplateUse.PLAIN, known)
         if operator in ("between", "notBetween"):
-            raise ValueError("a range that is computed")
+            raise ValueError("expected a constant range, found a template")
         return made
     if operator in ("between", "notBetween"):
         return [_parse_number(part) for part in str(value).split(",")]
@@ -272,7 +274,7 @@ def _convert_times(fields: KatalogFields) -> dict[str, Any]:
         window = fields.take_mapping("time")
         found["time"] = {key: text for key in ("after", "before") if (text := window.take_text(key)) is not None}
         window.report_remaining()
-        fields.add_note("time", "hours are UTC, and a window may go over midnight")
+        fields.add_note("time", "times are in UTC, and a window may span midnight")
     if "dayOfWeek" in fields:
         found |= _convert_days(fields)
     if "cron" in fields:
@@ -280,7 +282,7 @@ def _convert_times(fields: KatalogFields) -> dict[str, Any]:
         if "duration" in fields:
             found["duration"] = fields.take_text("duration") or ""
         else:
-            fields.add_note("cron", "without a duration it holds for a minute after each time")
+            fields.add_note("cron", "without a duration, the condition holds for one minute after each time")
     return found
 
 
@@ -301,7 +303,7 @@ def _convert_days(fields: KatalogFields) -> dict[str, Any]:
             days.report_remaining()
             if not short or any(name not in _DAYS for name in short):
                 days.reject_field(
-                    word, "days of the week", "one of them is no day", "write mon, tue, wed, thu, fri, sat, sun"
+                    word, "days of the week", "one of them is not a day", "write mon, tue, wed, thu, fri, sat, sun"
                 )
                 return {}
             chosen = [day for day in _DAYS if (day in short) is (word == "in")]

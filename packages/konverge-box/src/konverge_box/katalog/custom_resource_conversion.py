@@ -1,4 +1,4 @@
-"""One custom resource of a Katalog: the same things stand in other places from generation to generation."""
+"""Conversion of one custom resource of a Katalog, whose fields move between schema generations."""
 
 from __future__ import annotations
 
@@ -31,20 +31,22 @@ __all__ = ["KatalogContext", "convert_custom_resource", "to_identifier"]
 _WORKERS = 100
 _PROFILES = {"high-throughput": {"workers": 10, "resync": "5m"}}
 
-_GO = FindingReason("code in Go", "a box has no code", "write an operator in Python, or call a service with external")
-_GATE = FindingReason("a gate before the pass", "each change makes a pass", "put conditions on the resources")
-_NAMESPACES = FindingReason("a choice of namespaces", "a box does not choose them", "run it with --namespace")
-_SCALE = FindingReason("workers by load", "workers are a fixed number", "set reconcile.workers")
-_UNFINISHED = FindingReason("a way back", "there is none", "keep the version in the custom resource, and set it back")
+_GO = FindingReason(
+    "code in Go", "a box contains no code", "write an operator in Python, or call a service with external"
+)
+_GATE = FindingReason("a gate before reconciles", "each change triggers a reconcile", "put conditions on the resources")
+_NAMESPACES = FindingReason("a selection of namespaces", "a box does not select them", "run it with --namespace")
+_SCALE = FindingReason("workers by load", "the number of workers is fixed", "set reconcile.workers")
+_UNFINISHED = FindingReason("a rollback", "a box has none", "keep the version in the custom resource, and reset it")
 _WEBHOOKS = FindingReason("webhooks", "a box serves none", "use an admission policy of the cluster")
 _SERVING = FindingReason("a form for users", "a box has no user interface", "apply custom resources with any client")
-_ENRICH = FindingReason("more about children", "children have what the cluster says of them", "read more with cross")
+_ENRICH = FindingReason("more data of children", "a box reads only the children themselves", "read more with cross")
 _REQUEUE = FindingReason(
-    "a pass after a time", "conditions of time wake by themselves", "use a condition of time, or resync"
+    "a reconcile after a delay", "conditions of time schedule their reconciles", "use a condition of time, or resync"
 )
-_QUEUE = FindingReason("a setting of the queue", "konverge's queue has one entry for each object", "remove it")
-_EVENTS = FindingReason("events of one's own", "konverge records events of its own", "write a field of the status")
-_OBSERVE = FindingReason("a watch of other objects", "what cross reads is watched", "read it with cross")
+_QUEUE = FindingReason("a setting of the queue", "konverge's queue has one entry per object", "remove it")
+_EVENTS = FindingReason("custom events", "konverge records only its own events", "write a field of the status")
+_OBSERVE = FindingReason("a watch of other objects", "a box watches the objects of cross", "read it with cross")
 
 _ENTRY = {
     "alias": _GO,
@@ -58,23 +60,23 @@ _ENTRY = {
     ),
     "webhooks": _WEBHOOKS,
     "removeFinalizers": FindingReason(
-        "taking finalizers away", "a box takes away its own alone", "remove them with kubectl"
+        "the removal of finalizers", "a box removes only its own", "remove them with kubectl"
     ),
     "deletionProtection": FindingReason(
-        "protection against deletion", "there is none", "use an admission policy of the cluster"
+        "deletion protection", "a box has none", "use an admission policy of the cluster"
     ),
-    "imports": FindingReason("motifs", "a box imports nothing", "write their resources into the file"),
+    "imports": FindingReason("motifs", "a box does not support motifs", "write their resources into the file"),
     "serve": _SERVING,
     "labels": FindingReason(
-        "labels of custom resources", "a box writes nothing to them", "set them where they are made"
+        "labels of custom resources", "a box does not change them", "set them where custom resources are created"
     ),
     "ignoreStatusPatch": FindingReason("no status", "a box always writes its conditions", "ignore them"),
     "ignoreObservedGeneration": FindingReason("no observedGeneration", "conditions always have it", "ignore it"),
     "endpoints": FindingReason(
-        "endpoints for one kind", "metrics and probes are for all", "see --metrics and --probes"
+        "endpoints for one kind", "metrics and probes cover all kinds", "see --metrics and --probes"
     ),
-    "crFiles": FindingReason("custom resources to apply", "a box holds none", "kubectl apply -f them"),
-    "setup": FindingReason("a setup", "a box has none", "do it before the box runs"),
+    "crFiles": FindingReason("custom resources to apply", "a box contains none", "run kubectl apply -f"),
+    "setup": FindingReason("a setup", "a box has none", "run it before the box starts"),
     "katalogName": FindingReason("another Katalog", "a box is one file", "write apiVersion and kind in cross"),
     "katalogNamespace": FindingReason("another Katalog", "a box is one file", "write apiVersion and kind in cross"),
 }
@@ -88,21 +90,17 @@ _BOX = {
     "rollBackOnError": _UNFINISHED,
     "events": _EVENTS,
     "cleanup": FindingReason(
-        "deletion of finished objects", "a box deletes no custom resource", "use a Job, or a time to live"
+        "the deletion of finished objects", "a box deletes no custom resources", "use a Job, or a time to live"
     ),
     "hooks": _GO,
     "constructor": _GO,
-    "when": FindingReason("conditions of the whole box", "steps have conditions", "put them on the groups"),
-    "or": FindingReason("conditions of the whole box", "steps have conditions", "put them on the groups"),
-    "anyOf": FindingReason("conditions of the whole box", "steps have conditions", "put them on the groups"),
+    "when": FindingReason("conditions of the whole box", "only steps have conditions", "put them on the groups"),
+    "or": FindingReason("conditions of the whole box", "only steps have conditions", "put them on the groups"),
+    "anyOf": FindingReason("conditions of the whole box", "only steps have conditions", "put them on the groups"),
     "requeue": _REQUEUE,
     "remote": _GO,
-    "profile": FindingReason(
-        "a profile of the reconciler", "what it stands for is not known", "set workers and resync"
-    ),
-    "include": FindingReason(
-        "another file", "a box is one file", "copy what stands there to this place, and import again"
-    ),
+    "profile": FindingReason("a profile of the reconciler", "its values are unknown", "set workers and resync"),
+    "include": FindingReason("another file", "a box is one file", "copy its content here, and import again"),
     "queue": _QUEUE,
     "watch": _OBSERVE,
     "restrictedNamespaces": _NAMESPACES,
@@ -117,21 +115,20 @@ _BOX = {
     "webhooks": _WEBHOOKS,
 }
 _API = {
-    word: FindingReason("a type in Go", "objects are read as they are", "remove it")
+    word: FindingReason("a Go type", "a box reads objects without types", "remove it")
     for word in ("location", "object", "objectList", "alias", "apiPath")
 }
 
 
 @dataclass
 class KatalogContext:
-    """What an entry is told of the whole Katalog.
+    """Properties of the whole Katalog that the conversion of an entry uses.
 
     Args:
-        crds: What each custom resource is called here, by its name there.
-        read: Gives the content of a file that the Katalog names; None for one that cannot be read.
-        notes: The Katalog's own functions.
-        finalizers: Of all custom resources.
-        comments: What stands above a field of the box, by its path.
+        crds: The name of each custom resource in the box, by its name in the Katalog.
+        read: Returns the content of a file that the Katalog names; None if it cannot be read.
+        notes: The functions that the Katalog defines.
+        finalizers: The finalizers of all custom resources.
     """
 
     crds: dict[str, str]
@@ -141,26 +138,26 @@ class KatalogContext:
 
 
 def to_identifier(name: str) -> str:
-    """A name that expressions can use: ``health-check`` is ``healthCheck``."""
+    """Return a name that expressions can use: ``health-check`` becomes ``healthCheck``."""
     words = [word for word in re.split(r"[^A-Za-z0-9]+", name) if word]
     joined = "".join(word if not at else word[0].upper() + word[1:] for at, word in enumerate(words))
-    made = joined[:1].lower() + joined[1:]
-    return (made if made[:1].isalpha() else f"x{made}")[:63]
+    identifier = joined[:1].lower() + joined[1:]
+    return (identifier if identifier[:1].isalpha() else f"x{identifier}")[:63]
 
 
 def convert_custom_resource(fields: KatalogFields, around: KatalogContext) -> dict[str, Any] | None:
-    """The custom resource as a box has it; None for one that is not carried over, which is listed."""
+    """Convert a custom resource; None, with a finding, if it cannot be converted."""
     if fields.take_typed("enabled", bool) is False:
         fields.notes.add_finding(
             fields.path,
-            FindingReason("a custom resource that is off", "nothing runs for it there either", "turn it on"),
+            FindingReason("a disabled custom resource", "the Katalog does not run it either", "enable it"),
         )
         return None
     for key in ("labelSelector", "fieldSelector"):
         if key in fields:
-            why = "a box looks after all objects of a kind, and not these alone"
+            why = "a box reconciles all objects of a kind, not a selection"
             fields.notes.add_finding(
-                fields.path, FindingReason(f"a custom resource with {key}", why, "use a kind of its own")
+                fields.path, FindingReason(f"a custom resource with {key}", why, "use a separate kind")
             )
             return None
     resource = _convert_resource_type(fields, around)
@@ -209,7 +206,7 @@ def convert_custom_resource(fields: KatalogFields, around: KatalogContext) -> di
 
 
 class _EntryMappings:
-    """The mappings of an entry in which a step may stand, in the order in which the first one counts."""
+    """The mappings of an entry that may contain a step, in order of precedence."""
 
     def __init__(self, fields: KatalogFields) -> None:
         self.entry = fields
@@ -234,16 +231,16 @@ class _EntryMappings:
         )
 
     def find_mapping(self, key: str) -> KatalogFields | None:
-        """Who has a field; where several do, the others are listed."""
+        """Return the mapping that has a field; add findings for further ones."""
         having = [each for each in self.list_mappings() if key in each]
         for other in having[1:]:
             other.take(key)
-            why = "it stands in the place of another generation as well"
-            other.reject_field(key, "a second one of its kind", why, "put both into one place")
+            why = "the field also has a value in the place of another schema generation"
+            other.reject_field(key, "a duplicate field", why, "merge both")
         return having[0] if having else None
 
     def find_renamed(self) -> dict[tuple[str, str], str]:
-        """Names of results that expressions cannot use."""
+        """Return the new names of results whose names expressions cannot use."""
         found: dict[tuple[str, str], str] = {}
         for each in self.list_mappings():
             cross = each.peek("cross")
@@ -275,18 +272,24 @@ def _convert_resource_type(fields: KatalogFields, around: KatalogContext) -> dic
     api.report_remaining(_API)
     mode = fields.take_text("mode")
     if mode == "typed":
-        fields.reject_field("mode", "objects as Go types", "objects are read as they are", "remove it")
+        fields.reject_field("mode", "objects as Go types", "a box reads objects without types", "remove it")
     elif mode is not None:
-        fields.add_note("mode", "objects are always read as they are")
+        fields.add_note("mode", "a box always reads objects without types")
     namespaced = fields.take_typed("namespaced", bool)
     fields.take("description")
     if fields.take_typed("crossAccess", bool) is False:
         fields.reject_field(
-            "crossAccess", "objects that others cannot observe", "all of a file can", "put it into another box"
+            "crossAccess",
+            "objects hidden from others",
+            "all custom resources of a box can observe each other",
+            "use another box",
         )
     if fields.take_typed("forceConflict", bool) is False:
         fields.reject_field(
-            "forceConflict", "no force", "a box always takes the fields that it declares", "leave out the field"
+            "forceConflict",
+            "an apply without force",
+            "a box always forces the fields that it declares",
+            "leave out the field",
         )
     found: dict[str, Any] = {}
     if definition is not None:
@@ -297,7 +300,10 @@ def _convert_resource_type(fields: KatalogFields, around: KatalogContext) -> dic
         chosen = chosen or next((each for each in versions if each.get("storage")), versions[0] if versions else {})
         if len(versions) > 1:
             fields.reject_field(
-                "crdFile", "other versions of the kind", "a box has one version", "serve the others yourself"
+                "crdFile",
+                "other versions of the kind",
+                "a box has one version",
+                "use an operator in Python for the others",
             )
         version = version or str(chosen.get("name", ""))
         group, kind = group or str(spec.get("group", "")), kind or str(names.get("kind", ""))
@@ -314,7 +320,7 @@ def _convert_resource_type(fields: KatalogFields, around: KatalogContext) -> dic
         if schema:
             found["schema"] = schema
     if not (group and version and kind):
-        why = "its group, version and kind are not all known"
+        why = "its group, version or kind is unknown"
         fields.notes.add_finding(fields.path, FindingReason("a custom resource", why, "write them in apiTypes"))
         return None
     head: dict[str, Any] = {"apiVersion": f"{group}/{version}", "kind": kind}
@@ -336,13 +342,13 @@ def _find_definition(fields: KatalogFields, around: KatalogContext) -> dict[str,
     content = around.read(name)
     try:
         if content is None or len(content) > MAX_BYTES:
-            raise ValueError("it is not beside the Katalog, cannot be read, or is too large")
+            raise ValueError("it does not exist beside the Katalog, is not readable, or is too large")
         for document in load_yaml_documents(content):
             if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition":
                 return document
-        raise ValueError("it has no CustomResourceDefinition")
+        raise ValueError("it contains no CustomResourceDefinition")
     except (yaml.YAMLError, ValueError) as error:
-        why = "it is no YAML" if isinstance(error, yaml.YAMLError) else str(error)
+        why = "it is invalid YAML" if isinstance(error, yaml.YAMLError) else str(error)
         fields.reject_field("crdFile", "the file of a CustomResourceDefinition", why, "write the schema into the box")
         return None
 
@@ -355,15 +361,15 @@ def _convert_depends_on(fields: KatalogFields, around: KatalogContext) -> dict[s
     for name, condition in value.items() if isinstance(value, dict) else ():
         wanted = condition.get("condition", "started") if isinstance(condition, dict) else condition or "started"
         if name not in around.crds or wanted not in ("started", "healthy"):
-            why = "it is no custom resource of this file, or waits for something unknown"
+            why = "it is not a custom resource of this file, or its condition is unknown"
             fields.notes.add_finding(
                 (*fields.build_path("dependsOn"), name),
-                FindingReason("what is waited for", why, "name one of the file"),
+                FindingReason("a dependency", why, "name a custom resource of this file"),
             )
         else:
             found[around.crds[name]] = wanted
     if value is not None and not isinstance(value, dict):
-        fields.reject_field("dependsOn", "what is waited for", "expected a list or a mapping", "name custom resources")
+        fields.reject_field("dependsOn", "a dependency", "expected a list or a mapping", "name custom resources")
     return found
 
 
@@ -398,7 +404,7 @@ def _convert_finalizers(places: _EntryMappings, around: KatalogContext) -> list[
 
 
 def _add_owner_labels(steps: dict[str, Any]) -> None:
-    """Give all pods the label of their owner where something selects by it."""
+    """Add the owner label to all pods if any selector of the entry uses it."""
     blocks = [block for step in ("onCreate", "onReconcile") if isinstance(block := steps.get(step), dict)]
     if not any(OWNER_LABEL in str(each) for block in blocks for each in block.values()):
         return

@@ -1,4 +1,4 @@
-"""What happens before a custom resource may go."""
+"""Conversion of the steps before a custom resource is deleted."""
 
 from __future__ import annotations
 
@@ -15,27 +15,25 @@ __all__ = ["convert_deletion"]
 
 
 def convert_deletion(block: KatalogFields, known: KnownFields) -> dict[str, Any]:
-    """What happens before a custom resource may go."""
+    """Convert the steps before a custom resource is deleted."""
     try:
         found: dict[str, Any] = convert_conditions(block, known)
     except NotConvertedError:
         block.notes.add_finding(
-            block.path, FindingReason("the deletion", "its conditions have no counterpart", "see what is listed")
+            block.path, FindingReason("the deletion", "its conditions have no counterpart", "see its findings")
         )
         return {}
     ordered = block.take_typed("ordered", bool)
     if (timeout := block.take_text("timeout")) is not None:
         if ordered:
             found["timeout"] = timeout
-            block.add_note("timeout", "it is for all groups together")
+            block.add_note("timeout", "a box applies the timeout to all groups together")
         else:
-            block.reject_field(
-                "timeout", "a time limit", "it counts only with ordered: true, there as well", "set ordered"
-            )
+            block.reject_field("timeout", "a time limit", "a Katalog ignores it without ordered: true", "set ordered")
     members = block.take_items("groups")
     if members and not ordered:
         block.reject_field(
-            "groups", "groups of a deletion", "they count only with ordered: true, there as well", "set ordered"
+            "groups", "groups of a deletion", "a Katalog ignores them without ordered: true", "set ordered"
         )
         members = []
     made = (
@@ -50,16 +48,17 @@ def convert_deletion(block: KatalogFields, known: KnownFields) -> dict[str, Any]
 
 def _convert_step(each: KatalogFields, known: KnownFields) -> dict[str, Any]:
     try:
-        asked = convert_conditions(each, known)
+        conditions = convert_conditions(each, known)
     except NotConvertedError:
         each.notes.add_finding(
-            each.path, FindingReason("a group of the deletion", "its conditions have no counterpart", "see there")
+            each.path,
+            FindingReason("a group of the deletion", "its conditions have no counterpart", "see its findings"),
         )
         return {}
     name = each.take_text("name")
     found = _convert_flat_block(each, known, deletes=True)
     each.report_remaining(NO_COUNTERPART)
-    return {**({"name": name} if name else {}), **asked, **found} if found else {}
+    return {**({"name": name} if name else {}), **conditions, **found} if found else {}
 
 
 def _convert_flat_block(block: KatalogFields, known: KnownFields, *, deletes: bool) -> dict[str, Any]:
@@ -73,7 +72,7 @@ def _convert_flat_block(block: KatalogFields, known: KnownFields, *, deletes: bo
         if not deletes:
             block.take(kind)
             block.reject_field(
-                kind, "objects of a deletion", "without ordered: true only Jobs run there", "set ordered: true"
+                kind, "objects of a deletion", "a Katalog runs only Jobs without ordered: true", "set ordered: true"
             )
             continue
         for each in block.take_items(kind):
@@ -98,6 +97,6 @@ def _convert_target(each: KatalogFields, kind: str, ending: str, known: KnownFie
         source.report_remaining()
         for key in ("apiVersion", "kind"):
             found[key] = each.take_text(key) or ""
-    more = FindingReason("a field of what is deleted", "a name says what is deleted", "remove it")
+    more = FindingReason("a field of a deleted object", "its name identifies the object", "remove it")
     each.report_remaining(dict.fromkeys(each.list_remaining(), more))
     return {} if name is MISSING else found

@@ -1,7 +1,8 @@
-"""Go templates as expressions of a box: the same meaning, or a `TemplateProblemError` that says why there is none.
+"""Translation of Go templates to expressions of a box: the same meaning, or a `TemplateProblemError` with the reason.
 
-What a Go template reads and does not find is empty text; here it is an error. So what may be absent gets what the place
-where it stands makes of empty text (`Use`). What the schema of the custom resource says is always there, gets nothing.
+A Go template renders an absent value as an empty string; an expression of a box fails. A value that may be absent
+therefore gets the fallback that its use (`TemplateUse`) makes of an empty string. A value that the schema of the custom
+resource requires gets no fallback.
 """
 
 from __future__ import annotations
@@ -38,34 +39,34 @@ _MAX_NOTES = 10
 
 
 class TemplateUse(Enum):
-    """Where the value of a template goes, by what becomes of it when there is none."""
+    """The use of a template's value, by the treatment of an absent value."""
 
     REQUIRED = "required"
-    """It cannot do without: what is absent is an error."""
+    """The value is required: an absent one is an error."""
     TEXT = "text"
-    """A field that is text: empty text."""
+    """A string field: an empty string."""
     VALUE = "value"
-    """A field of any type: it is left out."""
+    """A field of any type: left out."""
     NUMBER = "number"
-    """A field that is a number: it is left out, and digits are a number."""
+    """A number field: left out; digits become a number."""
     BOOLEAN = "boolean"
-    """A field that is true or false: it is left out."""
+    """A boolean field: left out."""
     PLAIN = "plain"
-    """A value of its own type: empty text."""
+    """A value of its own type: an empty string."""
     FIELD = "field"
-    """What a condition looks at, which may be absent."""
+    """The field of a condition, which may be absent."""
 
 
 _MISSING: dict[str, tuple[str, str]] = {
-    "ork": ("a box does not read facts of its process", "write the value out"),
-    "inputs": ("there are no motifs", "write the value out"),
-    "git": ("there is no git step", "call what builds with external, or use a Job"),
-    "docker": ("there is no docker step", "use a Job"),
-    "metrics": ("a box does not read its own metrics", "ask Prometheus with external"),
-    "health": ("a box does not read its own health", "ask Prometheus with external"),
+    "ork": ("a box does not read properties of its process", "write the value out"),
+    "inputs": ("a box does not support motifs", "write the value out"),
+    "git": ("a box has no git step", "call the build service with external, or use a Job"),
+    "docker": ("a box has no docker step", "use a Job"),
+    "metrics": ("a box does not read its own metrics", "query Prometheus with external"),
+    "health": ("a box does not read its own health", "query Prometheus with external"),
     "events": ("a box does not read events", "read the conditions of children"),
-    "request": ("rules are not asked at admission", "use an admission policy"),
-    "previous": ("a box does not keep the object as it was", "keep what you need in status.fields"),
+    "request": ("a box does not check rules at admission", "use an admission policy"),
+    "previous": ("a box does not keep the previous object", "keep values in status.fields"),
 }
 _ROOTS = ("apiVersion", "kind", "metadata", "spec", "status", "cross", "external", "providers", "children")
 _OBJECT_FUNCTIONS = {
@@ -76,47 +77,47 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 
 
 def has_template(text: str) -> bool:
-    """Tell whether a text of a Katalog is a template; any other is what it is."""
+    """Tell whether a string of a Katalog is a template."""
     return "{{" in text
 
 
 def translate_field_path(field: str, known: KnownFields) -> str:
-    """A path of a condition as it is called here.
+    """Return the path of a condition in the terms of a box.
 
     Raises:
-        TemplateProblemError: Nothing here is called so.
+        TemplateProblemError: The path has no counterpart.
     """
     steps = tuple(field.strip().removeprefix(".").split("."))
     return ".".join(_resolve_path(steps, known))
 
 
 def translate_template(text: str, use: TemplateUse, known: KnownFields) -> str:
-    """A template of a Katalog as an expression of a box; a text without one stays as it is read there.
+    """Translate a template of a Katalog to an expression of a box; other strings keep their meaning.
 
     Args:
         text: The template.
-        use: What becomes of its value.
-        known: What is known of what it reads.
+        use: The use of its value.
+        known: The known types and names of the values that it reads.
 
     Raises:
-        TemplateProblemError: It has no counterpart.
+        TemplateProblemError: The template has no counterpart.
     """
     if not has_template(text):
         return _escape_braces(text)
     nodes = _strip_blanks(parse_template(text))
-    found = _Translator(known, use).translate_nodes(nodes)
-    if len(found) > _MAX_LENGTH:
-        raise TemplateProblemError(f"the expression would have more than {_MAX_LENGTH} letters")
-    return found
+    translated = _Translator(known, use).translate_nodes(nodes)
+    if len(translated) > _MAX_LENGTH:
+        raise TemplateProblemError(f"the expression would have more than {_MAX_LENGTH} characters")
+    return translated
 
 
 def _escape_braces(text: str) -> str:
-    """Text in which no brace means anything here."""
+    """Escape a string so that no brace starts a block in a box."""
     return text.replace("{%", "{{ '{%' }}") if "{%" in text else text
 
 
 def _strip_blanks(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-    """Without blanks at both ends, which a template's result does not have there."""
+    """Remove whitespace at both ends: a Katalog trims the result of a template."""
     found = list(nodes)
     while found and isinstance(found[0], TextNode) and not found[0].text.strip():
         found.pop(0)
@@ -134,7 +135,7 @@ def _resolve_path(path: tuple[str, ...], known: KnownFields) -> tuple[str, ...]:
     if root in known.items:
         return path
     if root not in _ROOTS:
-        why, instead = _MISSING.get(root, (f"nothing is called {root[:40]!r}", "write the expression by hand"))
+        why, instead = _MISSING.get(root, (f"unknown name {root[:40]!r}", "write the expression by hand"))
         raise TemplateProblemError(f"{root[:40]}: {why}", instead)
     if len(path) > 1 and root == "children":
         child = CHILDREN.get(path[1].lower())
@@ -150,7 +151,7 @@ class _Translator:
     def __init__(self, known: KnownFields, use: TemplateUse) -> None:
         self._known = known
         self._use = use
-        self._dot: Operand | None = None  # None: the object
+        self._dot: Operand | None = None  # None stands for the object
         self._variables: dict[str, Operand] = {}
         self._loops = 0
         self._length = 0
@@ -167,7 +168,7 @@ class _Translator:
         return f"{{{{ {strip_brackets(self._finish_expression(alone))} }}}}"
 
     def _finish_expression(self, made: Operand) -> str:
-        """An expression that stands alone, as its use needs it."""
+        """Return a single expression with the fallback that its use requires."""
         match self._use:
             case TemplateUse.REQUIRED | TemplateUse.FIELD:
                 return made.text
@@ -184,7 +185,7 @@ class _Translator:
         return made.with_fallback("omit")
 
     def _translate_single(self, nodes: tuple[Node, ...]) -> Operand | None:
-        """The one expression that the nodes are; None for text with expressions in it."""
+        """Return the single expression that the nodes form; None for text with expressions in it."""
         if len(nodes) != 1:
             return None
         match nodes[0]:
@@ -215,7 +216,7 @@ class _Translator:
         return found._replace(text=found.with_fallback(absent), may_be_absent=False, path=())
 
     def _translate_scalar(self, text: str) -> Operand:
-        """The text of a branch: where a number or a boolean is wanted, it is one."""
+        """Return the literal of a branch: a number or a boolean if the use allows one."""
         if self._use in (TemplateUse.NUMBER, TemplateUse.VALUE, TemplateUse.PLAIN) and _NUMBER.fullmatch(text):
             return Operand(text, "number")
         if self._use in (TemplateUse.BOOLEAN, TemplateUse.VALUE, TemplateUse.PLAIN) and text in ("true", "false"):
@@ -234,8 +235,8 @@ class _Translator:
                     parts.append(escaped)
                 case ActionNode(expression):
                     made = self.translate_expression(expression)
-                    shown = made.text if self._use is TemplateUse.REQUIRED else made.with_fallback("''")
-                    parts.append(f"{{{{ {shown} }}}}")
+                    text = made.text if self._use is TemplateUse.REQUIRED else made.with_fallback("''")
+                    parts.append(f"{{{{ {text} }}}}")
                 case SetNode(name, expression):
                     self._variables[name] = self._check_constant(self.translate_expression(expression))
                 case IfNode(test, body, otherwise):
@@ -273,14 +274,14 @@ class _Translator:
             if node.key:
                 named[node.key] = Operand("loop.index0", "number")
                 if any(isinstance(each, RangeNode) for each in node.body):
-                    raise TemplateProblemError("an index of a range that has another range in it has no counterpart")
+                    raise TemplateProblemError("an index of a range that contains another range has no counterpart")
         elif made.type == "map" and node.key:
             head, over = f"{item}Key, {item}", f"mapItems({made.with_fallback('{}')})"
             dot = Operand(item, item_type[1])
             named[node.key] = Operand(f"{item}Key", "text")
         elif node.key:
             raise TemplateProblemError(
-                "a range with two variables over what is not known to be a list or a map",
+                "a range with two variables over a value of unknown type",
                 "give the CustomResourceDefinition as crdFile, or write the expression by hand",
             )
         else:  # the values of a map, or the items of a list
@@ -300,15 +301,15 @@ class _Translator:
         return parts
 
     def _check_constant(self, made: Operand) -> Operand:
-        """A value that is written where the variable stands: it must be the same each time."""
+        """Return a value that replaces its variable at each use: it must be the same each time."""
         if "random" in made.text:
-            raise TemplateProblemError("a variable that is random would be another each time it stands")
+            raise TemplateProblemError("a variable with a random value would differ at each use")
         return made
 
     def _count_length(self, text: str) -> None:
         self._length += len(text)
         if self._length > _MAX_LENGTH:
-            raise TemplateProblemError(f"the expression would have more than {_MAX_LENGTH} letters")
+            raise TemplateProblemError(f"the expression would have more than {_MAX_LENGTH} characters")
 
     # Expressions.
 
@@ -367,10 +368,10 @@ class _Translator:
             return self._translate_note(call, note)
         form = FORMS.get(call.name)
         if form is None:
-            why, instead = UNKNOWN.get(call.name, ("there is no such function", "write the expression by hand"))
+            why, instead = UNKNOWN.get(call.name, ("unknown function", "write the expression by hand"))
             raise TemplateProblemError(f"{call.name[:40]}: {why}", instead)
         if not form.least <= len(call.arguments) <= form.most:
-            raise TemplateProblemError(f"{call.name} takes {form.least} arguments, found {len(call.arguments)}")
+            raise TemplateProblemError(f"{call.name}: expected {form.least} arguments, found {len(call.arguments)}")
         given: list[str] = []
         for place, argument in enumerate(call.arguments):
             made = self.translate_argument(call.name, self.translate_expression(argument))
@@ -379,7 +380,7 @@ class _Translator:
         return Operand(form.text.format(*given), form.type)
 
     def translate_argument(self, name: str, made: Operand) -> Operand:
-        """The object itself as an argument, for functions that look at one."""
+        """Return the argument of a function; the whole object becomes the part that the function reads."""
         if made.text:
             return made
         if name in _OBJECT_FUNCTIONS:
@@ -388,20 +389,18 @@ class _Translator:
             return Operand("{'spec': spec}", "map")
         if name in ("status", "phase", "hasCondition", "conditionReason", "conditionMessage"):
             return Operand("{'status': status | default({})}", "map")
-        raise TemplateProblemError(
-            f"{name[:40]} of the whole object has no counterpart", "name the field that it is about"
-        )
+        raise TemplateProblemError(f"{name[:40]} of the whole object has no counterpart", "name the field")
 
     def _translate_note(self, call: CallNode, template: str) -> Operand:
         self._notes += 1
         if self._notes > _MAX_NOTES:
-            raise TemplateProblemError(f"more than {_MAX_NOTES} notes stand for one expression")
+            raise TemplateProblemError(f"expected at most {_MAX_NOTES} notes in one expression, found more")
         if call.arguments:
-            raise TemplateProblemError(f"the note {call.name[:40]} has arguments")
+            raise TemplateProblemError(f"the note {call.name[:40]} has arguments, which have no counterpart")
         outer = self._dot, self._variables
         self._dot, self._variables = None, {}
         found = self._translate_single(_strip_blanks(parse_template(template)))
         self._dot, self._variables = outer
         if found is None:
-            raise TemplateProblemError(f"the note {call.name[:40]} is more than one expression")
+            raise TemplateProblemError(f"the note {call.name[:40]} is not a single expression")
         return found if found.path else found._replace(text=f"({found.text})")

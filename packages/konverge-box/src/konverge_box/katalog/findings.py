@@ -1,4 +1,4 @@
-"""What an import could not carry over, and what it decided: each at its place in the Katalog."""
+"""The results of a conversion besides the box: findings and notes, each with its position in the Katalog."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = [
 
 
 class FindingReason(NamedTuple):
-    """Why something is not carried over.
+    """The reason why a part of a Katalog is not converted.
 
     Args:
-        what: What it is.
-        why: What stands against it.
-        instead: What to do.
+        what: The part.
+        why: The obstacle.
+        instead: The alternative.
     """
 
     what: str
@@ -36,22 +36,22 @@ class FindingReason(NamedTuple):
     instead: str
 
 
-INCLUDE = FindingReason("another file", "a box is one file", "copy what stands there to this place, and import again")
-PROFILE = FindingReason("a profile", "konverge has no profiles", "write its values out")
-SLEEP = FindingReason("a pause for tests", "a pass of konverge does not sleep", "remove it")
+INCLUDE = FindingReason("another file", "a box is one file", "copy its content here, and import again")
+PROFILE = FindingReason("a profile", "konverge has no profiles", "write its values")
+SLEEP = FindingReason("a pause for tests", "a reconcile does not sleep", "remove it")
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing of a Katalog that the box does not have.
+    """One part of a Katalog that the box does not contain.
 
     Args:
-        file: The Katalog's name as it was given.
-        line: Where it begins, from 1; 0 for what is not in the Katalog but in the box that came out.
-        column: Where it begins, from 1.
+        file: The name of the Katalog as given.
+        line: The line of its beginning, from 1; 0 for an error of the resulting box.
+        column: The column of its beginning, from 1.
         path: The field.
-        what: What it is.
-        why: Why it is not carried over.
-        instead: What to do.
+        what: The part.
+        why: The reason why it is not converted.
+        instead: The alternative.
     """
 
     file: str
@@ -68,11 +68,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConversionNote(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is carried over, and is not quite the same here.
+    """One part that is converted and behaves slightly differently in a box.
 
     Args:
         path: The field in the Katalog.
-        text: What is different.
+        text: The difference.
     """
 
     path: str
@@ -80,10 +80,10 @@ class ConversionNote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FindingCollector:
-    """Collects findings and decisions.
+    """Collector of findings and notes.
 
     Args:
-        source: The Katalog, which knows where each value stands.
+        source: The Katalog, which has the position of each value.
     """
 
     def __init__(self, source: YamlSource) -> None:
@@ -92,7 +92,7 @@ class FindingCollector:
         self.decisions: list[ConversionNote] = []
 
     def add_finding(self, path: Path, why: FindingReason) -> None:
-        """Note what is not carried over; the same thing at the same place is one."""
+        """Add a finding; the same finding at the same position is added once."""
         at = path
         while at and at not in self._source.positions:
             at = at[:-1]
@@ -104,20 +104,20 @@ class FindingCollector:
             self.findings.append(found)
 
     def add_note(self, path: Path, text: str) -> None:
-        """Note a difference."""
+        """Add a note about a difference."""
         self.decisions.append(ConversionNote(path=format_path(path), text=text))
 
 
-_WORDS = {dict: "a mapping", list: "a list", str: "text", bool: "true or false", int: "a number"}
+_WORDS = {dict: "a mapping", list: "a list", str: "a string", bool: "true or false", int: "a number"}
 
 
 class KatalogFields:
-    """A mapping of the Katalog: what nobody takes out of it is listed when it is closed.
+    """A mapping of the Katalog; every field that the conversion does not take becomes a finding when it is closed.
 
     Args:
-        notes: What gets the findings.
-        value: The mapping; anything else is listed, and is then empty here.
-        path: Where it stands.
+        notes: The collector of findings.
+        value: The mapping; any other value becomes a finding and counts as an empty mapping.
+        path: The path of the mapping.
     """
 
     def __init__(self, notes: FindingCollector, value: Any, path: Path) -> None:
@@ -126,14 +126,14 @@ class KatalogFields:
         self._left: dict[str, Any] = dict(value) if isinstance(value, Mapping) else {}
         if value is not None and not isinstance(value, Mapping):
             notes.add_finding(
-                path, FindingReason("a value of another form", "expected a mapping", "look at it by hand")
+                path, FindingReason("a value of an unexpected type", "expected a mapping", "convert it by hand")
             )
 
     def __contains__(self, key: str) -> bool:
         return key in self._left
 
     def peek(self, key: str) -> Any:
-        """The value of a field that somebody takes later."""
+        """Return the value of a field without taking it."""
         return self._left.get(key)
 
     def is_mapping(self, key: str) -> bool:
@@ -141,34 +141,34 @@ class KatalogFields:
         return isinstance(self._left.get(key), Mapping)
 
     def list_remaining(self) -> list[str]:
-        """The fields that nobody has taken yet."""
+        """Return the fields that are not taken yet."""
         return list(self._left)
 
     def build_path(self, key: str | int) -> Path:
-        """The path of a field."""
+        """Return the path of a field."""
         return (*self.path, key)
 
     def take(self, key: str) -> Any:
-        """The value of a field, None for none; whoever takes it carries it over or lists it."""
+        """Take the value of a field, None if absent; the caller converts it or adds a finding."""
         return self._left.pop(key, None)
 
     def take_first(self, *keys: str) -> tuple[str, Any]:
-        """The first of several names that the field has in one generation or the other, and its value."""
-        found = [key for key in keys if key in self._left]
-        if not found:
+        """Take the first present field of several names, one per schema generation; return its name and value."""
+        present = [key for key in keys if key in self._left]
+        if not present:
             return keys[0], None
-        return found[0], self.take(found[0])
+        return present[0], self.take(present[0])
 
     def take_typed(self, key: str, type_: type) -> Any:
-        """As `take`, for a value of that type; any other is listed, and None here."""
+        """Take a value of this type; any other becomes a finding and counts as absent."""
         value = self.take(key)
         if value is None or (isinstance(value, type_) and (type_ is bool or not isinstance(value, bool))):
             return value
-        self.reject_field(key, "a value of another form", f"expected {_WORDS[type_]}", "look at it by hand")
+        self.reject_field(key, "a value of an unexpected type", f"expected {_WORDS[type_]}", "convert it by hand")
         return None
 
     def take_text(self, key: str) -> str | None:
-        """As `take`, for text; numbers and booleans are read as text, as they are there."""
+        """Take a string; numbers and booleans are converted to strings, as in a Katalog."""
         value = self.take(key)
         if value is None or isinstance(value, str):
             return value
@@ -176,37 +176,37 @@ class KatalogFields:
             return "true" if value else "false"
         if isinstance(value, int | float):
             return str(value)
-        self.reject_field(key, "a value of another form", "expected text", "look at it by hand")
+        self.reject_field(key, "a value of an unexpected type", "expected a string", "convert it by hand")
         return None
 
     def take_mapping(self, key: str) -> KatalogFields:
-        """The fields of a mapping; none for what is not there."""
+        """Take a mapping; an absent one counts as empty."""
         return KatalogFields(self.notes, self.take(key), self.build_path(key))
 
     def take_items(self, key: str) -> list[KatalogFields]:
-        """The mappings of a list."""
+        """Take a list and return its items as mappings."""
         value = self.take_typed(key, list) or []
         return [KatalogFields(self.notes, each, (*self.path, key, index)) for index, each in enumerate(value)]
 
     def is_list(self, key: str) -> bool:
-        """Tell whether a field is a list, or not there."""
+        """Tell whether a field is a list or absent."""
         value = self._left.get(key)
         return value is None or isinstance(value, list)
 
     def reject_field(self, key: str | int, what: str, why: str, instead: str) -> None:
-        """List a field."""
+        """Add a finding for a field."""
         self.notes.add_finding(self.build_path(key), FindingReason(what, why, instead))
 
     def add_note(self, key: str, text: str) -> None:
-        """Note that a field is carried over and is not quite the same."""
+        """Add a note that a field is converted with a difference."""
         self.notes.add_note(self.build_path(key), text)
 
     def report_remaining(self, known: Mapping[str, FindingReason] | None = None) -> None:
-        """List what is left; of what is known it says why."""
+        """Add findings for the remaining fields, with these reasons where given."""
         for key in self._left:
             self.notes.add_finding(
                 self.build_path(key),
                 (known or {}).get(key)
-                or FindingReason("an unknown field", "no generation of the file has it here", "remove it"),
+                or FindingReason("an unknown field", "no schema generation has it here", "remove it"),
             )
         self._left = {}

@@ -1,4 +1,4 @@
-"""Functions of Go templates that are more than a form: what stands for them depends on what they are given."""
+"""Functions of Go templates whose translation depends on their arguments."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 
 class TranslatorProtocol(Protocol):
-    """Whoever translates the template that a call stands in."""
+    """The translator of the template that contains a call."""
 
     def translate_expression(self, expression: Expression) -> Operand:
-        """What an expression becomes."""
+        """Return the translation of an expression."""
 
     def translate_path(self, path: tuple[str, ...]) -> Operand:
-        """What a path of the object becomes."""
+        """Return the translation of a path of the object."""
 
     def translate_steps(self, start: Operand, path: tuple[str, ...]) -> Operand:
-        """What lies further on from there."""
+        """Return the translation of fields below an operand."""
 
     def translate_argument(self, name: str, made: Operand) -> Operand:
-        """The argument of the function of that name, which may be the object itself."""
+        """Return an argument of the named function; it may be the object itself."""
 
 
 def _translate_default(call: CallNode, there: TranslatorProtocol) -> Operand:
-    """The literal is the fallback: of two that are none, nobody knows which was meant."""
+    """Translate ``default``: the literal is the fallback; with no literal, the intended fallback is ambiguous."""
     if len(call.arguments) != 2:
-        raise TemplateProblemError(f"default takes 2 arguments, found {len(call.arguments)}")
+        raise TemplateProblemError(f"default: expected 2 arguments, found {len(call.arguments)}")
     first, second = call.arguments
     if isinstance(first, LiteralNode) == isinstance(second, LiteralNode) and not call.is_piped:
         raise TemplateProblemError(
-            "default of two values, of which either may be the fallback", "write value | default(fallback)"
+            "default of two values without a literal is ambiguous", "write value | default(fallback)"
         )
     fallback, value = (first, second) if call.is_piped or isinstance(first, LiteralNode) else (second, first)
     other, made = there.translate_expression(fallback), there.translate_expression(value)
@@ -54,7 +54,7 @@ def _translate_default(call: CallNode, there: TranslatorProtocol) -> Operand:
 
 def _translate_coalesce(call: CallNode, there: TranslatorProtocol) -> Operand:
     if not call.arguments:
-        raise TemplateProblemError("coalesce of nothing")
+        raise TemplateProblemError("coalesce: expected an argument, found none")
     given = [there.translate_expression(argument) for argument in call.arguments]
     types = {made.type for made in given}
     return Operand(f"coalesce({', '.join(made.text for made in given)})", types.pop() if len(types) == 1 else "")
@@ -62,7 +62,7 @@ def _translate_coalesce(call: CallNode, there: TranslatorProtocol) -> Operand:
 
 def _translate_logic(call: CallNode, there: TranslatorProtocol) -> Operand:
     if not call.arguments:
-        raise TemplateProblemError(f"{call.name} of nothing")
+        raise TemplateProblemError(f"{call.name}: expected an argument, found none")
     given = [there.translate_expression(argument) for argument in call.arguments]
     type_ = "bool" if all(made.type == "bool" for made in given) else ""
     return Operand("(" + f" {call.name} ".join(made.to_operand("false") for made in given) + ")", type_)
@@ -70,14 +70,14 @@ def _translate_logic(call: CallNode, there: TranslatorProtocol) -> Operand:
 
 def _translate_equal(call: CallNode, there: TranslatorProtocol) -> Operand:
     if len(call.arguments) < 2:
-        raise TemplateProblemError("eq takes 2 arguments, found fewer")
+        raise TemplateProblemError("eq: expected 2 arguments, found fewer")
     first, *rest = (there.translate_expression(argument).to_operand("null") for argument in call.arguments)
     return Operand("(" + " or ".join(f"{first} == {other}" for other in rest) + ")", "bool")
 
 
 def _translate_index(call: CallNode, there: TranslatorProtocol) -> Operand:
     if len(call.arguments) < 2:
-        raise TemplateProblemError("index takes 2 arguments, found fewer")
+        raise TemplateProblemError("index: expected 2 arguments, found fewer")
     made = there.translate_expression(call.arguments[0])
     if not made.text:
         raise TemplateProblemError("index of the whole object has no counterpart")
@@ -107,40 +107,40 @@ def _translate_slice(call: CallNode, there: TranslatorProtocol) -> Operand:
 def _translate_printf(call: CallNode, there: TranslatorProtocol) -> Operand:
     layout, given = (call.arguments[0], list(call.arguments[1:])) if call.arguments else (None, [])
     if not isinstance(layout, LiteralNode) or not isinstance(layout.value, str):
-        raise TemplateProblemError("printf without a text for its layout has no counterpart")
+        raise TemplateProblemError("printf without a constant layout has no counterpart")
     parts: list[str] = []
     for piece in re.split(r"(%.)", layout.value, flags=re.DOTALL):
         if piece == "%%":
             parts.append("'%'")
         elif piece in ("%s", "%d", "%v"):
             if not given:
-                raise TemplateProblemError("printf has fewer values than its layout asks for")
+                raise TemplateProblemError("printf has fewer values than its layout requires")
             parts.append(there.translate_expression(given.pop(0)).to_operand("''"))
         elif piece.startswith("%"):
-            raise TemplateProblemError(f"printf with {piece} has no counterpart", "write the value as text")
+            raise TemplateProblemError(f"printf with {piece} has no counterpart", "write the value as a string")
         elif piece:
             parts.append(quote_text(piece))
     if given:
-        raise TemplateProblemError("printf has more values than its layout asks for")
+        raise TemplateProblemError("printf has more values than its layout requires")
     return _join_operands(parts or ["''"])
 
 
 def _translate_print(call: CallNode, there: TranslatorProtocol) -> Operand:
     given = [there.translate_expression(argument) for argument in call.arguments]
     if not given or any(made.type != "text" for made in given[1:]):
-        raise TemplateProblemError("print puts blanks between values that are no text", "use ~ between the values")
+        raise TemplateProblemError("print puts spaces between values that are not strings", "use ~ between the values")
     return _join_operands([made.to_operand("''") for made in given])
 
 
 def _join_operands(parts: list[str]) -> Operand:
-    """The text of operands, one after the other; at least one."""
+    """Concatenate operands, at least one, to a string."""
     return Operand(f"({' ~ '.join(parts)})" if len(parts) > 1 else f"asString({parts[0]})", "text")
 
 
 def _translate_get(call: CallNode, there: TranslatorProtocol) -> Operand:
     steps = [each.value if isinstance(each, LiteralNode) else None for each in call.arguments[1:]]
     if not steps or not all(isinstance(step, str) for step in steps):
-        raise TemplateProblemError("get with a key that is computed has no counterpart", "use brackets: value[key]")
+        raise TemplateProblemError("get with a computed key has no counterpart", "use brackets: value[key]")
     made = there.translate_argument(
         "spec" if steps[0] == "spec" else "meta", there.translate_expression(call.arguments[0])
     )
@@ -149,37 +149,37 @@ def _translate_get(call: CallNode, there: TranslatorProtocol) -> Operand:
 
 def _translate_collection(call: CallNode, there: TranslatorProtocol) -> Operand:
     if len(call.arguments) != 1:
-        raise TemplateProblemError(f"{call.name} takes 1 argument, found {len(call.arguments)}")
+        raise TemplateProblemError(f"{call.name}: expected 1 argument, found {len(call.arguments)}")
     made = there.translate_expression(call.arguments[0])
     type_ = "list" if call.name == "asList" else "map"
     if made.type != type_:
         raise TemplateProblemError(
-            f"{call.name} reads JSON out of a text there, and it is not known to be a {type_}",
-            "use fromJSON(text) for a text",
+            f"{call.name} parses a JSON string in a Katalog, and the value may not be a {type_}",
+            "use fromJSON(text) for a string",
         )
     return Operand(f"{call.name}({made.text})", type_)
 
 
 def _translate_keyed(call: CallNode, there: TranslatorProtocol) -> Operand:
     if len(call.arguments) < 2:
-        raise TemplateProblemError(f"{call.name} takes 2 arguments, found fewer")
+        raise TemplateProblemError(f"{call.name}: expected 2 arguments, found fewer")
     made, *keys = (there.translate_expression(argument) for argument in call.arguments)
     if any(key.type != "text" for key in keys):
-        raise TemplateProblemError(f"{call.name} with keys that are no text has no counterpart")
+        raise TemplateProblemError(f"{call.name} with keys that are not strings has no counterpart")
     return Operand(f"{call.name}(asMap({made.text}), {', '.join(key.text for key in keys)})", "map")
 
 
 def _translate_cron_field(call: CallNode, there: TranslatorProtocol) -> Operand:
     number = _get_second_literal(call)
     if type(number) is not int or not 0 <= number < len(CRON_FIELDS):
-        raise TemplateProblemError("cronField with a place that is computed has no counterpart")
+        raise TemplateProblemError("cronField with a computed index has no counterpart")
     return Operand(f"cronField({there.translate_expression(call.arguments[0]).text}, '{CRON_FIELDS[number]}')", "text")
 
 
 def _translate_time_format(call: CallNode, there: TranslatorProtocol) -> Operand:
     layout = _get_second_literal(call)
     if not isinstance(layout, str):
-        raise TemplateProblemError("timeFormat with a layout that is computed has no counterpart")
+        raise TemplateProblemError("timeFormat with a computed layout has no counterpart")
     made = layout.replace("%", "%%")
     for go, here in _LAYOUT:
         made = made.replace(go, here)
@@ -189,22 +189,24 @@ def _translate_time_format(call: CallNode, there: TranslatorProtocol) -> Operand
 
 
 def _get_second_literal(call: CallNode) -> str | float | bool | None:
-    """The second of two arguments, if it is a literal."""
+    """Return the second of two arguments if it is a literal."""
     second = call.arguments[1] if len(call.arguments) == 2 else None
     return second.value if isinstance(second, LiteralNode) else None
 
 
 def _translate_container(call: CallNode, there: TranslatorProtocol) -> Operand:
-    """The first container: here it is asked for by name, there by its place."""
+    """Translate a read of the first container: a Katalog selects it by index, a box by name."""
     object_, *rest = call.arguments or (LiteralNode(None),)
     if not rest or rest[0] != LiteralNode(0):
-        raise TemplateProblemError(f"{call.name} of a container by its place", f"{call.name}(object, …, 'container')")
+        raise TemplateProblemError(
+            f"{call.name} of a container by its index has no counterpart", f"{call.name}(object, …, 'container')"
+        )
     made = there.translate_expression(object_)
     more = [there.translate_expression(argument).text for argument in rest[1:]]
     if call.name == "containerPort" and len(more) == 1:
         return Operand(f"({more[0]} in containerPorts({made.text}))", "bool")
     if len(more) != (1 if call.name == "containerEnv" else 0):
-        raise TemplateProblemError(f"{call.name} has other arguments than are known")
+        raise TemplateProblemError(f"{call.name} has unexpected arguments")
     return Operand(f"{call.name}({', '.join([made.text, *more])})", "list" if call.name.endswith("s") else "text")
 
 
@@ -230,4 +232,4 @@ SPECIAL: Mapping[str, Callable[[CallNode, TranslatorProtocol], Operand]] = {
     "containerPort": _translate_container,
     "containerPorts": _translate_container,
 }
-"""By name."""
+"""The translators by name of the function."""

@@ -1,9 +1,7 @@
-"""The functions of Go templates in Katalogs and their translations.
+"""The functions of Go templates in Katalogs and their translations, for `konverge_box.katalog.expression_translator`.
 
-They are data for `konverge_box.katalog.expression_translator`.
-
-Most have the name and the arguments that they have here. A form has ``{0}``, ``{1}`` … where the arguments go; an
-argument that may be absent stands in a form as it is, or with what makes it a value.
+Most functions have the same name and arguments in a box. A form contains ``{0}``, ``{1}`` … for the arguments; an
+argument that may be absent is inserted as it is, or with a fallback.
 """
 
 from __future__ import annotations
@@ -14,14 +12,15 @@ __all__ = ["CRON_FIELDS", "FORMS", "UNKNOWN", "FunctionForm"]
 
 
 class FunctionForm(NamedTuple):
-    """What a function is here.
+    """The translation of a function.
 
     Args:
-        text: The expression, as an operand: what is no call stands in brackets.
-        type: Of its value: ``text``, ``number``, ``bool``, ``list``, ``map``; empty where it depends on the arguments.
-        least: How many arguments it takes at least.
-        most: And at most.
-        absent: What stands for an argument that may be absent, by its place: ``plain`` for itself, else a fallback.
+        text: The expression as an operand: anything but a call is in brackets.
+        type: The type of its value: ``text``, ``number``, ``bool``, ``list``, ``map``; empty if it depends on the
+            arguments.
+        least: The minimum number of arguments.
+        most: The maximum number of arguments.
+        absent: The treatment of an absent argument by its index: ``plain`` inserts it as it is, otherwise a fallback.
     """
 
     text: str
@@ -96,7 +95,7 @@ FORMS: dict[str, FunctionForm] = {
     "toJson": FunctionForm("toJSON({0})", "text", 1, 1, ("null",)),
     "formatQuantity": FunctionForm("formatQuantity({0})", "text", 1, 1),
     "sumQuantity": FunctionForm("sumQuantity({0}, {1})", "text", 2, 2),
-    # Those that are called the same in both and are not: here is what gives the same value.
+    # Functions with the same name and different results: each form gives the result of the Katalog.
     "asString": FunctionForm("(toJSON({0}) if isComposite({0}) else asString({0}))", "text", 1, 1, ("plain",)),
     "div": FunctionForm("({0} / {1})", "number", 2, 2),
     "sha256sum": FunctionForm("shortHash({0})", "text", 1, 1),
@@ -138,16 +137,19 @@ FORMS: dict[str, FunctionForm] = {
     "gt": FunctionForm("({0} > {1})", "bool", 2, 2),
     "ge": FunctionForm("({0} >= {1})", "bool", 2, 2),
 }
-"""By the name in a Katalog; what has more to it than a form is in `konverge_box.katalog.expression_translator`."""
+"""The forms by name in a Katalog; other translations are in `konverge_box.katalog.go_call_translators`."""
 
 CRON_FIELDS = ("minute", "hour", "dayOfMonth", "month", "dayOfWeek")
 
-_CHILD_FUNCTIONS = ("it reads what enrich adds to children", "read the object with cross, or count in status.fields")
-_OF_SERVING = (
-    "it asks how the object came in through the gateway",
-    "set a label where the object is made, and read it",
+_CHILD_FUNCTIONS = (
+    "it reads the data that enrich adds to children",
+    "read the object with cross, or count in status.fields",
 )
-_DIFFERS = "what it gives is written in another way here"
+_OF_SERVING = (
+    "it reads how the object passed the gateway",
+    "set a label where the object is created, and read it",
+)
+_DIFFERS = "its result has another format in a box"
 
 UNKNOWN: dict[str, tuple[str, str]] = {
     **dict.fromkeys(
@@ -157,22 +159,22 @@ UNKNOWN: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("getServeTarget", "getServeAlias", "getServeSource", "isDirectApply"), _OF_SERVING),
     **dict.fromkeys(
         ("promAboveThreshold", "promBelowThreshold", "promSum", "promMax"),
-        ("it reads a form of result that prometheus calls do not have here", "compare external.<name>.result"),
+        ("prometheus calls of a box have another form of result", "compare external.<name>.result"),
     ),
-    "timeSince": ("it gives seconds there, and a duration here", "compare with isExpired(time, duration)"),
-    "timeUntil": (_DIFFERS, "use timeUntil(time), which gives 29d23h and the like"),
-    "durationAdd": ("it adds two durations there, and a duration to a time here", "write the sum out"),
-    "subtractQuantity": ("there is no such function", "formatQuantity(parseQuantity(a) - parseQuantity(b))"),
-    "toList": ("there is no such function", "split(text, ',')"),
-    "lookup": ("there is no such function", "mapGet({'key': 'value'}, key)"),
-    "repoSlug": ("there is no such function", "slugify(last(split(text, '/')))"),
-    "ownerKind": ("there is no such function", "get(object, 'metadata.ownerReferences.0.kind')"),
-    "ownerName": ("there is no such function", "get(object, 'metadata.ownerReferences.0.name')"),
-    "containerPortByName": ("its arguments are not known", "containerPortByName(object, 'http')"),
-    "println": ("there is no such function", "write the text out"),
-    "call": ("there are no functions as values", "write the expression by hand"),
-    "html": ("there is no such function", "write the expression by hand"),
-    "js": ("there is no such function", "toJSON(value)"),
-    "urlquery": ("there is no such function", "write the expression by hand"),
+    "timeSince": ("it returns seconds in a Katalog and a duration in a box", "compare with isExpired(time, duration)"),
+    "timeUntil": (_DIFFERS, "use timeUntil(time), which returns durations such as 29d23h"),
+    "durationAdd": ("it adds two durations in a Katalog, and a duration to a time in a box", "write the sum"),
+    "subtractQuantity": ("a box has no such function", "formatQuantity(parseQuantity(a) - parseQuantity(b))"),
+    "toList": ("a box has no such function", "split(text, ',')"),
+    "lookup": ("a box has no such function", "mapGet({'key': 'value'}, key)"),
+    "repoSlug": ("a box has no such function", "slugify(last(split(text, '/')))"),
+    "ownerKind": ("a box has no such function", "get(object, 'metadata.ownerReferences.0.kind')"),
+    "ownerName": ("a box has no such function", "get(object, 'metadata.ownerReferences.0.name')"),
+    "containerPortByName": ("its arguments are unknown", "containerPortByName(object, 'http')"),
+    "println": ("a box has no such function", "write the string"),
+    "call": ("a box has no functions as values", "write the expression by hand"),
+    "html": ("a box has no such function", "write the expression by hand"),
+    "js": ("a box has no such function", "toJSON(value)"),
+    "urlquery": ("a box has no such function", "write the expression by hand"),
 }
-"""Functions that are known and have no counterpart: why, and what to do instead."""
+"""Known functions without a counterpart: the reason and the alternative."""

@@ -1,7 +1,7 @@
-"""Go's text/template, the part that Katalogs use, as a tree.
+"""The syntax tree of Go's text/template, for the part that Katalogs use.
 
-A text becomes nodes or a `TemplateProblemError` that says what it has that cannot be read. Nothing is evaluated. The
-length, the number of words and the depth are bounded, so a text of anybody's can be given.
+A string becomes nodes or a `TemplateProblemError` with the unsupported part. Nothing is evaluated. Length, number of
+tokens and depth are limited, so untrusted strings are safe.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _MAX_DEPTH = 30
 
 
 class TemplateProblemError(Exception):
-    """A template cannot be carried over.
+    """A template cannot be converted.
 
     Args:
-        why: What it has that stands against that.
-        instead: What can be done.
+        why: The part without a counterpart.
+        instead: The alternative.
     """
 
     def __init__(self, why: str, instead: str = "write the expression by hand") -> None:
@@ -51,21 +51,21 @@ class TemplateProblemError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LiteralNode:
-    """Text, a number, a boolean, or nil."""
+    """A literal: a string, a number, a boolean, or nil."""
 
     value: str | int | float | bool | None
 
 
 @dataclass(frozen=True, slots=True)
 class DotNode:
-    """The dot, which is the object at first, and below it the fields of a path: ``.spec.replicas``."""
+    """The dot, which is the object at first, with the fields of a path below it: ``.spec.replicas``."""
 
     path: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class VariableNode:
-    """A variable and the fields below it: ``$host.name``; ``$`` alone has no name and is the object."""
+    """A variable with the fields below it: ``$host.name``; ``$`` alone has no name and is the object."""
 
     name: str
     path: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ class VariableNode:
 
 @dataclass(frozen=True, slots=True)
 class CallNode:
-    """A function and its arguments; what is piped in is the last one."""
+    """A function and its arguments; a piped value is the last one."""
 
     name: str
     arguments: tuple[Expression, ...] = ()
@@ -82,7 +82,7 @@ class CallNode:
 
 @dataclass(frozen=True, slots=True)
 class ChainNode:
-    """Fields below what an expression in brackets gives: ``(index .spec.hosts 0).name``."""
+    """Fields below an expression in brackets: ``(index .spec.hosts 0).name``."""
 
     start: Expression
     path: tuple[str, ...]
@@ -93,21 +93,21 @@ Expression: TypeAlias = LiteralNode | DotNode | VariableNode | CallNode | ChainN
 
 @dataclass(frozen=True, slots=True)
 class TextNode:
-    """What stands outside of the braces."""
+    """The text outside of the braces."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ActionNode:
-    """An expression whose value is written."""
+    """An expression whose value is rendered."""
 
     expression: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class SetNode:
-    """A variable that gets its value."""
+    """The declaration of a variable with its value."""
 
     name: str
     expression: Expression
@@ -115,7 +115,7 @@ class SetNode:
 
 @dataclass(frozen=True, slots=True)
 class IfNode:
-    """One body or the other."""
+    """A test that selects one of two bodies."""
 
     test: Expression
     body: tuple[Node, ...]
@@ -124,7 +124,7 @@ class IfNode:
 
 @dataclass(frozen=True, slots=True)
 class RangeNode:
-    """A body for each item; the variables are empty where they are not named."""
+    """A body for each item; the names of unused variables are empty."""
 
     items: Expression
     key: str
@@ -135,7 +135,7 @@ class RangeNode:
 
 @dataclass(frozen=True, slots=True)
 class WithNode:
-    """A body whose dot is the value, unless that is empty."""
+    """A body whose dot is the value, unless the value is empty."""
 
     value: Expression
     name: str
@@ -170,44 +170,44 @@ _MAX_INTEGER = 1 << 63
 
 
 def parse_template(text: str) -> tuple[Node, ...]:
-    """Read a template.
+    """Parse a template.
 
     Raises:
-        TemplateProblemError: It is none, or has what cannot be carried over.
+        TemplateProblemError: The string is not a template, or a part has no counterpart.
     """
     if len(text) > _MAX_LENGTH:
-        raise TemplateProblemError(f"the template has more than {_MAX_LENGTH} letters")
+        raise TemplateProblemError(f"expected a template of at most {_MAX_LENGTH} characters, found a longer one")
     return _TemplateParser(_split_parts(text)).parse_nodes()
 
 
 class _TemplatePart(NamedTuple):
-    """Text, or the words of an action."""
+    """Text, or the tokens of an action."""
 
     text: str
     words: tuple[_TemplateToken, ...] | None
 
 
 def _split_parts(text: str) -> list[_TemplatePart]:
-    """Text and actions by turns; what the dashes of an action trim is trimmed."""
-    found: list[_TemplatePart] = []
+    """Split a template into alternating text and actions; the dashes of an action trim the text around it."""
+    parts: list[_TemplatePart] = []
     at = count = 0
     trims = False
     while (opening := _ACTION.search(text, at)) is not None:
         before = text[at : opening.start()]
         before = before.lstrip() if trims else before
-        found.append(_TemplatePart(before.rstrip() if opening["left"] else before, None))
+        parts.append(_TemplatePart(before.rstrip() if opening["left"] else before, None))
         words, at, trims = _tokenize_action(text, opening.end())
         count += len(words)
         if count > _MAX_TOKENS:
-            raise TemplateProblemError(f"the template has more than {_MAX_TOKENS} words and signs")
-        found.append(_TemplatePart("", words))
+            raise TemplateProblemError(f"expected a template of at most {_MAX_TOKENS} tokens, found a longer one")
+        parts.append(_TemplatePart("", words))
     rest = text[at:]
-    found.append(_TemplatePart(rest.lstrip() if trims else rest, None))
-    return [piece for piece in found if piece.words is not None or piece.text]
+    parts.append(_TemplatePart(rest.lstrip() if trims else rest, None))
+    return [piece for piece in parts if piece.words is not None or piece.text]
 
 
 def _tokenize_action(text: str, at: int) -> tuple[tuple[_TemplateToken, ...], int, bool]:
-    """The words of the action that begins there, where it ends, and whether it trims what follows."""
+    """Return the tokens of the action at an offset, the offset of its end, and whether it trims the text after it."""
     words: list[_TemplateToken] = []
     joined = True
     while True:
@@ -216,12 +216,12 @@ def _tokenize_action(text: str, at: int) -> tuple[tuple[_TemplateToken, ...], in
             return tuple(words), closing.end(), closing["trims"] is not None
         found = _WORDS.match(text, at)
         if found is None:
-            shown = text[at : at + 20].splitlines()[0] if at < len(text) else "the end of the text"
-            raise TemplateProblemError(f"no Go template: expected a word or }}}}, found {shown!r}")
+            found_text = text[at : at + 20].splitlines()[0] if at < len(text) else "the end of the text"
+            raise TemplateProblemError(f"invalid Go template: expected a word or }}}}, found {found_text!r}")
         at = found.end()
         kind = found.lastgroup or ""
         if kind == "field" and joined and words and words[-1].kind in ("field", "below", "variable", "name", "close"):
-            kind = "below"  # it goes on with the word in front of it, without a blank between them
+            kind = "below"  # it continues the word before it, without whitespace between them
         if kind not in ("blank", "comment"):
             words.append(_TemplateToken("close" if found[0] == ")" else kind, found[0]))
         joined = kind != "blank"
@@ -236,14 +236,14 @@ class _TemplateParser:
     def parse_nodes(self) -> tuple[Node, ...]:
         nodes, ended = self._parse_body()
         if ended is not None:
-            raise TemplateProblemError(f"no Go template: {ended[0].text} without an if, range or with")
+            raise TemplateProblemError(f"invalid Go template: {ended[0].text} without an if, range or with")
         return nodes
 
     def _parse_body(self) -> tuple[tuple[Node, ...], tuple[_TemplateToken, ...] | None]:
-        """Nodes up to else or end, and the words of that; None at the end of the text."""
+        """Parse nodes up to else or end, and return them with its tokens; None at the end of the text."""
         self._depth += 1
         if self._depth > _MAX_DEPTH:
-            raise TemplateProblemError(f"the template nests deeper than {_MAX_DEPTH} levels")
+            raise TemplateProblemError(f"the template is nested deeper than {_MAX_DEPTH} levels")
         found: list[Node] = []
         ended: tuple[_TemplateToken, ...] | None = None
         while self._at < len(self._pieces):
@@ -251,7 +251,7 @@ class _TemplateParser:
             self._at += 1
             if piece.words is None:
                 found.append(TextNode(piece.text))
-            elif piece.words:  # a comment alone has none
+            elif piece.words:  # an action with only a comment has none
                 if piece.words[0] in (_TemplateToken("name", "else"), _TemplateToken("name", "end")):
                     ended = piece.words
                     break
@@ -269,7 +269,7 @@ class _TemplateParser:
         if len(names) == 1:
             return SetNode(names[0], _PipelineParser(rest).parse_whole())
         if names:
-            raise TemplateProblemError("no Go template: two variables outside of a range")
+            raise TemplateProblemError("invalid Go template: two variables outside of a range")
         return ActionNode(_PipelineParser(words).parse_whole())
 
     def _parse_block(self, kind: str, words: tuple[_TemplateToken, ...]) -> Node:
@@ -278,21 +278,21 @@ class _TemplateParser:
         body, ended = self._parse_body()
         otherwise: tuple[Node, ...] = ()
         if ended is not None and ended[0].text == "else":
-            if len(ended) > 1:  # else if, else with: a block of its own, which has the same end
+            if len(ended) > 1:  # else if, else with: a separate block with the same end
                 self._depth += 1
                 if self._depth > _MAX_DEPTH:
-                    raise TemplateProblemError(f"the template nests deeper than {_MAX_DEPTH} levels")
+                    raise TemplateProblemError(f"the template is nested deeper than {_MAX_DEPTH} levels")
                 otherwise, ended = (self._parse_block(ended[1].text, ended[2:]),), ()
                 self._depth -= 1
             else:
                 otherwise, ended = self._parse_body()
         if ended is None or (ended and ended[0].text != "end"):
-            raise TemplateProblemError(f"no Go template: {kind} without its end")
+            raise TemplateProblemError(f"invalid Go template: {kind} without its end")
         if kind == "range":
             key, item = ("", names[0]) if len(names) == 1 else (names or ("", ""))[:2]
             return RangeNode(value, key, item, body, otherwise)
         if len(names) > 1 or (names and kind == "if" and len(names) != 1):
-            raise TemplateProblemError(f"no Go template: two variables in {kind}")
+            raise TemplateProblemError(f"invalid Go template: two variables in {kind}")
         if kind == "with":
             return WithNode(value, names[0] if names else "", body, otherwise)
         if names:
@@ -301,20 +301,20 @@ class _TemplateParser:
 
 
 def _split_declaration(words: tuple[_TemplateToken, ...]) -> tuple[tuple[str, ...], tuple[_TemplateToken, ...]]:
-    """The variables that are declared in front of a pipeline, and the rest."""
+    """Return the variables that are declared before a pipeline, and the remaining tokens."""
     for at, word in enumerate(words[:4]):
         if word == _TemplateToken("sign", "="):
-            raise TemplateProblemError("a variable that gets a second value has no counterpart")
+            raise TemplateProblemError("a second assignment to a variable has no counterpart")
         if word == _TemplateToken("sign", ":="):
             names = [each.text[1:] for each in words[:at] if each.kind == "variable"]
             if not names or len(names) > 2:
-                raise TemplateProblemError("no Go template: expected a variable before :=")
+                raise TemplateProblemError("invalid Go template: expected a variable before :=")
             return tuple(names), words[at + 1 :]
     return (), words
 
 
 class _PipelineParser:
-    """Reads one pipeline."""
+    """Parser of one pipeline."""
 
     def __init__(self, words: tuple[_TemplateToken, ...]) -> None:
         self._words = words
@@ -324,7 +324,7 @@ class _PipelineParser:
     def parse_whole(self) -> Expression:
         found = self._parse_pipeline()
         if self._at < len(self._words):
-            raise TemplateProblemError(f"no Go template: unexpected {self._words[self._at].text!r}")
+            raise TemplateProblemError(f"invalid Go template: unexpected {self._words[self._at].text!r}")
         return found
 
     def _peek_token(self) -> _TemplateToken | None:
@@ -333,13 +333,13 @@ class _PipelineParser:
     def _parse_pipeline(self) -> Expression:
         self._depth += 1
         if self._depth > _MAX_DEPTH:
-            raise TemplateProblemError(f"the template nests deeper than {_MAX_DEPTH} levels")
+            raise TemplateProblemError(f"the template is nested deeper than {_MAX_DEPTH} levels")
         found = self._parse_command(None)
         for number in range(_MAX_TOKENS):
             if self._peek_token() != _TemplateToken("sign", "|"):
                 break
             if number > _MAX_DEPTH:
-                raise TemplateProblemError(f"the template has more than {_MAX_DEPTH} pipes in a row")
+                raise TemplateProblemError(f"expected at most {_MAX_DEPTH} pipes in a row, found more")
             self._at += 1
             found = self._parse_command(found)
         self._depth -= 1
@@ -348,13 +348,13 @@ class _PipelineParser:
     def _parse_command(self, piped: Expression | None) -> Expression:
         operands = list(self._iter_operands())
         if not operands:
-            raise TemplateProblemError("no Go template: an empty pipeline")
+            raise TemplateProblemError("invalid Go template: an empty pipeline")
         first, rest = operands[0], operands[1:]
         if isinstance(first, CallNode) and not first.arguments and not first.is_piped:
             given = (*rest, piped) if piped is not None else tuple(rest)
             return CallNode(first.name, given, piped is not None)
         if rest or piped is not None:
-            raise TemplateProblemError("no Go template: only a function can have arguments")
+            raise TemplateProblemError("invalid Go template: only a function can have arguments")
         return first
 
     def _iter_operands(self) -> Iterator[Expression]:
@@ -379,10 +379,10 @@ class _PipelineParser:
             inside = self._parse_pipeline()
             closing = self._peek_token()
             if closing is None or closing.kind != "close":
-                raise TemplateProblemError("no Go template: a bracket that is not closed")
+                raise TemplateProblemError("invalid Go template: an unclosed bracket")
             self._at += 1
-            return ChainNode(inside, ())  # a call in brackets is a value: what stands behind it is no argument of it
-        raise TemplateProblemError(f"no Go template: unexpected {word.text!r}")
+            return ChainNode(inside, ())  # a call in brackets is a value: the next operand is not its argument
+        raise TemplateProblemError(f"invalid Go template: unexpected {word.text!r}")
 
     def _parse_fields(self, start: Expression) -> Expression:
         path: list[str] = []
@@ -401,7 +401,7 @@ class _PipelineParser:
             case CallNode():
                 return CallNode(
                     start.name, (DotNode(tuple(path)),), True
-                )  # a function and its argument, without a blank
+                )  # a function and its argument, without whitespace
         return ChainNode(start, tuple(path))
 
 
@@ -412,24 +412,24 @@ def _parse_literal(word: _TemplateToken) -> str | int | float:
         try:
             text: str = json.loads(re.sub(r"\\(.)", _convert_escape, word.text))
         except ValueError:
-            raise TemplateProblemError(f"no Go template: a text that cannot be read: {word.text[:30]}") from None
+            raise TemplateProblemError(f"invalid Go template: an invalid string {word.text[:30]}") from None
         return text
     try:
         number: int | float = (
             int(word.text, 0) if re.fullmatch(r"[-+]?(0[xX]\w+|\d{1,20})", word.text) else float(word.text)
         )
     except ValueError:
-        raise TemplateProblemError(f"no number that is the same here: {word.text[:30]}") from None
+        raise TemplateProblemError(f"a number without a counterpart: {word.text[:30]}") from None
     if not -_MAX_INTEGER <= number < _MAX_INTEGER:
-        raise TemplateProblemError(f"a number of more than 64 bits: {word.text[:30]}")
+        raise TemplateProblemError(f"expected a number of 64 bits, found {word.text[:30]}")
     return number
 
 
 def _convert_escape(found: re.Match[str]) -> str:
-    """An escape as JSON has it."""
+    """Return an escape sequence in the form of JSON."""
     if found[1] in '"\\/bfnrtu':
         return found[0]
     known = {"a": "\\u0007", "v": "\\u000b", "'": "'"}
     if found[1] not in known:
-        raise TemplateProblemError(f"an escape that has no counterpart: \\{found[1]}")
+        raise TemplateProblemError(f"an escape sequence without a counterpart: \\{found[1]}")
     return known[found[1]]

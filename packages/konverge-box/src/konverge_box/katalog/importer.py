@@ -1,4 +1,4 @@
-"""From the text of a Katalog to the text of a box, and what is to be told of the way."""
+"""From the text of a Katalog to the text of a box, with findings and notes."""
 
 from __future__ import annotations
 
@@ -20,30 +20,32 @@ __all__ = ["KatalogImport", "import_katalog"]
 
 _ONE_FILE = "a box is one file"
 _TOP = {
-    "lifecycle": FindingReason("the maturity of the Katalog", "a box has none", "write it into your documentation"),
-    "policy": FindingReason("a policy for imports", "a box imports nothing", "remove it"),
-    "imports": FindingReason("imports", _ONE_FILE, "import each Katalog, and join the boxes"),
+    "lifecycle": FindingReason("the maturity of the Katalog", "a box has none", "add it to your documentation"),
+    "policy": FindingReason("a policy for imports", "a box has none", "remove it"),
+    "imports": FindingReason("imports", _ONE_FILE, "import each Katalog, and merge the boxes"),
     "security": FindingReason("webhooks and protection", "a box serves none", "use admission policies of the cluster"),
-    "crossAccess": FindingReason("who may observe", "all of a file can", "put it into another box"),
+    "crossAccess": FindingReason(
+        "a limit on observers", "all custom resources of a box can observe each other", "use another box"
+    ),
     "gateway": FindingReason("a gateway", "a box has none", "apply custom resources with any client"),
-    "publish": FindingReason("publishing", "a box is a file", "keep it in git, or in a ConfigMap"),
-    "notification": FindingReason("messages to people", "a box sends none", "alert on metrics or events"),
-    "profiles": FindingReason("profiles", "konverge has none", "write their values where they are used"),
+    "publish": FindingReason("publication", "a box is a file", "keep it in git, or in a ConfigMap"),
+    "notification": FindingReason("notifications", "a box sends none", "alert on metrics or events"),
+    "profiles": FindingReason("profiles", "konverge has none", "write their values at each use"),
 }
 _METADATA = {
-    key: FindingReason("a fact about the Katalog", "a box does not need it", "write it as a label of the box")
+    key: FindingReason("a property of the Katalog", "a box does not use it", "set it as a label of the box")
     for key in ("namespace", "clusterName", "createdBy", "projects")
 }
 _ABOUT = ("description", "version", "author", "license", "tags")
 
 
 class KatalogImport(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a Katalog.
+    """The result of the conversion of a Katalog.
 
     Args:
-        text: The box as YAML; empty where nothing could be carried over.
-        listed: What the box does not have.
-        decisions: What it has, and what is not quite the same.
+        text: The box as YAML; empty if nothing could be converted.
+        listed: The parts of the Katalog that the box does not contain.
+        decisions: The parts that behave slightly differently in the box.
     """
 
     text: str
@@ -54,23 +56,23 @@ class KatalogImport(msgspec.Struct, frozen=True, kw_only=True):
 def import_katalog(
     text: str | bytes, *, file: str = "katalog.yaml", read: Callable[[str], bytes | None] | None = None
 ) -> KatalogImport:
-    """A Katalog as a box. Everything in it is carried over, or is listed.
+    """Convert a Katalog to a box. Each part of it is converted, or is listed.
 
     Args:
         text: The Katalog's content.
-        file: What it is called in messages.
-        read: Gives the content of a file that the Katalog names; without, no such file is read.
+        file: The name of the Katalog in messages.
+        read: Returns the content of a file that the Katalog names; by default no such file is read.
 
     Raises:
-        BoxFileError: It is no YAML, or has no Katalog.
+        BoxFileError: The text is invalid YAML, or contains no Katalog.
     """
     sources = parse_source(text, file)
     chosen = next((each for each in sources if _find_kind(each) == "Katalog"), None)
     if chosen is None:
-        found = sources[0] if sources else YamlSource(file)
-        if not found.errors:
-            found.add_error((), f"expected a document of the kind Katalog, found {_find_kind(found) or 'none'}")
-        raise BoxFileError(found.errors)
+        first = sources[0] if sources else YamlSource(file)
+        if not first.errors:
+            first.add_error((), f"expected a document of the kind Katalog, found {_find_kind(first) or 'none'}")
+        raise BoxFileError(first.errors)
     notes = FindingCollector(chosen)
     findings = [_to_finding(each) for each in chosen.errors]
     for other in sources:
@@ -83,22 +85,22 @@ def import_katalog(
             )
     box, comments = _convert_box(KatalogFields(notes, chosen.value, ()), read or (lambda name: None))
     findings += notes.findings
-    made = ""
+    converted = ""
     if box["spec"]["crds"]:
-        made = write_yaml(box, comments)
+        converted = write_yaml(box, comments)
         findings += (
             Finding(
                 file=file,
                 line=0,
                 column=0,
-                path=mistake.path,
-                what="what came out",
-                why=f"the box would be refused: {mistake.message}",
+                path=error.path,
+                what="the resulting box",
+                why=f"it is invalid: {error.message}",
                 instead="change it in the box",
             )
-            for mistake in find_file_errors(made, file=file)
+            for error in find_file_errors(converted, file=file)
         )
-    return KatalogImport(text=made, listed=tuple(findings), decisions=tuple(notes.decisions))
+    return KatalogImport(text=converted, listed=tuple(findings), decisions=tuple(notes.decisions))
 
 
 def _find_kind(source: YamlSource) -> str:
@@ -106,15 +108,15 @@ def _find_kind(source: YamlSource) -> str:
     return kind if isinstance(kind, str) else ""
 
 
-def _to_finding(mistake: Any) -> Finding:
+def _to_finding(error: Any) -> Finding:
     return Finding(
-        file=mistake.file,
-        line=mistake.line,
-        column=mistake.column,
-        path=mistake.path or "the file",
+        file=error.file,
+        line=error.line,
+        column=error.column,
+        path=error.path or "the file",
         what="a value",
-        why=mistake.message,
-        instead="change it there, and import again",
+        why=error.message,
+        instead="change it in the Katalog, and import again",
     )
 
 
@@ -144,12 +146,12 @@ def _convert_box(
         if made is None:
             continue
         found[names[name]] = made
-        said = [str(description)] if description else []
-        said += [f"{decision.path}: {decision.text}" for decision in fields.notes.decisions[before:]]
+        comment = [str(description)] if description else []
+        comment += [f"{decision.path}: {decision.text}" for decision in fields.notes.decisions[before:]]
         if names[name] != name:
-            said.append(f"is called {name} there")
-        if said:
-            comments["spec", "crds", names[name]] = "\n".join(said)
+            comment.append(f"name in the Katalog: {name}")
+        if comment:
+            comments["spec", "crds", names[name]] = "\n".join(comment)
     _break_cycles(found)
     spec.report_remaining()
     fields.report_remaining(_TOP)
@@ -160,7 +162,7 @@ def _convert_box(
 
 
 def _build_names(given: list[str]) -> dict[str, str]:
-    """What each is called here: a name that expressions can use, each once."""
+    """Return the name of each custom resource in the box: unique, and valid in expressions."""
     found: dict[str, str] = {}
     for name in given:
         wanted = made = to_identifier(name)
@@ -175,19 +177,19 @@ def _build_names(given: list[str]) -> dict[str, str]:
 def _convert_metadata(fields: KatalogFields) -> tuple[dict[str, Any], str]:
     name = fields.take_text("name") or "katalog"
     if validate_dns_subdomain(name):
-        fields.add_note("name", "names are those of Kubernetes' objects")
+        fields.add_note("name", "a box has the name of a Kubernetes object")
         name = to_identifier(name).lower()
-    said = []
+    about = []
     for key in _ABOUT:
         value = fields.take(key)
         if value is not None:
-            said.append(f"{key}: {', '.join(map(str, value)) if isinstance(value, list) else value}")
+            about.append(f"{key}: {', '.join(map(str, value)) if isinstance(value, list) else value}")
     fields.report_remaining(_METADATA)
-    return {"name": name}, "\n".join(said)
+    return {"name": name}, "\n".join(about)
 
 
 def _convert_functions(fields: KatalogFields) -> dict[str, str]:
-    """The Katalog's own functions, which are written out where they are called."""
+    """Convert the functions that the Katalog defines; each is inserted where it is called."""
     found: dict[str, str] = {}
     for each in fields.take_items("functions"):
         name, expression = each.take_text("name"), each.take_text("expression")
@@ -195,7 +197,7 @@ def _convert_functions(fields: KatalogFields) -> dict[str, str]:
         each.report_remaining()
         if name and expression:
             found[name] = expression
-            each.add_note("name", "the note is written out where it is called")
+            each.add_note("name", "the note is inserted where it is called")
         else:
             each.notes.add_finding(each.path, FindingReason("a note", "it has no name or no expression", "remove it"))
     fields.report_remaining()
@@ -213,13 +215,13 @@ def _convert_providers(fields: KatalogFields) -> dict[str, Any]:
             value = auth.take(key)
             if isinstance(value, str) and value.startswith("$"):
                 auth.reject_field(
-                    key, "a setting out of the environment", "settings are values or Secrets", "use secretRefs"
+                    key, "a setting from the environment", "settings of a box are values or Secrets", "use secretRefs"
                 )
             else:
                 settings[key] = value
         each.report_remaining(
             {
-                word: FindingReason("which plug-in it is", "plug-ins are Python packages", "install one with pip")
+                word: FindingReason("a plug-in", "plug-ins of konverge are Python packages", "install one with pip")
                 for word in ("version", "library")
             }
         )
@@ -234,7 +236,7 @@ def _convert_providers(fields: KatalogFields) -> dict[str, Any]:
 
 
 def _break_cycles(crds: dict[str, Any]) -> None:
-    """Where custom resources observe each other, let the observation that closes the circle wake nobody."""
+    """Set ``wake: false`` on the observation that closes a cycle of custom resources that observe each other."""
     edges: dict[str, set[str]] = {name: set() for name in crds}
     for name, each in crds.items():
         for observation in each.get("cross", []):

@@ -1,4 +1,4 @@
-"""What each kind has beside its name: its fields there as short forms here."""
+"""Conversion of the fields of each kind besides its name to short forms."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from konverge_box.katalog.workload_conversion import OWNER_LABEL
 __all__ = ["BODIES", "NOT_IN_BODIES"]
 
 _COPY = FindingReason(
-    "a copy of another object", "only Secrets and ConfigMaps are copied", "read it with cross, and write it"
+    "a copy of another object", "a box copies only Secrets and ConfigMaps", "read it with cross, and declare it"
 )
 _RBAC = "rbac.authorization.k8s.io"
 
@@ -49,7 +49,7 @@ def _convert_copy(fields: KatalogFields, known: KnownFields, key: str) -> dict[s
     if name is not None:
         found[key] = {"name": name, **({"namespace": namespace} if namespace else {})}
     elif namespace is not None:
-        fields.reject_field("fromNamespace", "the namespace of a source", "nothing is copied", "name the source")
+        fields.reject_field("fromNamespace", "the namespace of a source", "there is no source", "name the source")
     return found | copy_fields(fields, known, "toNamespaces", use=TemplateUse.REQUIRED)
 
 
@@ -67,9 +67,7 @@ def _convert_secret(fields: KatalogFields, known: KnownFields) -> dict[str, Any]
             tls["validFor"] = fields.peek("rotateAfter")
         found["tls"] = tls
         if fields.take("data") is not None:
-            fields.reject_field(
-                "data", "data beside tls", "the certificate takes its place, there as well", "remove it"
-            )
+            fields.reject_field("data", "data beside tls", "a Katalog ignores it as well", "remove it")
         found.pop("type", None)
     return found | _convert_data(fields, known, "stringData")
 
@@ -88,9 +86,7 @@ def _convert_network_policy(fields: KatalogFields, known: KnownFields) -> dict[s
     declared = fields.take_typed("policyTypes", list)
     found["policyTypes"] = declared or types
     if not declared and not types:
-        raise NotConvertedError(
-            FindingReason("a NetworkPolicy", "it has no rules that are known here", "write its rules out")
-        )
+        raise NotConvertedError(FindingReason("a NetworkPolicy", "it has no convertible rules", "write its rules"))
     return found
 
 
@@ -128,7 +124,7 @@ def _convert_limits(fields: KatalogFields, known: KnownFields) -> dict[str, Any]
 
 def _require_field(found: dict[str, Any], key: str, what: str) -> dict[str, Any]:
     if key not in found:
-        raise NotConvertedError(FindingReason(what, f"it has no {key} that are known here", "write them out"))
+        raise NotConvertedError(FindingReason(what, f"it has no convertible {key}", "write them by hand"))
     return found
 
 
@@ -143,7 +139,7 @@ def _build_binding_converter(default_kind: str) -> Callable[[KatalogFields, Know
         kind = convert_text_field(reference, "kind", TemplateUse.REQUIRED, known)
         reference.report_remaining()
         if name in (None, MISSING):
-            raise NotConvertedError(FindingReason("a binding", "it names no role", "name one"))
+            raise NotConvertedError(FindingReason("a binding", "it has no role", "name one"))
         subjects = []
         for each in fields.take_items("subjects"):
             subject = copy_fields(each, known, "kind", "name", "namespace", use=TemplateUse.REQUIRED)
@@ -165,7 +161,7 @@ def _convert_service(fields: KatalogFields, known: KnownFields) -> dict[str, Any
     target = convert_text_field(fields, "targetPort", TemplateUse.NUMBER, known)
     protocol = convert_text_field(fields, "protocol", TemplateUse.VALUE, known)
     if port in (None, MISSING):
-        raise NotConvertedError(FindingReason("a Service", "it has no port that is known here", "write it by hand"))
+        raise NotConvertedError(FindingReason("a Service", "it has no convertible port", "write it by hand"))
     if protocol in (None, MISSING):
         found["port"] = port
         set_if_present(found, "targetPort", target)
@@ -188,7 +184,7 @@ def _convert_ingress(fields: KatalogFields, known: KnownFields) -> dict[str, Any
     if service is MISSING or host is MISSING:
         raise NotConvertedError
     if service is None:
-        raise NotConvertedError(FindingReason("an Ingress", "it names no Service", "name one with serviceName"))
+        raise NotConvertedError(FindingReason("an Ingress", "it has no Service", "name one with serviceName"))
     port = 80 if port in (None, MISSING) else port
     path = "/" if path in (None, MISSING) else path
     if host is not None and path_type in (None, "Prefix"):
@@ -215,11 +211,11 @@ def _convert_ingress_tls(fields: KatalogFields, host: Any, known: KnownFields) -
     block = fields.take_mapping("tls")
     if block.take_typed("create", bool):
         block.reject_field(
-            "create", "a certificate for an Ingress", "an Ingress makes none", "add a Secret with tls to onCreate"
+            "create", "a certificate for an Ingress", "an Ingress generates none", "add a Secret with tls to onCreate"
         )
     if block.take_text("validFor") is not None:
         block.reject_field(
-            "validFor", "how long a certificate is valid", "an Ingress makes none", "say it on that Secret"
+            "validFor", "the validity of a certificate", "an Ingress generates none", "set it on that Secret"
         )
     secret = convert_text_field(block, "secretName", TemplateUse.REQUIRED, known)
     hosts = convert_tree(block, block.take_typed("hosts", list), block.build_path("hosts"), TemplateUse.REQUIRED, known)
@@ -242,9 +238,7 @@ def _convert_scaling(fields: KatalogFields, known: KnownFields) -> dict[str, Any
     elif (name := convert_text_field(fields, "deploymentRef", TemplateUse.REQUIRED, known)) not in (None, MISSING):
         found["scaleTargetRef"] = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
     if "scaleTargetRef" not in found:
-        raise NotConvertedError(
-            FindingReason("a HorizontalPodAutoscaler", "it does not say what it scales", "name its target")
-        )
+        raise NotConvertedError(FindingReason("a HorizontalPodAutoscaler", "it has no target", "name its target"))
     set_if_present(found, "behavior", convert_profiled_mapping(fields, "behavior", known))
     return found
 
@@ -302,18 +296,16 @@ def _convert_account(fields: KatalogFields, known: KnownFields) -> dict[str, Any
 def _convert_custom(fields: KatalogFields, known: KnownFields) -> dict[str, Any]:
     found = copy_fields(fields, known, "apiVersion", "kind")
     if "apiVersion" not in found or "kind" not in found:
-        raise NotConvertedError(
-            FindingReason("a custom resource", "it does not say its apiVersion and kind", "name them")
-        )
+        raise NotConvertedError(FindingReason("a custom resource", "its apiVersion or kind is missing", "add them"))
     if "spec" in fields:
         found["spec"] = convert_tree(
             fields, fields.take_typed("spec", dict) or {}, fields.build_path("spec"), TemplateUse.VALUE, known
         )
     if "status" in fields:
         fields.take("status")
-        fields.reject_field("status", "a status of a child", "its own controller writes that", "remove it")
+        fields.reject_field("status", "the status of a child", "its own controller writes it", "remove it")
     if fields.take_typed("hasStatus", bool) is not None:
-        fields.add_note("hasStatus", "the cluster says whether a kind has a status")
+        fields.add_note("hasStatus", "the cluster determines whether a kind has a status")
     more = {key: fields.take(key) for key in fields.list_remaining()}
     if more:
         made = convert_tree(fields, more, fields.path, TemplateUse.VALUE, known)
@@ -341,7 +333,7 @@ BODIES: dict[str, Callable[[KatalogFields, KnownFields], dict[str, Any]]] = {
     "hpa": _convert_scaling,
     "pdb": _convert_budget,
 }
-"""By kind, as it is called there."""
+"""The converters by kind of the Katalog."""
 
 _COPIES = dict.fromkeys(
     ("fromNetworkPolicy", "fromResourceQuota", "fromLimitRange", "fromNamespace", "toNamespaces"), _COPY
@@ -351,4 +343,4 @@ NOT_IN_BODIES: dict[str, dict[str, FindingReason]] = {
     "resourceQuotas": {**_COPIES, "profile": PROFILE},
     "limitRanges": {**_COPIES, "profile": PROFILE},
 }
-"""By kind, fields that none of its objects has here."""
+"""By kind, the fields that its objects do not have in a box."""

@@ -1,4 +1,4 @@
-"""What is known of the values that a Katalog's templates read: which are always there, and their types."""
+"""Knowledge about the values that a Katalog's templates read: their types, and which are always present."""
 
 from __future__ import annotations
 
@@ -78,18 +78,18 @@ CHILDREN: dict[str, str] = {
     "clusterrolebinding": "clusterRoleBinding",
     "clusterrolebindings": "clusterRoleBindings",
 }
-"""What children are called there, in small letters, and here."""
+"""The names of children in a Katalog, in lowercase, and in a box."""
 
 
 @dataclass(frozen=True)
 class KnownFields:
-    """What is known where a template stands.
+    """Known types and names at the position of a template.
 
     Args:
-        schema: Of the custom resource's spec; None where there is none.
-        renamed: Results that have another name here: ``("external", "health-check")`` is ``healthCheck``.
-        items: The names of an element of forEach, and the type of what each is; empty where that is not known.
-        notes: The functions that the Katalog defines itself, as templates.
+        schema: The schema of the custom resource's spec; None if there is none.
+        renamed: Results that have another name in the box: ``("external", "health-check")`` is ``healthCheck``.
+        items: The names that forEach defines, each with its type; an empty type is unknown.
+        notes: The functions that the Katalog defines, as templates.
     """
 
     schema: Mapping[str, Any] | None = None
@@ -98,7 +98,7 @@ class KnownFields:
     notes: Mapping[str, str] = field(default_factory=dict)
 
     def find_type(self, path: tuple[str, ...]) -> str:
-        """``text``, ``number``, ``bool``, ``list``, ``map``; empty for what is not known."""
+        """Return the type at a path: ``text``, ``number``, ``bool``, ``list``, ``map``; empty if unknown."""
         if path in _ALWAYS_TEXT or path[:2] in (("metadata", "labels"), ("metadata", "annotations")):
             return "text" if path in _ALWAYS_TEXT or len(path) > 2 else "map"
         if len(path) == 1:
@@ -111,7 +111,7 @@ class KnownFields:
         return _EXTERNAL_FIELDS.get(path[2], "") if path[0] == "external" and len(path) == 3 else ""
 
     def is_always_there(self, path: tuple[str, ...]) -> bool:
-        """Tell whether a value is there for whatever object."""
+        """Tell whether every object has the value at a path."""
         if path in _ALWAYS_TEXT or path[0] in self.items:
             return len(path) == 1 or path[0] not in self.items
         if len(path) == 1:
@@ -128,7 +128,7 @@ class KnownFields:
         return False
 
     def find_item_types(self, path: tuple[str, ...]) -> tuple[str, str]:
-        """What the elements of a list, or the keys and values of a map at a path are: the item and the value."""
+        """Return the types of the items of a list, or of the keys and values of a map, at a path."""
         found = self._find_schema(path[1:]) if path[0] == "spec" else None
         if found is None:
             return "", ""

@@ -1,4 +1,4 @@
-"""What a part of a Go template has become: an operand of an expression of a box."""
+"""Operands: the parts of a box expression that parts of a Go template become."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ class Operand(NamedTuple):
     """A part of an expression.
 
     Args:
-        text: An operand.
-        type: ``text``, ``number``, ``bool``, ``list``, ``map``; empty for what is not known.
-        may_be_absent: Whether it has no value for some objects.
-        path: The path that it is, for what goes on from there.
+        text: The text of the operand.
+        type: ``text``, ``number``, ``bool``, ``list``, ``map``; empty if unknown.
+        may_be_absent: Whether some objects have no value for it.
+        path: Its path if it is one, for fields below it.
     """
 
     text: str
@@ -23,16 +23,16 @@ class Operand(NamedTuple):
     path: tuple[str, ...] = ()
 
     def with_fallback(self, fallback: str) -> str:
-        """With a fallback where it may be absent; that binds loosely."""
+        """Return the text with a fallback if it may be absent; the result binds loosely."""
         return f"{self.text} | default({fallback})" if self.may_be_absent else self.text
 
     def to_operand(self, fallback: str) -> str:
-        """The same, to be put between others."""
+        """Return the text with a fallback if it may be absent, for use between other operands."""
         return f"({self.with_fallback(fallback)})" if self.may_be_absent else self.text
 
 
 def strip_brackets(text: str) -> str:
-    """An operand without brackets around all of it."""
+    """Return an operand without brackets around the whole of it."""
     depth = 0
     is_quoted = is_escaped = False
     for at, letter in enumerate(text):
@@ -50,7 +50,7 @@ def strip_brackets(text: str) -> str:
 
 
 def quote_text(text: str) -> str:
-    """A text as a literal of an expression."""
+    """Return a string as a literal of an expression."""
     inside = (
         text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
     )

@@ -1,4 +1,4 @@
-"""Resources of all kinds: what they are called, how often there is one, and what becomes of it."""
+"""Conversion of resources of all kinds: their names, conditions, repetition and lifetime."""
 
 from __future__ import annotations
 
@@ -42,11 +42,9 @@ KINDS: dict[str, tuple[str, str]] = {
     "pdb": ("podDisruptionBudgets", "-pdb"),
     "pods": ("pods", "-pod"),
 }
-"""What they are called there, in the order in which they run; what they are called here; how a name ends by itself."""
+"""The kinds of a Katalog in execution order, with their names in a box and the suffixes of their default names."""
 
-_INERT = FindingReason(
-    "a kind that is read and left alone", "nothing is made of it there either", "use custom, or remove it"
-)
+_INERT = FindingReason("a kind without effect", "a Katalog creates nothing for it either", "use custom, or remove it")
 _INERT_KINDS = (
     "daemonSets",
     "podTemplates",
@@ -65,14 +63,14 @@ _INERT_KINDS = (
     "volumeMounts",
 )
 NO_COUNTERPART = {
-    "git": FindingReason("a step with git", "there is none", "use a Job"),
-    "docker": FindingReason("a step with docker", "there is none", "use a Job"),
+    "git": FindingReason("a step with git", "a box has none", "use a Job"),
+    "docker": FindingReason("a step with docker", "a box has none", "use a Job"),
     **dict.fromkeys(_INERT_KINDS, _INERT),
 }
-"""Steps and kinds that have no counterpart."""
+"""Steps and kinds without a counterpart."""
 
 WORKLOADS = ("deployments", "replicaSets", "statefulSets", "pods", "jobs", "cronJobs")
-"""The kinds that have pods."""
+"""The kinds with pods."""
 
 _CLUSTER_SCOPED = ("namespaces", "clusterRoles", "clusterRoleBindings", "persistentVolumes")
 
@@ -80,17 +78,17 @@ _CLUSTER_SCOPED = ("namespaces", "clusterRoles", "clusterRoleBindings", "persist
 def convert_resources(
     fields: KatalogFields, kind: str, known: KnownFields, *, is_on_create: bool
 ) -> list[dict[str, Any]]:
-    """The resources of one kind; what has no counterpart is listed."""
-    otherwise = FindingReason("a resource", "a part that it needs has no counterpart", "see what is listed for it")
+    """Convert the resources of one kind; add findings for those without a counterpart."""
+    otherwise = FindingReason("a resource", "a required part has no counterpart", "see its findings")
     make = partial(_convert_resource, kind=kind, known=known, is_on_create=is_on_create)
     return [made for _, made in convert_each(fields.take_items(kind), make, otherwise)]
 
 
 def convert_for_each(fields: KatalogFields, known: KnownFields) -> tuple[dict[str, Any], KnownFields]:
-    """``forEach`` of something, and what its templates know besides.
+    """Convert ``forEach`` of an entry; also return the known fields of its templates.
 
     Raises:
-        NotConvertedError: It has no counterpart; it is listed.
+        NotConvertedError: It has no counterpart; its finding exists.
     """
     if "forEach" not in fields:
         return {}, known
@@ -99,7 +97,7 @@ def convert_for_each(fields: KatalogFields, known: KnownFields) -> tuple[dict[st
     name = block.take_text("as") or "item"
     block.report_remaining()
     if not field or has_template(field):
-        fields.reject_field("forEach", "a repetition", "its field is no path", "write a path such as spec.hosts")
+        fields.reject_field("forEach", "a repetition", "its field is not a path", "write a path such as spec.hosts")
         raise NotConvertedError
     item, value = known.find_item_types(tuple(field.split(".")))
     items = {**known.items, "item": item, name: item, "index": "number", "value": value}
@@ -109,14 +107,14 @@ def convert_for_each(fields: KatalogFields, known: KnownFields) -> tuple[dict[st
 
 def _convert_resource(fields: KatalogFields, kind: str, known: KnownFields, *, is_on_create: bool) -> dict[str, Any]:
     loop, known = convert_for_each(fields, known)
-    asked = convert_conditions(fields, known)
-    found = _convert_identity(fields, kind, known) | loop | asked
+    conditions = convert_conditions(fields, known)
+    found = _convert_identity(fields, kind, known) | loop | conditions
     _convert_lifecycle(fields, kind, found, is_on_create=is_on_create)
     found |= BODIES[kind](fields, known) if kind in BODIES else convert_pods(fields, kind, known)
     if kind == "secrets":
         _convert_value_lifetime(fields, found, is_on_create=is_on_create)
     if kind in WORKLOADS and "image" not in found:
-        raise NotConvertedError(FindingReason("a workload", "it has no image that is known here", "write it by hand"))
+        raise NotConvertedError(FindingReason("a workload", "it has no convertible image", "write it by hand"))
     fields.report_remaining(NOT_IN_BODIES.get(kind))
     return found
 
@@ -136,7 +134,7 @@ def _convert_identity(fields: KatalogFields, kind: str, known: KnownFields) -> d
     if namespace is MISSING:
         raise NotConvertedError
     if namespace is not None and kind in _CLUSTER_SCOPED:
-        source.reject_field("namespace", "a namespace", f"{kind} live in none", "remove it")
+        source.reject_field("namespace", "a namespace", f"{kind} are cluster-scoped", "remove it")
     elif namespace is not None:
         found["namespace"] = namespace
     if kind in ("deployments", "replicaSets", "statefulSets"):
@@ -147,7 +145,7 @@ def _convert_identity(fields: KatalogFields, kind: str, known: KnownFields) -> d
         found["annotations"] = made
     if kind == "custom":
         if source.take_typed("namespaced", bool) is not None:
-            source.add_note("namespaced", "the cluster says whether a kind has namespaces")
+            source.add_note("namespaced", "the cluster determines whether a kind is namespaced")
         source.report_remaining()
     return found
 
@@ -155,31 +153,34 @@ def _convert_identity(fields: KatalogFields, kind: str, known: KnownFields) -> d
 def _convert_lifecycle(fields: KatalogFields, kind: str, found: dict[str, Any], *, is_on_create: bool) -> None:
     keeps = fields.take_typed("reconcile", bool)
     if keeps and kind == "jobs":
-        fields.add_note("reconcile", "a Job runs once, here as there")
+        fields.add_note("reconcile", "a Job runs once, as in a Katalog")
     elif keeps and is_on_create:
         found["reconcile"] = True
     elif keeps is not None:
-        fields.add_note("reconcile", "what stands here is kept so" if not is_on_create else "it is created once")
+        fields.add_note("reconcile", "a box always reconciles it" if not is_on_create else "it is created once")
     if fields.take("sleep") is not None:
         fields.notes.add_finding(fields.build_path("sleep"), SLEEP)
     force = fields.take_typed("forceConflict", bool)
     if force is False:
         fields.reject_field(
-            "forceConflict", "no force", "a box always takes the fields that it declares", "leave out the field"
+            "forceConflict",
+            "an apply without force",
+            "a box always forces the fields that it declares",
+            "leave out the field",
         )
     elif force:
-        fields.add_note("forceConflict", "a box always takes the fields that it declares")
+        fields.add_note("forceConflict", "a box always forces the fields that it declares")
 
 
 def _convert_value_lifetime(fields: KatalogFields, found: dict[str, Any], *, is_on_create: bool) -> None:
-    """``once`` and ``rotateAfter``, which count only where values stay as made."""
+    """Convert ``once`` and ``rotateAfter``, which apply only where values are kept after their creation."""
     once, after = fields.take_typed("once", bool), fields.take_text("rotateAfter")
     stays = is_on_create and not found.get("reconcile")
     for key, value in (("once", once), ("rotateAfter", after)):
         if value and not stays:
-            why = "it counts only in onCreate without reconcile, there as well"
-            fields.reject_field(key, "values that are made once", why, "move the Secret to onCreate")
+            why = "a Katalog applies it only in onCreate without reconcile"
+            fields.reject_field(key, "values that are generated once", why, "move the Secret to onCreate")
         elif value:
             found[key] = value
     if once is False:
-        fields.add_note("once", "values follow what is declared")
+        fields.add_note("once", "values follow the declaration")

@@ -1,4 +1,4 @@
-"""Rules: what changes a custom resource's spec, and what has to hold of it."""
+"""Conversion of the rules that change and validate a custom resource's spec."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ __all__ = ["convert_mutations", "convert_validations"]
 
 _EARLY_CALLS = FindingReason(
     "calls before validation",
-    "external runs after validation here",
-    "move the call to onReconcile, or ask in a webhook",
+    "external runs after validation in a box",
+    "move the call to onReconcile, or call it in a webhook",
 )
-_LINK = FindingReason("the field that a user interface marks", "there is none", "name the field in the message")
+_LINK = FindingReason("a field for a user interface", "a box has none", "name the field in the message")
 
 
 def convert_mutations(fields: KatalogFields, known: KnownFields) -> list[dict[str, Any]]:
-    """Defaults and overrides, in their order."""
+    """Convert defaults and overrides, in order."""
     found: list[dict[str, Any]] = []
     if fields.take_typed("mutateFirst", bool) is not None:
-        fields.add_note("mutateFirst", "mutation is always before validation")
+        fields.add_note("mutateFirst", "a box always runs mutation before validation")
     for rule, made in convert_each(
         fields.take_items("rules"), partial(_convert_mutation, known=known), _build_rule_reason("mutation")
     ):
@@ -43,13 +43,13 @@ def convert_mutations(fields: KatalogFields, known: KnownFields) -> list[dict[st
 
 
 def convert_validations(fields: KatalogFields, known: KnownFields) -> list[dict[str, Any]]:
-    """What has to hold."""
+    """Convert the validation rules, in order."""
     found: list[dict[str, Any]] = []
     for rule, made in convert_each(
         fields.take_items("rules"), partial(_convert_validation, known=known), _build_rule_reason("validation")
     ):
         if rule.take_text("valueType") is not None:
-            rule.add_note("valueType", "values are compared as what they are")
+            rule.add_note("valueType", "a box compares values with their own types")
         found.append(made)
         rule.report_remaining({"link": _LINK})
     fields.report_remaining({"include": INCLUDE, "external": _EARLY_CALLS})
@@ -60,7 +60,7 @@ def _convert_mutation(rule: KatalogFields, known: KnownFields) -> dict[str, Any]
     field = (rule.take_text("field") or "").removeprefix(".")
     if not field or has_template(field):
         raise NotConvertedError(
-            FindingReason("a rule of mutation", "its field is computed", "write a rule for each field")
+            FindingReason("a rule of mutation", "its field is computed", "write one rule for each field")
         )
     found: dict[str, Any] = {"field": field, **convert_conditions(rule, known)}
     take_fires(rule)
@@ -71,7 +71,7 @@ def _convert_mutation(rule: KatalogFields, known: KnownFields) -> dict[str, Any]
     key = "override" if "override" in rule else "default"
     if key == "override" and "default" in rule:
         rule.take("default")
-        rule.reject_field("default", "a default beside an override", "the override wins, there as well", "remove it")
+        rule.reject_field("default", "a default beside an override", "a Katalog uses the override", "remove it")
     if key not in rule:
         raise NotConvertedError(FindingReason("a rule of mutation", "it has neither default nor override", "remove it"))
     value = rule.take(key)
@@ -83,10 +83,10 @@ def _convert_mutation(rule: KatalogFields, known: KnownFields) -> dict[str, Any]
         found["type"] = TYPES[type_]
     elif type_ is not None:
         rule.reject_field(
-            "valueType", "the type of a value", f"there is no type {type_[:40]!r}", "use int, float, bool, string"
+            "valueType", "the type of a value", f"unknown type {type_[:40]!r}", "use int, float, bool, string"
         )
     elif not isinstance(value, str):
-        rule.add_note(key, "the value keeps its type, where text would be written there")
+        rule.add_note(key, "the value keeps its type; a Katalog would write a string")
     return found
 
 
@@ -102,4 +102,4 @@ def _convert_validation(rule: KatalogFields, known: KnownFields) -> dict[str, An
 
 
 def _build_rule_reason(word: str) -> FindingReason:
-    return FindingReason(f"a rule of {word}", "a part that it needs has no counterpart", "see what is listed for it")
+    return FindingReason(f"a rule of {word}", "a required part has no counterpart", "see its findings")

@@ -1,4 +1,4 @@
-"""The steps of a custom resource's pipeline that are neither rules nor calls nor its deletion, one after the other."""
+"""Conversion of the other steps of a custom resource's pipeline: all but rules, calls and deletion."""
 
 from __future__ import annotations
 
@@ -24,14 +24,16 @@ _PROVIDER_KINDS = {
 
 
 def convert_normalize(fields: KatalogFields, known: KnownFields) -> dict[str, Any]:
-    """The canonical spec."""
+    """Convert the canonical spec and its types."""
     spec, types = fields.take_mapping("spec"), fields.take_mapping("types")
     made: dict[str, Any] = {}
     declared: dict[str, Any] = {}
     for path in types.list_remaining():
         type_ = types.take_text(path) or ""
         if type_ not in TYPES or path not in spec:
-            types.reject_field(path, "the type of a field", "it is unknown, or nothing makes the field", "name both")
+            types.reject_field(
+                path, "the type of a field", "it is unknown, or the field is not in spec", "declare both"
+            )
         else:
             declared[path] = TYPES[type_]
     for path in spec.list_remaining():
@@ -42,14 +44,16 @@ def convert_normalize(fields: KatalogFields, known: KnownFields) -> dict[str, An
         else:
             made[path] = value
     if fields.take_typed("audit", bool):
-        fields.reject_field("audit", "a record of changes", "a box keeps none", "konverge box render shows each step")
+        fields.reject_field(
+            "audit", "a record of changes", "a box keeps none", "run konverge box render to see each step"
+        )
     fields.report_remaining()
     return {key: value for key, value in (("spec", made), ("types", declared)) if value}
 
 
 def convert_observations(items: list[KatalogFields], known: KnownFields, crds: dict[str, str]) -> list[dict[str, Any]]:
-    """Other objects that are read."""
-    otherwise = FindingReason("an observation", "a part of it has no counterpart", "see what is listed for it")
+    """Convert the observations of other objects."""
+    otherwise = FindingReason("an observation", "a part of it has no counterpart", "see its findings")
     return [made for _, made in convert_each(items, partial(_convert_observation, known=known, crds=crds), otherwise)]
 
 
@@ -57,23 +61,23 @@ def _convert_observation(each: KatalogFields, known: KnownFields, crds: dict[str
     crd, name = each.take_text("crd"), each.take_text("as")
     if any(key in each for key in ("labels", "labelSelector")):
         raise NotConvertedError(
-            FindingReason("an observation by label", "it names no kind", "write apiVersion, kind and matchLabels")
+            FindingReason("an observation by label", "it has no kind", "write apiVersion, kind and matchLabels")
         )
     if "source" in each:
         raise NotConvertedError(
             FindingReason(
-                "an observation of another process", "a box reads its cluster", "ask with external, or read the object"
+                "an observation of another process", "a box reads only its cluster", "use external, or read the object"
             )
         )
     if crd not in crds:
         raise NotConvertedError(
             FindingReason(
-                "an observation", f"{str(crd)[:60]} is no custom resource of this file", "write apiVersion and kind"
+                "an observation", f"{str(crd)[:60]} is not a custom resource of this file", "write apiVersion and kind"
             )
         )
     if each.take_text("strategy") == "all":
         each.reject_field(
-            "strategy", "all that match", "it counts for nothing there", "write strategy: all and read items"
+            "strategy", "a strategy for all matches", "a Katalog ignores it", "write strategy: all and read items"
         )
     found: dict[str, Any] = {"crd": crds[crd]}
     selector = each.take_mapping("selector")
@@ -83,8 +87,8 @@ def _convert_observation(each: KatalogFields, known: KnownFields, crds: dict[str
             selector, selector.take("matchLabels"), selector.build_path("matchLabels"), TemplateUse.TEXT, known
         )
         if selector.take("name") is not None:
-            selector.reject_field("name", "a name beside labels", "the labels win, there as well", "remove it")
-        selector.add_note("matchLabels", "all labels count, and of several objects the first by name")
+            selector.reject_field("name", "a name beside labels", "a Katalog uses the labels", "remove it")
+        selector.add_note("matchLabels", "a box requires all labels, and uses the first object by name")
     elif (wanted := convert_text_field(selector, "name", TemplateUse.REQUIRED, known)) not in (None, MISSING):
         made["name"] = wanted
     else:
@@ -103,37 +107,38 @@ def _convert_observation(each: KatalogFields, known: KnownFields, crds: dict[str
 
 
 def convert_groups(block: KatalogFields, known: KnownFields, *, is_on_create: bool) -> dict[str, Any]:
-    """The resources of ``onCreate`` or ``onReconcile``; its calls are taken by whoever has it."""
+    """Convert the resources of ``onCreate`` or ``onReconcile``; the caller converts its calls."""
     found: dict[str, Any] = {}
     try:
-        asked = convert_conditions(block, known)
+        conditions = convert_conditions(block, known)
     except NotConvertedError:
         block.notes.add_finding(
-            block.path, FindingReason("a group", "its conditions have no counterpart", "see what is listed for it")
+            block.path, FindingReason("a group", "its conditions have no counterpart", "see its findings")
         )
         return {}
-    if asked and not is_on_create:
-        block.add_note("when", "where they are false, what the group has made is deleted; it stays there")
-    if len(asked) > 1:
-        block.add_note("or", "both have to hold")
+    if conditions and not is_on_create:
+        block.add_note("when", "a box deletes the group's objects while the conditions are false; a Katalog keeps them")
+    if len(conditions) > 1:
+        block.add_note("or", "a box requires both")
     for kind, (here, _) in KINDS.items():
         if made := convert_resources(block, kind, known, is_on_create=is_on_create):
             found[here] = made
     if (name := block.take_text("name")) is not None and found:
         found["name"] = name
     block.report_remaining(NO_COUNTERPART)
-    return {**asked, **found} if found else {}
+    return {**conditions, **found} if found else {}
 
 
 def convert_status(fields: KatalogFields, known: KnownFields) -> dict[str, Any]:
-    """Fields of the status."""
+    """Convert the fields of the status."""
     found: list[dict[str, Any]] = []
     for each in fields.take_items("fields"):
         try:
-            asked = convert_conditions(each, known)
+            conditions = convert_conditions(each, known)
         except NotConvertedError:
             each.notes.add_finding(
-                each.path, FindingReason("a field of the status", "its conditions have no counterpart", "see there")
+                each.path,
+                FindingReason("a field of the status", "its conditions have no counterpart", "see its findings"),
             )
             continue
         type_, path = (
@@ -151,12 +156,12 @@ def convert_status(fields: KatalogFields, known: KnownFields) -> dict[str, Any]:
             made["type"] = TYPES[type_]
         elif type_ not in ("string", "auto"):
             each.reject_field(
-                "type", "the type of a value", f"there is no type {type_[:40]!r}", "use int, float, bool, string"
+                "type", "the type of a value", f"unknown type {type_[:40]!r}", "use int, float, bool, string"
             )
         if each.take_typed("clearOnFalse", bool):
             made["clearOnFalse"] = True
         each.report_remaining()
-        found.append({**made, **asked})
+        found.append({**made, **conditions})
     if fields.take_typed("conditions", bool) is False:
         fields.reject_field("conditions", "a status without conditions", "konverge always writes them", "ignore them")
     fields.report_remaining()
@@ -164,9 +169,9 @@ def convert_status(fields: KatalogFields, known: KnownFields) -> dict[str, Any]:
 
 
 def convert_providers(block: KatalogFields, known: KnownFields) -> dict[str, Any]:
-    """What providers keep outside of the cluster."""
+    """Convert the items that providers manage outside of the cluster."""
     found: dict[str, Any] = {}
-    otherwise = FindingReason("an item of a provider", "a part of it has no counterpart", "see what is listed")
+    otherwise = FindingReason("an item of a provider", "a part of it has no counterpart", "see its findings")
     for provider in block.list_remaining():
         make = partial(_convert_item, provider=provider, known=known)
         if made := [each for _, each in convert_each(block.take_items(provider), make, otherwise)]:
@@ -176,14 +181,12 @@ def convert_providers(block: KatalogFields, known: KnownFields) -> dict[str, Any
 
 def _convert_item(item: KatalogFields, provider: str, known: KnownFields) -> dict[str, Any]:
     loop, known = convert_for_each(item, known)
-    asked = convert_conditions(item, known)
+    conditions = convert_conditions(item, known)
     word = next(iter(item.list_remaining()), "")
     kind, name_field = _PROVIDER_KINDS.get((provider, word), ("", ""))
     if not kind:
         why = f"konverge has no provider {provider[:40]} with {word[:40] or 'nothing'}"
-        raise NotConvertedError(
-            FindingReason("an item of a provider", why, "write a provider of your own, or use a Job")
-        )
+        raise NotConvertedError(FindingReason("an item of a provider", why, "write a provider, or use a Job"))
     fields = item.take_mapping(word)
     name = convert_text_field(fields, name_field, TemplateUse.REQUIRED, known)
     if name in (None, MISSING):
@@ -192,4 +195,4 @@ def _convert_item(item: KatalogFields, provider: str, known: KnownFields) -> dic
         fields, {key: fields.take(key) for key in fields.list_remaining()}, fields.path, TemplateUse.VALUE, known
     )
     item.report_remaining()
-    return {"kind": kind, "name": name, **loop, **asked, **({"spec": spec} if spec else {})}
+    return {"kind": kind, "name": name, **loop, **conditions, **({"spec": spec} if spec else {})}

@@ -1,4 +1,4 @@
-"""Values of a Katalog whose texts may be templates, as a box has them."""
+"""Conversion of values of a Katalog whose strings may be templates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 MISSING: Any = object()
-"""Stands for a value that is listed, because it has no counterpart."""
+"""Stands for a value without a counterpart; its finding exists."""
 
 TYPES = {
     "int": "integer",
@@ -35,13 +35,13 @@ TYPES = {
     "boolean": "boolean",
     "string": "string",
 }
-"""Types of fields, as they are called there and here."""
+"""The types of fields in a Katalog and in a box."""
 
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 
 
 def convert_tree(fields: KatalogFields, value: Any, path: Path, use: TemplateUse, known: KnownFields) -> Any:
-    """A value with all its texts; what has no counterpart is listed and left out, or is `MISSING` as a whole."""
+    """Convert a value with all its strings; parts without a counterpart are left out, a whole value is `MISSING`."""
     if isinstance(value, str):
         return _convert_text(fields, value, path, use, known)
     if isinstance(value, Mapping):
@@ -74,18 +74,18 @@ def _convert_text(fields: KatalogFields, value: str, path: Path, use: TemplateUs
             return MISSING
     try:
         return translate_template(value, use, known)
-    except TemplateProblemError as problem:
-        fields.notes.add_finding(path, FindingReason("a template", problem.why, problem.instead))
+    except TemplateProblemError as error:
+        fields.notes.add_finding(path, FindingReason("a template", error.why, error.instead))
         return MISSING
 
 
 def convert_text_field(fields: KatalogFields, key: str, use: TemplateUse, known: KnownFields) -> Any:
-    """A field of one value; None where it is not there, `MISSING` where it has no counterpart."""
+    """Convert a field with one value; None if absent, `MISSING` without a counterpart."""
     value = fields.take(key)
     if value is None:
         return None
     if isinstance(value, Mapping | list):
-        fields.reject_field(key, "a value of another form", "expected one value", "look at it by hand")
+        fields.reject_field(key, "a value of an unexpected type", "expected a single value", "convert it by hand")
         return MISSING
     if use in (TemplateUse.TEXT, TemplateUse.REQUIRED) and not isinstance(value, str):
         value = _to_text(value)
@@ -93,7 +93,7 @@ def convert_text_field(fields: KatalogFields, key: str, use: TemplateUse, known:
 
 
 def convert_labels(fields: KatalogFields, key: str, known: KnownFields) -> dict[str, Any]:
-    """Labels, annotations or a selector: a map, or in older generations a list of keys and values."""
+    """Convert labels, annotations or a selector: a map, or in older generations a list of keys and values."""
     value = fields.take(key)
     if isinstance(value, list):
         pairs: dict[str, Any] = {}
@@ -107,14 +107,14 @@ def convert_labels(fields: KatalogFields, key: str, known: KnownFields) -> dict[
                 fields.notes.add_finding(pair.path, FindingReason("a label", "it has no key", "remove it"))
         value = pairs
     elif value is not None and not isinstance(value, Mapping):
-        fields.reject_field(key, "a value of another form", "expected a map", "look at it by hand")
+        fields.reject_field(key, "a value of an unexpected type", "expected a mapping", "convert it by hand")
         return {}
     found = convert_tree(fields, value or {}, fields.build_path(key), TemplateUse.TEXT, known)
     return found if isinstance(found, dict) else {}
 
 
 def set_if_present(found: dict[str, Any], key: str, value: Any) -> None:
-    """Have a value where there is one."""
+    """Set a key unless the value is None or `MISSING`."""
     if value is not None and value is not MISSING:
         found[key] = value
 
@@ -122,7 +122,7 @@ def set_if_present(found: dict[str, Any], key: str, value: Any) -> None:
 def copy_fields(
     fields: KatalogFields, known: KnownFields, *keys: str, use: TemplateUse = TemplateUse.VALUE
 ) -> dict[str, Any]:
-    """Fields that look the same here."""
+    """Convert fields with the same form in a box."""
     found: dict[str, Any] = {}
     for key in keys:
         if key in fields:
@@ -131,7 +131,7 @@ def copy_fields(
 
 
 def convert_profiled_mapping(fields: KatalogFields, key: str, known: KnownFields) -> dict[str, Any] | None:
-    """A mapping that looks the same here, but for the name of a profile; None for nothing."""
+    """Convert a mapping with the same form in a box, except for a profile; None if empty."""
     if key not in fields:
         return None
     block = fields.take_mapping(key)

@@ -1,4 +1,4 @@
-"""What is the same for all kinds with pods: one container, its environment, probes, volumes, security."""
+"""Conversion of the parts that all kinds with pods share: container, environment, probes, volumes, security."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from konverge_box.katalog.value_conversion import (
 __all__ = ["OWNER_LABEL", "convert_pods", "label_pods"]
 
 OWNER_LABEL = "orkestra-owner"
-"""What Services select by there when they say nothing; here pods get it where something selects by it."""
+"""The default selector of Services in a Katalog; pods in a box get it if a selector uses it."""
 
 _AUTOSCALE = FindingReason(
-    "a scale by conditions", "replicas do not follow conditions here", "use horizontalPodAutoscalers"
+    "scaling by conditions", "replicas of a box do not depend on conditions", "use horizontalPodAutoscalers"
 )
 _SAME: dict[str, tuple[str, TemplateUse]] = {
     "imagePullPolicy": ("imagePullPolicy", TemplateUse.VALUE),
@@ -61,7 +61,7 @@ _PROBE_NUMBERS = (
 
 
 def convert_pods(fields: KatalogFields, kind: str, known: KnownFields) -> dict[str, Any]:
-    """The short forms of a workload."""
+    """Convert a workload to its short forms."""
     found: dict[str, Any] = {}
     image, tag = (
         convert_text_field(fields, "image", TemplateUse.REQUIRED, known),
@@ -116,7 +116,7 @@ def _convert_port(fields: KatalogFields, found: dict[str, Any], known: KnownFiel
     )
     if port in (None, MISSING, 0):
         if protocol is not None:
-            fields.reject_field("protocol", "the protocol of a port", "there is no port", "name the port")
+            fields.reject_field("protocol", "the protocol of a port", "it has no port", "add the port")
     elif protocol in (None, MISSING):
         found["port"] = port
     else:
@@ -125,12 +125,12 @@ def _convert_port(fields: KatalogFields, found: dict[str, Any], known: KnownFiel
 
 def _convert_environment(fields: KatalogFields, known: KnownFields) -> list[dict[str, Any]]:
     value, at = fields.take("env"), fields.build_path("env")
-    if isinstance(value, Mapping):  # early generations: by name, with the value or a mapping that has it
+    if isinstance(value, Mapping):  # early generations: values, or mappings that contain them, by name
         value = [
             {"name": name, **(each if isinstance(each, Mapping) else {"value": each})} for name, each in value.items()
         ]
     elif value is not None and not isinstance(value, list):
-        fields.reject_field("env", "a value of another form", "expected a list", "look at it by hand")
+        fields.reject_field("env", "a value of an unexpected type", "expected a list", "convert it by hand")
         value = []
     found: list[dict[str, Any]] = []
     for index, each in enumerate(value or []):
@@ -158,7 +158,7 @@ def _convert_environment(fields: KatalogFields, known: KnownFields) -> list[dict
 def _convert_environment_sources(
     fields: KatalogFields, known: KnownFields
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Variables that are named one by one, and whole sources."""
+    """Convert ``envFrom``; return single variables and whole sources."""
     block = fields.take_mapping("envFrom")
     variables: list[dict[str, Any]] = []
     sources: list[dict[str, Any]] = []
@@ -180,7 +180,9 @@ def _convert_environment_sources(
                     {"name": f"{prefix}{word}{suffix}", "valueFrom": {reference: {"name": name, "key": word, **more}}}
                 )
             if suffix and not keys:
-                source.reject_field("suffix", "a suffix for all keys", "Kubernetes has only a prefix", "name the keys")
+                source.reject_field(
+                    "suffix", "a suffix for all keys", "Kubernetes supports only a prefix", "list the keys"
+                )
             if keys is None:
                 sources.append({**({"prefix": prefix} if prefix else {}), key: {"name": name, **more}})
     block.report_remaining()
@@ -223,7 +225,7 @@ def _convert_probe(probe: KatalogFields, workload: dict[str, Any], known: KnownF
         port = workload.get("port") or (ports[0]["containerPort"] if ports else None)
     match kind:
         case "http" | "tcp" | "grpc" if port is None:
-            probe.reject_field("type", "a probe", "neither it nor the container has a port", "name the port")
+            probe.reject_field("type", "a probe", "neither it nor the container has a port", "add a port")
             return {}
         case "http":
             found["httpGet"] = {"path": path if path not in (None, MISSING) else "/", "port": port}
@@ -237,14 +239,14 @@ def _convert_probe(probe: KatalogFields, workload: dict[str, Any], known: KnownF
             }
         case None if path is not None or command is not None:
             probe.notes.add_finding(
-                probe.path, FindingReason("a probe", "its type is not said", "say type: http, tcp, exec or grpc")
+                probe.path, FindingReason("a probe", "its type is missing", "add type: http, tcp, exec or grpc")
             )
         case str():
-            probe.reject_field("type", "a probe", f"there is no type {kind[:40]!r}", "use http, tcp, exec or grpc")
+            probe.reject_field("type", "a probe", f"unknown type {kind[:40]!r}", "use http, tcp, exec or grpc")
     if kind in ("tcp", "grpc", "exec") and path is not None:
-        probe.reject_field("path", "a path", f"a probe of the type {kind} has none", "remove it")
+        probe.reject_field("path", "a path", f"a probe of type {kind} has none", "remove it")
     if kind in ("http", "tcp", "grpc") and command is not None:
-        probe.reject_field("command", "a command", f"a probe of the type {kind} has none", "remove it")
+        probe.reject_field("command", "a command", f"a probe of type {kind} has none", "remove it")
     probe.report_remaining()
     return found if {"httpGet", "tcpSocket", "exec", "grpc"} & found.keys() else {}
 
@@ -304,7 +306,7 @@ def _convert_claims(fields: KatalogFields, found: dict[str, Any], known: KnownFi
         )
         if size in (None, MISSING):
             fields.notes.add_finding(
-                each.path, FindingReason("a claim", "it has no size that is known here", "write it by hand")
+                each.path, FindingReason("a claim", "it has no convertible size", "write it by hand")
             )
             continue
         spec["resources"] = {"requests": {"storage": size}}
@@ -318,7 +320,7 @@ def _convert_claims(fields: KatalogFields, found: dict[str, Any], known: KnownFi
 
 
 def label_pods(fields: KatalogFields, found: dict[str, Any], known: KnownFields) -> None:
-    """Labels stand on the object and on its pods there."""
+    """Convert labels, which a Katalog sets on the object and on its pods."""
     made = convert_labels(fields, "labels", known)
     if made:
         found["labels"] = made

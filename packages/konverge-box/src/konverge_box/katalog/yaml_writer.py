@@ -1,4 +1,4 @@
-"""A box as YAML: the keys in their order, comments above fields, texts quoted where another reader might see more."""
+"""Output of a box as YAML: keys in order, comments above fields, ambiguous strings quoted."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Path = tuple[str | int, ...]
 
 
 def write_yaml(value: Mapping[str, Any], comments: Mapping[Path, str]) -> str:
-    """The YAML of a value.
+    """Return the YAML text of a value.
 
     Args:
-        value: Mappings, lists, texts, numbers, booleans, null.
-        comments: What stands above a field, by its path.
+        value: Mappings, lists, strings, numbers, booleans, null.
+        comments: The comment above a field, by its path.
     """
     return "".join(f"{line}\n" for line in _write_mapping(value, (), "", comments))
 
@@ -92,9 +92,9 @@ def _format_scalar(value: Any) -> str:
 
 
 def _quote_text(text: str) -> str:
-    """Text in double quotes: as JSON, and what cannot be printed by its number."""
-    found = json.dumps(text, ensure_ascii=False)
-    return "".join(letter if letter.isprintable() else _escape_letter(letter) for letter in found)
+    """Return a string in double quotes: as JSON, with unprintable characters escaped by number."""
+    quoted = json.dumps(text, ensure_ascii=False)
+    return "".join(letter if letter.isprintable() else _escape_letter(letter) for letter in quoted)
 
 
 def _escape_letter(letter: str) -> str:

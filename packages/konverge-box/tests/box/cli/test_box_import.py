@@ -58,7 +58,7 @@ def test_files_elsewhere_are_not_read(konverge: Konverge, tmp_path: Path) -> Non
     done = [konverge("box", "import", f"below/{number}.yaml") for number in range(3)]
 
     assert [each.returncode for each in done] == [1, 1, 1]
-    assert all("it is not beside the Katalog" in each.stderr for each in done)
+    assert all("it does not exist beside the Katalog" in each.stderr for each in done)
 
 
 def test_what_is_not_carried_over_is_told_to_a_program(konverge: Konverge) -> None:

@@ -141,7 +141,7 @@ def test_a_condition_looks_at_a_field(declared: dict[str, Any], expected: bool) 
     [
         (
             {"field": "spec.a", "regex": "(a"},
-            "when[0].regex: expected a regular expression (RE2), found one that cannot",
+            "when[0].regex: expected a regular expression (RE2), found an invalid one",
         ),
         ({"field": "spec.a", "regex": 5}, "when[0].regex: expected a regular expression (RE2), found a number"),
         (
@@ -150,14 +150,14 @@ def test_a_condition_looks_at_a_field(declared: dict[str, Any], expected: bool) 
         ),
         (
             {"field": "spec.a", "operator": "gt", "value": True},
-            "when[0].value: expected a number or a quantity, found True",
+            "when[0].value: expected a number or a quantity, found true",
         ),
-        ({"field": "spec.a", "operator": "gt"}, "when[0]: expected a value beside the operator gt"),
+        ({"field": "spec.a", "operator": "gt"}, "when[0]: expected value together with the operator gt"),
         ({"field": "spec.a", "between": "5"}, "when[0].between: expected two numbers such as '1,10', found '5'"),
         ({"field": "spec.a", "between": "5,1"}, "when[0].between: expected the smaller number first, found '5,1'"),
         ({"field": "spec.a", "between": "a,b"}, "when[0].between: expected a number or a quantity, found 'a'"),
-        ({"field": "spec.a", "equals": []}, "when[0].equals: expected text, a number or a boolean, found a list"),
-        ({"field": "spec.a", "in": {}}, "when[0].in: expected text, a number or a boolean, found a mapping"),
+        ({"field": "spec.a", "equals": []}, "when[0].equals: expected a string, a number or a boolean, found a list"),
+        ({"field": "spec.a", "in": {}}, "when[0].in: expected a string, a number or a boolean, found a mapping"),
         (
             {"field": "spec.a", "typeOf": "numbr"},
             "when[0].typeOf: expected one of map, list, string, number, bool, null",
@@ -170,33 +170,36 @@ def test_a_condition_looks_at_a_field(declared: dict[str, Any], expected: bool) 
         ({"field": "spec.a", "operator": []}, "when[0].operator: expected an operator, found []"),
         ({"field": "spec.a", "equals": 1, "min": 2}, "when[0]: expected one operator, found equals and min"),
         ({"field": "spec.a", "equals": 1, "value": 2}, "when[0]: expected one operator, found equals and value"),
-        ({"field": "spec.a", "equls": 1}, "when[0]: a condition has no equls (did you mean equals?)"),
-        ({"field": "spec.a", "negate": "yes"}, "when[0].negate: expected true or false, found text"),
+        ({"field": "spec.a", "equls": 1}, "when[0]: unknown field equls of a condition (did you mean equals?)"),
+        ({"field": "spec.a", "negate": "yes"}, "when[0].negate: expected true or false, found a string"),
         ({"field": "{{ a b }}"}, "when[0].field, line 1, column 6: expected token"),
         ({"field": 5}, "when[0].field: expected a path such as spec.host, found a number"),
         ({"field": ""}, "when[0].field: expected a path such as spec.host"),
         ({"field": "spec.a", "equals": "{{ 2 ** 3 }}"}, "when[0].equals, line 1, column 4: expected a value"),
-        ({"equals": 1}, "when[0]: expected a field beside equals"),
+        ({"equals": 1}, "when[0]: expected field together with equals"),
         ({}, "when[0]: expected field, time, dayOfWeek or cron"),
-        ("spec.a", "when[0]: expected a mapping with field and an operator, found text"),
+        ("spec.a", "when[0]: expected a mapping with field and an operator, found a string"),
         ({"time": {"after": "25:00"}}, "when[0].time: expected a time of day such as 22:00, found '25:00'"),
         ({"time": {"from": "22:00"}}, "when[0].time: expected after or before, found from"),
         ({"time": {}}, "when[0].time: expected a mapping with after or before"),
-        ({"time": {"after": "08:00", "before": "08:00"}}, "when[0].time: expected a time that ends"),
+        (
+            {"time": {"after": "08:00", "before": "08:00"}},
+            "when[0].time: expected different times for after and before",
+        ),
         (
             {"dayOfWeek": "Funday"},
             "when[0].dayOfWeek: expected a day of the week such as Monday or Mon, found 'Funday'",
         ),
         (
             {"dayOfWeek": {"weekday": True, "weekend": True}},
-            "when[0].dayOfWeek: expected days, found rules that no day",
+            "when[0].dayOfWeek: expected at least one allowed day",
         ),
         ({"cron": "* * * *"}, "when[0].cron: expected a cron schedule of five fields"),
         ({"cron": "0 0 31 2 *"}, "when[0].cron: expected a cron schedule of five fields"),
-        ({"cron": 5}, "when[0].cron: expected text, found a number"),
+        ({"cron": 5}, "when[0].cron: expected a string, found a number"),
         ({"cron": "0 0 * * *", "duration": "soon"}, "when[0].cron: expected a duration such as 90s"),
-        ({"cron": "0 0 * * *", "duration": "0"}, "when[0].cron: expected a duration that is longer than 0"),
-        ({"field": "spec.a", "duration": "5m"}, "when[0]: expected cron beside duration"),
+        ({"cron": "0 0 * * *", "duration": "0"}, "when[0].cron: expected a duration longer than 0"),
+        ({"field": "spec.a", "duration": "5m"}, "when[0]: expected cron together with duration"),
     ],
 )
 def test_what_cannot_be_a_condition_is_refused_when_it_is_loaded(declared: Any, message: str) -> None:
@@ -213,7 +216,7 @@ def test_what_cannot_be_a_condition_is_refused_when_it_is_loaded(declared: Any, 
         ({"field": "spec.env", "regex": "{{ spec.broken }}"}, "when[0].regex: expected a regular expression (RE2)"),
         ({"field": "spec.env", "lessThan": "{{ spec.word }}"}, "when[0].lessThan: expected a number or a quantity"),
         ({"field": "spec.env", "unique": True}, "when[0].unique: unique needs the other objects"),
-        ({"dayOfWeek": "Mon"}, "when[0]: the condition needs the time, which there is none of here"),
+        ({"dayOfWeek": "Mon"}, "when[0]: the condition needs the time, which is not available here"),
     ],
 )
 def test_a_condition_that_cannot_be_told_is_an_error_and_not_false(declared: dict[str, Any], message: str) -> None:
@@ -306,7 +309,7 @@ def test_conditions_tell_what_they_read_and_when_they_change() -> None:
 @pytest.mark.parametrize(
     ("declared", "message"),
     [
-        ({"or": [A], "anyOf": [A]}, "box: expected either or or anyOf"),
+        ({"or": [A], "anyOf": [A]}, "box: expected one of or and anyOf"),
         ({"when": A}, "box.when: expected a list of conditions, found a mapping"),
         ({"anyOf": [A, {}]}, "box.anyOf[1]: expected field"),
     ],

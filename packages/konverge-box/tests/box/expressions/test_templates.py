@@ -117,36 +117,36 @@ def test_an_expression_comes_to_a_value(text: str, value: Any) -> None:
     [
         pytest.param(
             "{{ spec.replica }}",
-            "box.yaml, line 1, column 4: spec.replica is absent (did you mean replicas?). Write spec.replica |",
+            "box.yaml, line 1, column 4: spec.replica is absent (did you mean replicas?); write spec.replica |",
             id="absent",
         ),
         pytest.param(
             "x\n  {{ spec.resources.requests.cpu }}",
-            "line 2, column 6: spec.resources.requests.cpu: spec.resources is absent (there are ",
+            "line 2, column 6: spec.resources.requests.cpu: spec.resources is absent (known: ",
             id="absent parent",
         ),
         pytest.param("{{ spce.name }}", "spce is absent (did you mean spec?)", id="an unknown name"),
-        pytest.param(
-            "{{ spec.name.first }}", "spec.name.first is absent, since what should have it is text", id="text"
-        ),
-        pytest.param(
-            "{{ spec.hosts[7] }}", "spec.hosts[7] is absent, since what should have it is a list", id="no item"
-        ),
+        pytest.param("{{ spec.name.first }}", "spec.name.first is absent, because its parent is a string", id="text"),
+        pytest.param("{{ spec.hosts[7] }}", "spec.hosts[7] is absent, because its parent is a list", id="no item"),
         pytest.param("{% if spec.none %}{% endif %}", "spec.none is absent", id="a question to what is absent"),
-        pytest.param("a{{ spec.nothing }}", "null has no text; default(…) gives it one", id="null in text"),
-        pytest.param("a{{ spec.hosts }}", "a list has no text; toJSON writes it out", id="a list in text"),
-        pytest.param("a{{ omit }}", "omit is no value to work with", id="omit in text"),
-        pytest.param("{{ spec.name + 1 }}", "expected two numbers for +, found text and a number", id="plus"),
+        pytest.param("a{{ spec.nothing }}", "null cannot become a string; use default(…)", id="null in text"),
+        pytest.param("a{{ spec.hosts }}", "a list cannot become a string; use toJSON", id="a list in text"),
+        pytest.param("a{{ omit }}", "omit can only be the result", id="omit in text"),
+        pytest.param("{{ spec.name + 1 }}", "expected two numbers for +, found a string and a number", id="plus"),
         pytest.param("{{ true + 1 }}", "expected two numbers for +, found a boolean and a number", id="boolean"),
-        pytest.param("{{ spec.name < 1 }}", "two numbers or two texts to compare, found text and a number", id="order"),
+        pytest.param(
+            "{{ spec.name < 1 }}", "two numbers or two strings to compare, found a string and a number", id="order"
+        ),
         pytest.param("{{ 1 // 0 }}", "// by zero", id="zero"),
-        pytest.param("{{ 9223372036854775807 + 1 }}", "does not fit into 64 bits", id="large"),
-        pytest.param("{{ 1e300 * 1e300 }}", "not finite", id="infinite"),
-        pytest.param("{{ spec.replicas | toLower }}", "toLower: expected text for text, found a number", id="argument"),
+        pytest.param("{{ 9223372036854775807 + 1 }}", "expected a number of 64 bits", id="large"),
+        pytest.param("{{ 1e300 * 1e300 }}", "expected a finite number", id="infinite"),
+        pytest.param(
+            "{{ spec.replicas | toLower }}", "toLower: expected a string for text, found a number", id="argument"
+        ),
         pytest.param("{{ spec.name | toInt }}", "column 16: toInt: expected an integer, found 'web'", id="value"),
         pytest.param("{% for x in 5 %}{% endfor %}", "expected a list or a mapping to loop over", id="loop"),
-        pytest.param("{{ now() }}", "now needs time, which there is none of here", id="no time"),
-        pytest.param("{{ {1: 2} }}", "expected text for a key, found a number", id="a key"),
+        pytest.param("{{ now() }}", "now needs time, which is not available here", id="no time"),
+        pytest.param("{{ {1: 2} }}", "expected a string for a key, found a number", id="a key"),
     ],
 )
 def test_data_that_does_not_fit_is_an_error_with_its_place(text: str, message: str) -> None:
@@ -162,27 +162,31 @@ def test_data_that_does_not_fit_is_an_error_with_its_place(text: str, message: s
         pytest.param("{{ a b }}", 1, 6, "expected token 'end of print statement', found 'b'", id="two words"),
         pytest.param("a\nb {{ foo( }}", 2, 11, "expected ')'", id="a bracket"),
         pytest.param("{{ a", 1, 4, "end of print statement", id="no end"),
-        pytest.param("{{ spec.x | toLowr }}", 1, 13, "no function toLowr (did you mean toLower?)", id="no function"),
-        pytest.param("{{ toLower() }}", 1, 11, "toLower(text) takes 1 argument, found 0", id="too few"),
-        pytest.param("{{ now(1) }}", 1, 7, "now() takes 0 arguments, found 1", id="too many"),
-        pytest.param("{{ truncate(a, length=2) }}", 1, 12, "arguments by position", id="keywords"),
-        pytest.param("{{ x is strang }}", 1, 6, "no function strang", id="no test"),
+        pytest.param(
+            "{{ spec.x | toLowr }}", 1, 13, "unknown function toLowr (did you mean toLower?)", id="no function"
+        ),
+        pytest.param("{{ toLower() }}", 1, 11, "toLower(text): expected 1 argument, found 0", id="too few"),
+        pytest.param("{{ now(1) }}", 1, 7, "now(): expected 0 arguments, found 1", id="too many"),
+        pytest.param("{{ truncate(a, length=2) }}", 1, 12, "expected positional arguments", id="keywords"),
+        pytest.param("{{ x is strang }}", 1, 6, "unknown function strang", id="no test"),
         pytest.param("{{ spec.name.upper() }}", 1, 19, "only the functions of the library can be called", id="method"),
         pytest.param("{{ 'a'.format(1) }}", 1, 14, "only the functions of the library can be called", id="format"),
         pytest.param("{% set a = 1 %}", 1, 4, "found set", id="set"),
-        pytest.param("{% macro a() %}{% endmacro %}", 1, 4, "found Macro", id="macro"),
-        pytest.param("{% include 'a' %}", 1, 4, "found Include", id="include"),
-        pytest.param("{% import 'a' as b %}", 1, 4, "found Import", id="import"),
-        pytest.param("{% extends 'a' %}", 1, 4, "found Extends", id="extends"),
-        pytest.param("{% block a %}{% endblock %}", 1, 4, "found Block", id="block"),
+        pytest.param("{% macro a() %}{% endmacro %}", 1, 4, "found macro", id="macro"),
+        pytest.param("{% include 'a' %}", 1, 4, "found include", id="include"),
+        pytest.param("{% import 'a' as b %}", 1, 4, "found import", id="import"),
+        pytest.param("{% extends 'a' %}", 1, 4, "found extends", id="extends"),
+        pytest.param("{% block a %}{% endblock %}", 1, 4, "found block", id="block"),
         pytest.param("{% filter toLower %}{% endfilter %}", 1, 4, "found filter", id="filter block"),
-        pytest.param("{% for a in b recursive %}{% endfor %}", 1, 4, "cannot be recursive", id="recursion"),
+        pytest.param(
+            "{% for a in b recursive %}{% endfor %}", 1, 4, "recursive loops are not supported", id="recursion"
+        ),
         pytest.param("{{ 2 ** 99 }}", 1, 4, "found **", id="power"),
-        pytest.param("{{ a[::2] }}", 1, 5, "a slice has no step", id="a step"),
+        pytest.param("{{ a[::2] }}", 1, 5, "expected a slice [from:to]", id="a step"),
         pytest.param("{{ a if b }}", 1, 4, "expected else", id="no else"),
         pytest.param("{{ 99999999999999999999 }}", 1, 4, "64 bits", id="a long number"),
         pytest.param("{{ ? }}", 1, 4, "unexpected char '?'", id="a sign"),
-        pytest.param("{{ x | default }}", 1, 8, "default(fallback, value) takes 2 arguments", id="no fallback"),
+        pytest.param("{{ x | default }}", 1, 8, "default(fallback, value): expected 2 arguments", id="no fallback"),
     ],
 )
 def test_a_text_that_is_no_expression_is_refused_with_line_and_column(
@@ -259,7 +263,7 @@ def test_a_structure_is_filled_and_omit_drops_the_field() -> None:
 def test_a_structure_says_where_its_mistake_is() -> None:
     with pytest.raises(ExpressionSyntaxError, match=r"spec\.env\[1\]\.value, line 1, column 4"):
         compile_structure({"env": [{}, {"value": "{{ 2 ** 3 }}"}]}, where="spec")
-    with pytest.raises(ExpressionError, match="expected text for the key {{ a }}, found a number"):
+    with pytest.raises(ExpressionError, match="expected a string for the key {{ a }}, found a number"):
         compile_structure({"{{ a }}": 1}, where="spec").render({"a": 5})
 
 
@@ -267,8 +271,8 @@ def test_a_structure_says_where_its_mistake_is() -> None:
     ("text", "limits", "problem"),
     [
         pytest.param("{% for a in xs %}{% endfor %}", EvaluationLimits(steps=50), "more than 50 steps", id="turns"),
-        pytest.param("{{ xs }}", EvaluationLimits(size=50), "more than 50 letters and items", id="items"),
-        pytest.param("{{ 'abc' ~ t }}", EvaluationLimits(size=50), "more than 50 letters and items", id="letters"),
+        pytest.param("{{ xs }}", EvaluationLimits(size=50), "at most 50 characters and items", id="items"),
+        pytest.param("{{ 'abc' ~ t }}", EvaluationLimits(size=50), "at most 50 characters and items", id="letters"),
         pytest.param("{{ [[[1]]] }}", EvaluationLimits(depth=2), "deeper than 2 levels", id="depth"),
         pytest.param(
             "{{ [[[1]]] | toJSON }}", EvaluationLimits(depth=2), "deeper than 2 levels", id="depth of an argument"
@@ -281,7 +285,9 @@ def test_limits_end_an_evaluation(text: str, limits: EvaluationLimits, problem: 
 
 
 def test_a_long_text_is_refused_before_it_is_read() -> None:
-    with pytest.raises(ExpressionSyntaxError, match="at most 65536 letters in a text with expressions, found 1000003"):
+    with pytest.raises(
+        ExpressionSyntaxError, match="at most 65536 characters in a string with expressions, found 1000003"
+    ):
         compile_expression("{{ a" + " " * 999_997 + "}}", where="x")
 
 

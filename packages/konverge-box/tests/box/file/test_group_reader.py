@@ -82,7 +82,7 @@ def test_a_resource_says_what_it_waits_for() -> None:
         ),
         pytest.param(
             "onDelete: {groups: [{run: [{image: a, waitFor: [{field: spec.a}]}]}]}",
-            "onDelete.groups[0].run[0].waitFor: valid only in onCreate and onReconcile; groups of onDelete wait for each other anyway",
+            "onDelete.groups[0].run[0].waitFor: valid only in onCreate and onReconcile;",
             id="waitFor in a deletion",
         ),
         pytest.param(

@@ -20,7 +20,7 @@ FILES = {
         HEADER + "  imports: [a]\n",
         "f:8:3: spec.imports: not resolved yet; run konverge box lock f to fetch",
     ),
-    "no network": (HEADER + "  allowedNetworks: [10.0.0.1/8]\n", "f:8:21: spec.allowedNetworks[0]: invalid network: 10.0"),
+    "no network": (HEADER + "  allowedNetworks: [10.0.0.1/8]\n", "f:8:21: spec.allowedNetworks[0]: invalid network"),
     "twice": (HEADER + "  crds: {}\n", "f:8:3: spec.crds: duplicate field, first on line 5; remove one"),
     "no YAML": ("a: [", "f:2:1: invalid YAML: while parsing a flow node"),
     "a number as name": ("1: 2", "f:1:1: expected a field name, found '1'; quote it"),
@@ -106,7 +106,7 @@ STEPS = {
     ),
     "validation: two operators": (
         "validation: [{field: spec.a, min: 3, max: 4}]",
-        "8:20: validation[0]: expected one operator, found max and min; write a condition for each",
+        "8:20: validation[0]: expected one operator, found max and min; write one condition for each",
     ),
     "validation: range": (
         "validation: [{field: spec.a, between: [1, 2, 3]}]",
@@ -119,7 +119,7 @@ STEPS = {
     ),
     "when: about nothing": (
         "validation: [{field: spec.a, when: [{equals: 1}]}]",
-        "8:43: validation[0].when[0]: expected a field beside equals",
+        "8:43: validation[0].when[0]: expected field together with equals",
     ),
     "when: a day": (
         "validation: [{field: spec.a, when: [{dayOfWeek: [monday]}]}]",
@@ -263,7 +263,7 @@ SCHEMAS = {
     "{properties: {a: {}}}": "spec.properties.a: type is missing; known: array, boolean, integer, number",
     "{properties: {a: {items: {typ: string}}}}": "spec.properties.a.items.typ: unknown schema keyword; did you mean",
     "{properties: {a: string}}": "spec.properties.a: expected a schema such as {type: string}",
-    "{properties: {size: {type: string}}, required: [sise]}": "spec.required[0]: no such property: 'sise'; did you mean",
+    "{properties: {size: {type: string}}, required: [sise]}": "spec.required[0]: no such property: 'sise'; did you",
     "{type: string, maxLength: ten}": "spec.maxLength: expected a whole number",
 }
 

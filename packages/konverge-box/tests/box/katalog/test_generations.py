@@ -38,8 +38,8 @@ def test_each_finding_has_a_place_in_the_katalog(name: str) -> None:
     [
         ("", "expected a document of the kind Katalog, found none"),
         ("kind: Motif", "found Motif"),
-        ("a: [", "no YAML"),
-        ("kind: Katalog\n" + "a: " + "[" * 100, "nests deeper"),
+        ("a: [", "invalid YAML"),
+        ("kind: Katalog\n" + "a: " + "[" * 100, "nested deeper"),
         ("kind: Katalog\n# " + "x" * (1 << 20), "at most 1 MiB"),
     ],
 )
@@ -64,7 +64,7 @@ spec:
 """
     )
 
-    assert [each.what for each in found.listed] == ["what came out"]
+    assert [each.what for each in found.listed] == ["the resulting box"]
     assert "each item makes an object with the same name" in found.listed[0].why
 
 

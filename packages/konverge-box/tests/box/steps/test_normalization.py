@@ -153,7 +153,7 @@ def test_mappings_on_the_way_to_a_field_are_made() -> None:
     assert found == {"a": {"kept": 1, "b": {"c": 1}}, "null": {"x": 2}}
 
 
-@pytest.mark.parametrize(("value", "kind"), [("text", "text"), ([{}], "a list"), (3, "a number"), ("", "text")])
+@pytest.mark.parametrize(("value", "kind"), [("text", "a string"), ([{}], "a list"), (3, "a number"), ("", "a string")])
 def test_something_on_the_way_that_is_no_mapping_is_an_error(value: Any, kind: str) -> None:
     with pytest.raises(StepError, match=rf"a\.b\.c: .* expected a mapping at spec\.a, found {kind}"):
         normalize_spec({"a": value}, {"a.b.c": 1})

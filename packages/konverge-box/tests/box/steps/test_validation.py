@@ -226,7 +226,7 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
     ({"min": "{{ spec.bound }}"}, r"validation\[1\]\.min: expected a number or a quantity, found 'many'"),
     ({"regex": "{{ spec.pattern }}"}, r"validation\[1\]\.regex"),
     ({"between": ("{{ spec.list }}", 3)}, r"validation\[1\]\.between: expected a number"),
-    ({"equals": "{{ spec.list }}"}, r"validation\[1\]\.equals: expected text"),
+    ({"equals": "{{ spec.list }}"}, r"validation\[1\]\.equals: expected a string"),
     ({"equals": "{{ spec.absent }}"}, r"validation\[1\]\.equals.*spec\.absent is absent"),
 ]
 

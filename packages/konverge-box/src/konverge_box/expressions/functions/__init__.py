@@ -1,9 +1,9 @@
-"""The functions that expressions can call: all there are, each a pure function of its arguments.
+"""The functions that expressions can call, each a pure function of its arguments.
 
-A function is called, ``toLower(spec.name)``, or piped into, ``spec.name | toLower``: what is piped is the first
-argument. What needs the time of the pass or random values gets them with the evaluation. A function checks its
-arguments' kinds before it works, its own size before it makes something large, and raises `ValueError` with a message
-to the user.
+A function is called, ``toLower(spec.name)``, or piped into, ``spec.name | toLower``: the piped value is the first
+argument. The evaluation passes the time of the reconcile or a source of random values to functions that need them. A
+function checks the types of its arguments first and its size before it builds a large value. It raises `ValueError`
+with a message for the user.
 """
 
 from konverge_box.expressions.functions.choices import CHOICES, TYPES
@@ -23,7 +23,7 @@ GROUPS = (
     CHOICES, SAFE, TYPES, TEXTS, NUMBERS, QUANTITIES, COLLECTIONS, DATA, VERSIONS, NETWORK, TIMES, CRON, OBJECTS,
     WORKLOADS, RANDOM,
 )  # fmt: skip
-"""In the order of the documentation."""
+"""The groups in the order of the documentation."""
 
 LIBRARY = {function.name: function for group in GROUPS for function in group.functions}
-"""By name."""
+"""All functions by name."""

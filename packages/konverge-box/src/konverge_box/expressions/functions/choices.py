@@ -1,4 +1,4 @@
-"""Functions that choose between values, and that tell and change what a value is."""
+"""Functions that choose between values, test types and convert them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[e
 
 
 def is_empty(value: object) -> bool:
-    """Tell whether it is absent, null, or text, a list or a mapping with nothing in it."""
+    """Tell whether a value is absent, null, or an empty string, list or mapping."""
     return value is None or isinstance(value, Absent) or (isinstance(value, str | list | Mapping) and not value)
 
 
 def get_type_name(value: object) -> str:
-    """What YAML would call it: map, list, string, number, bool, null; absent."""
+    """Return the YAML name of a value's type: map, list, string, number, bool, null; or absent."""
     match value:
         case None:
             return "null"
@@ -40,42 +40,42 @@ def get_type_name(value: object) -> str:
 
 
 def coalesce(*values: Any | Absent) -> Any:
-    """The first that is not absent, null or empty; null if all are: `coalesce(spec.host, "localhost")`."""
+    """Return the first value that is not absent, null or empty; null if all are: `coalesce(spec.host, "localhost")`."""
     return next((value for value in values if not is_empty(value)), None)
 
 
 def ternary(condition: bool, yes: Any, no: Any) -> Any:
-    """The second or the third, as the first is true or false; `a if condition else b` says the same."""
+    """Return the second argument if the condition is true, else the third; same as `a if condition else b`."""
     return yes if condition else no
 
 
 def bool_ternary(condition: Any | Absent, yes: Any, no: Any) -> Any:
-    """As `ternary`, for what may be absent or the text of a boolean: `boolTernary(spec.debug, "debug", "info")`."""
+    """Return as `ternary`; the condition may be absent or a string: `boolTernary(spec.debug, "debug", "info")`."""
     return yes if not is_empty(condition) and to_bool(condition) else no
 
 
 def bool_default(value: Any | Absent, fallback: bool) -> bool:
-    """The boolean, or the fallback if it is absent, null or empty; false stays false."""
+    """Return the boolean, or the fallback if the value is absent, null or empty; false stays false."""
     return fallback if is_empty(value) else to_bool(value)
 
 
 def eq_ternary(value: Any | Absent, other: Any, yes: Any, no: Any) -> Any:
-    """The third if the first two are equal, else the fourth: `eqTernary(spec.tier, "gold", 3, 1)`."""
+    """Return the third argument if the first two are equal, else the fourth: `eqTernary(spec.tier, "gold", 3, 1)`."""
     return yes if are_equal(value, other) else no
 
 
 def empty(value: Any | Absent) -> bool:
-    """Whether it is absent, null, or text, a list or a mapping with nothing in it; 0 and false are not."""
+    """Tell whether the value is absent, null, or an empty string, list or mapping; 0 and false are not empty."""
     return is_empty(value)
 
 
 def not_empty(value: Any | Absent) -> bool:
-    """The opposite of `empty`."""
+    """Tell whether the value is not empty; the opposite of `empty`."""
     return not is_empty(value)
 
 
 def to_int(value: Any) -> int:
-    """An integer of a number (what is behind the point is cut off), a boolean, or text: `toInt("8080")` is 8080."""
+    """Convert a number (its fraction is cut off), a boolean or a string to an integer: `toInt("8080")` is 8080."""
     if isinstance(value, int | float):
         return int(value)
     if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
@@ -84,7 +84,7 @@ def to_int(value: Any) -> int:
 
 
 def to_float(value: Any) -> float:
-    """A number of text, a number, or a boolean: `toFloat("0.5")` is 0.5."""
+    """Convert a string, a number or a boolean to a number: `toFloat("0.5")` is 0.5."""
     if isinstance(value, int | float):
         return float(value)
     if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
@@ -93,7 +93,7 @@ def to_float(value: Any) -> float:
 
 
 def to_bool(value: Any) -> bool:
-    """A boolean of a boolean, the numbers 1 and 0, or true, yes, on, false, no, off as text."""
+    """Convert to a boolean: a boolean, 1, 0, or one of the strings true, yes, on, false, no, off."""
     if isinstance(value, bool):
         return value
     word = format_scalar(value).strip().lower() if isinstance(value, str) or is_number(value) else ""
@@ -103,74 +103,74 @@ def to_bool(value: Any) -> bool:
 
 
 def to_string(value: Any) -> str:
-    """Its text: `toString(8080)` is `8080`, `toString(true)` is `true`."""
+    """Convert a scalar to a string: `toString(8080)` is `8080`, `toString(true)` is `true`."""
     return format_scalar(value)
 
 
 def as_list(value: Any | Absent) -> list[Any]:
-    """The list; a list of one for any other value; an empty one for what is absent or null."""
+    """Return a list as it is, a list of one item for any other value, an empty list for absent or null."""
     return value if isinstance(value, list) else [] if value is None or isinstance(value, Absent) else [value]
 
 
 def as_map(value: Any | Absent) -> Mapping[str, Any]:
-    """The mapping; an empty one for any other value."""
+    """Return a mapping as it is, an empty mapping for any other value."""
     return value if isinstance(value, Mapping) else {}
 
 
 def as_string(value: Any | Absent) -> str:
-    """Its text; empty for what has none."""
+    """Convert a scalar to a string; an empty string for any other value."""
     return format_scalar(value) if isinstance(value, str | bool) or is_number(value) else ""
 
 
 def type_of(value: Any | Absent) -> str:
-    """`map`, `list`, `string`, `number`, `bool`, `null` or `absent`."""
+    """Return the type: `map`, `list`, `string`, `number`, `bool`, `null` or `absent`."""
     return get_type_name(value)
 
 
 def type_map(value: Any | Absent) -> bool:
-    """Whether it is a mapping."""
+    """Tell whether the value is a mapping."""
     return isinstance(value, Mapping)
 
 
 def type_list(value: Any | Absent) -> bool:
-    """Whether it is a list."""
+    """Tell whether the value is a list."""
     return isinstance(value, list)
 
 
 def type_string(value: Any | Absent) -> bool:
-    """Whether it is text."""
+    """Tell whether the value is a string."""
     return isinstance(value, str)
 
 
 def type_number(value: Any | Absent) -> bool:
-    """Whether it is a number."""
+    """Tell whether the value is a number."""
     return is_number(value)
 
 
 def type_bool(value: Any | Absent) -> bool:
-    """Whether it is a boolean."""
+    """Tell whether the value is a boolean."""
     return isinstance(value, bool)
 
 
 def type_null(value: Any | Absent) -> bool:
-    """Whether it is null; what is absent is not."""
+    """Tell whether the value is null; an absent value is not."""
     return value is None
 
 
 def is_scalar(value: Any | Absent) -> bool:
-    """Whether it is text, a number or a boolean."""
+    """Tell whether the value is a string, a number or a boolean."""
     return isinstance(value, str | bool) or is_number(value)
 
 
 def is_composite(value: Any | Absent) -> bool:
-    """Whether it is a list or a mapping."""
+    """Tell whether the value is a list or a mapping."""
     return isinstance(value, list | Mapping)
 
 
 def _len(value: Any) -> int:
-    """How many letters, items or keys it has."""
+    """Return the number of characters, items or keys."""
     if not isinstance(value, str | list | Mapping):
-        raise ValueError(f"expected text, a list or a mapping, found {describe_value_type(value)}")
+        raise ValueError(f"expected a string, a list or a mapping, found {describe_value_type(value)}")
     return len(value)
 
 
@@ -180,8 +180,8 @@ def _describe_value(value: object) -> str:
 
 CHOICES = build_group(
     "Choices",
-    "`default(fallback, value)`, piped `value | default(fallback)`, gives the fallback for what is absent or null; "
-    "empty text, 0 and false are values. The fallback may be `omit`, which leaves the field out.",
+    "`default(fallback, value)`, piped `value | default(fallback)`, returns the fallback for an absent or null value; "
+    "an empty string, 0 and false are values. The fallback may be `omit`, which leaves the field out.",
     coalesce,
     ternary,
     bool_ternary,

@@ -1,4 +1,4 @@
-"""The page of the documentation that lists the functions, made from the functions themselves."""
+"""The documentation page of the functions, generated from the functions themselves."""
 
 from __future__ import annotations
 
@@ -9,30 +9,31 @@ __all__ = ["build_functions_page"]
 _HEAD = """\
 # Functions of expressions
 
-The functions that an expression of an operator box can call. A function is called or piped into; what is piped is the
+The functions that expressions of an operator box can call. A function is called or piped into; the piped value is the
 first argument:
 
     {{ truncateName(spec.name, 20) }}
     {{ spec.name | truncateName(20) }}
 
-Arguments are given by position; those in brackets may be left out, and `…` stands for any number. An argument of
-another kind than expected is an error, as is a path that is absent, except where a function says what it makes of it.
-A function that needs the time or random values says so; the others give the same result for the same arguments.
+Arguments are positional. Arguments in brackets are optional, and `…` stands for any number of arguments. An argument of
+another type than expected is an error, and so is an absent path, unless the description of the function allows it. The
+description also states whether a function needs the time or random values; all others depend only on their arguments.
 
-This page is made from the functions: `python -m konverge_box.expressions.functions.docs_page > docs/box-functions.md`.
+This page is generated from the functions: `python -m konverge_box.expressions.functions.docs_page >
+docs/box-functions.md`.
 """
-_NEEDS = {"time": " It needs the time of the pass.", "randomness": " It needs random values."}
+_NEEDS = {"time": " Needs the time of the reconcile.", "randomness": " Needs random values."}
 
 
 def build_functions_page() -> str:
-    """The page, in Markdown."""
+    """Return the page in Markdown format."""
     parts = [_HEAD]
     for group in GROUPS:
         parts.append(f"\n## {group.title}\n")
         if group.about:
             parts.append(f"\n{group.about}\n")
         parts += [
-            "\n| function | what it gives |\n|---|---|\n",
+            "\n| function | description |\n|---|---|\n",
             *(_format_row(function) for function in group.functions),
         ]
     return "".join(parts)

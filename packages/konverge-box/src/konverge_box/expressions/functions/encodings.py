@@ -1,4 +1,4 @@
-"""Functions of encodings, hashes, names, and random values."""
+"""Functions for encodings, hashes, names and random values."""
 
 from __future__ import annotations
 
@@ -26,38 +26,38 @@ _NO_NAME = re.compile("[^a-z0-9]+")
 
 
 def to_base64(text: str) -> str:
-    """In base64, as a Secret's data: `toBase64("pass")` is `cGFzcw==`."""
+    """Encode a string in base64, as in a Secret's data: `toBase64("pass")` is `cGFzcw==`."""
     return base64.b64encode(text.encode()).decode()
 
 
 def from_base64(text: str) -> str:
-    """The text that is in base64; what is no UTF-8 inside is an error."""
+    """Decode a base64 string; the decoded bytes must be UTF-8."""
     try:
         return base64.b64decode(text, validate=True).decode()
     except (binascii.Error, UnicodeDecodeError):
-        raise ValueError("expected text in base64") from None
+        raise ValueError("expected base64 of UTF-8 text") from None
 
 
 def to_json(value: Any) -> str:
-    """As JSON on one line, with the keys in order: equal values give equal text."""
+    """Convert to JSON on one line with sorted keys: equal values give equal strings."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     if len(text) > MAX_TEXT_LENGTH:
-        raise ValueError(f"comes to more than {MAX_TEXT_LENGTH} letters")
+        raise ValueError(f"expected at most {MAX_TEXT_LENGTH} characters, found {len(text)}")
     return text
 
 
 def from_json(text: str) -> Any:
-    """The value of a JSON text: `fromJSON(external.config.body).replicas`."""
+    """Parse a JSON string: `fromJSON(external.config.body).replicas`."""
     try:
         value = json.loads(text, parse_constant=_reject_constant, parse_int=_parse_integer, parse_float=_parse_number)
-        if "\\u" in text:  # half a letter can be escaped, and cannot be sent to anybody
+        if "\\u" in text:  # an escaped lone surrogate cannot be encoded as UTF-8
             json.dumps(value, ensure_ascii=False).encode()
         return value
     except RecursionError:
-        raise ValueError("the JSON nests too deeply") from None
+        raise ValueError("the JSON is nested too deeply") from None
     except ValueError as error:
         place = f" (line {error.lineno}, column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
-        raise ValueError(f"expected JSON, found none{place}") from None
+        raise ValueError(f"expected valid JSON{place}") from None
 
 
 def _reject_constant(name: str) -> NoReturn:
@@ -79,29 +79,29 @@ def _parse_number(text: str) -> float:
 
 
 def sha256sum(text: str) -> str:
-    """The SHA-256 of the text, in hexadecimal."""
+    """Return the SHA-256 hash of the string, in hexadecimal."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def sha512sum(text: str) -> str:
-    """The SHA-512 of the text, in hexadecimal."""
+    """Return the SHA-512 hash of the string, in hexadecimal."""
     return hashlib.sha512(text.encode()).hexdigest()
 
 
 def short_hash(text: str, length: int = _HASH_LENGTH) -> str:
-    """The first letters of its SHA-256, for names that change with what they stand for; 8 if not said."""
+    """Return the first characters (default: 8) of the SHA-256 hash, for names that change with their content."""
     if not 4 <= length <= 64:
         raise ValueError(f"expected a length of 4 to 64, found {length}")
     return sha256sum(text)[:length]
 
 
 def slugify(text: str) -> str:
-    """Small letters, digits and dashes: `slugify("Ann's Blog!")` is `ann-s-blog`; at most 63 letters."""
+    """Convert to lowercase letters, digits and dashes, at most 63: `slugify("Ann's Blog!")` is `ann-s-blog`."""
     return _NO_NAME.sub("-", text.lower()).strip("-")[:_MAX_NAME_LENGTH].strip("-")
 
 
 def truncate_name(name: str, length: int = _MAX_NAME_LENGTH) -> str:
-    """A name of at most so many letters (63 if not said): one that is cut ends with a hash of all of it."""
+    """Shorten a name to this length (default: 63); a shortened name ends with a hash of the whole name."""
     if not 2 * _HASH_LENGTH <= length <= 253:
         raise ValueError(f"expected a length of {2 * _HASH_LENGTH} to 253, found {length}")
     if len(name) <= length:
@@ -110,27 +110,27 @@ def truncate_name(name: str, length: int = _MAX_NAME_LENGTH) -> str:
 
 
 def is_dns1123_label(text: str) -> bool:
-    """Whether it can be the name of a Namespace or a Service: small letters, digits, dashes, at most 63."""
+    """Tell whether it is a DNS label, as names of Namespaces: lowercase letters, digits, dashes, at most 63."""
     return not validate_dns_label(text)
 
 
 def is_dns1123_subdomain(text: str) -> bool:
-    """Whether it can be the name of most objects: labels with dots between them, at most 253 letters."""
+    """Tell whether it is a DNS subdomain, as most names: labels separated by dots, at most 253 characters."""
     return not validate_dns_subdomain(text)
 
 
 def random_alphanumeric(entropy: Entropy, length: int) -> str:
-    """So many random letters and digits. Anew with each evaluation: for a Secret that is written once."""
+    """Return this many random letters and digits. They differ in each evaluation: use them in a Secret with `once`."""
     return "".join(_LETTERS[number] for number in _draw_numbers(entropy, length, len(_LETTERS)))
 
 
 def random_hex(entropy: Entropy, length: int) -> str:
-    """So many random hexadecimal digits. Anew with each evaluation."""
+    """Return this many random hexadecimal digits. They differ in each evaluation."""
     return "".join(f"{number:x}" for number in _draw_numbers(entropy, length, 16))
 
 
 def random_base64(entropy: Entropy, size: int) -> str:
-    """So many random bytes, in base64. Anew with each evaluation."""
+    """Return this many random bytes in base64. They differ in each evaluation."""
     return base64.b64encode(bytes(_draw_numbers(entropy, size, 256))).decode()
 
 
@@ -157,7 +157,7 @@ DATA = build_group(
 )
 RANDOM = build_group(
     "Random values",
-    "Their result counts as a secret: it is masked wherever it is shown.",
+    "The result is treated as a secret and masked in all output.",
     random_alphanumeric,
     random_hex,
     random_base64,

@@ -1,7 +1,8 @@
-"""A function of expressions: a Python function, and what its signature says about its arguments.
+"""A function of expressions: a Python function whose signature declares its arguments.
 
-A parameter's annotation decides what an argument must be, before the function is called. Two kinds of parameters are
-not written by who calls it: `datetime` is the time of the pass, `Entropy` the source of random values.
+The annotation of a parameter decides which arguments are valid, before the function is called. The evaluation passes
+two
+types of parameters itself: `datetime` is the time of the reconcile, `Entropy` the source of random values.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ _UNDERSCORE = re.compile(r"_([a-z0-9])")
 
 @dataclass(frozen=True, slots=True)
 class ArgumentKind:
-    """What an argument may be.
+    """The values that an argument may have.
 
     Args:
-        expected: In the words of messages.
-        fits: Tells whether a value is of it.
-        takes_absent: Whether a field that is not there is an argument, too.
+        expected: The type in the words of messages.
+        fits: Tells whether a value is of this type.
+        takes_absent: Whether an absent field is a valid argument.
     """
 
     expected: str
@@ -43,26 +44,26 @@ def _is_anything(value: object) -> bool:
 
 
 _KINDS = {
-    "str": ArgumentKind("text", lambda value: isinstance(value, str)),
+    "str": ArgumentKind("a string", lambda value: isinstance(value, str)),
     "int": ArgumentKind("an integer", _is_integer),
     "float": ArgumentKind("a number", is_number),
     "bool": ArgumentKind("a boolean", lambda value: isinstance(value, bool)),
     "list[Any]": ArgumentKind("a list", lambda value: isinstance(value, list)),
     "Mapping[str, Any]": ArgumentKind("a mapping", lambda value: isinstance(value, Mapping)),
-    "str | float": ArgumentKind("text or a number", lambda value: isinstance(value, str) or is_number(value)),
-    "str | list[Any]": ArgumentKind("text or a list", lambda value: isinstance(value, str | list)),
+    "str | float": ArgumentKind("a string or a number", lambda value: isinstance(value, str) or is_number(value)),
+    "str | list[Any]": ArgumentKind("a string or a list", lambda value: isinstance(value, str | list)),
     "Mapping[str, Any] | list[Any]": ArgumentKind(
         "a mapping or a list", lambda value: isinstance(value, Mapping | list)
     ),
     "Any": ArgumentKind("a value", _is_anything),
-    "Any | Absent": ArgumentKind("a value, or nothing", _is_anything, takes_absent=True),
+    "Any | Absent": ArgumentKind("a value, or an absent one", _is_anything, takes_absent=True),
 }
 _INJECTED = {"datetime": "time", "Entropy": "randomness"}
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionParameter:
-    """One parameter that the caller writes."""
+    """One parameter that the caller passes."""
 
     name: str
     kind: ArgumentKind
@@ -75,12 +76,12 @@ class Function:
     """A function that expressions can call.
 
     Args:
-        name: In expressions.
-        call: What it does; a `ValueError` from it is a message to the user.
-        parameters: What the caller writes, in order.
-        needs: ``time``, ``randomness``, or neither when it is empty. What needs something gets it first.
+        name: The name in expressions.
+        call: The Python function; a `ValueError` from it is a message for the user.
+        parameters: The parameters that the caller passes, in order.
+        needs: ``time``, ``randomness``, or empty for neither. That input is its first argument.
         about: Its documentation: a sentence or more, without indentation.
-        cost: What a call costs, and each letter of its arguments; 256 are one step of `Limits`.
+        cost: The cost of a call, and of each character of its arguments; 256 are one step of `EvaluationLimits`.
     """
 
     name: str
@@ -92,7 +93,7 @@ class Function:
 
     @classmethod
     def from_callable(cls, call: Callable[..., Any]) -> Function:
-        """The function of a Python function."""
+        """Build the function from a Python function."""
         name = _UNDERSCORE.sub(lambda found: found[1].upper(), call.__name__.strip("_"))
         needs = ""
         parameters: list[FunctionParameter] = []
@@ -108,21 +109,21 @@ class Function:
         return cls(_NAMES.get(name, name), call, tuple(parameters), needs, about, cost)
 
     def find_arity_problem(self, count: int) -> str:
-        """What is wrong with so many arguments; empty when nothing is."""
+        """Describe the error of this number of arguments; empty if it is valid."""
         least = sum(parameter.is_required for parameter in self.parameters)
         is_open = any(parameter.is_repeated for parameter in self.parameters)
         most = len(self.parameters)
         if count >= least and (is_open or count <= most):
             return ""
         expected = f"at least {least}" if is_open else str(least) if least == most else f"{least} to {most}"
-        return f"{self.signature} takes {expected} argument{'' if expected == '1' else 's'}, found {count}"
+        return f"{self.signature}: expected {expected} argument{'' if expected == '1' else 's'}, found {count}"
 
     def get_parameter(self, number: int) -> FunctionParameter:
-        """Of the argument with that number; the last one is there for all further ones."""
+        """Return the parameter of the argument at an index; the last one takes all further arguments."""
         return self.parameters[min(number, len(self.parameters) - 1)]
 
     def find_argument_problem(self, number: int, value: Any) -> str:
-        """What is wrong with the kind of an argument; empty when nothing is. It does not tell the value."""
+        """Describe the type error of an argument, without its value; empty if it is valid."""
         parameter = self.get_parameter(number)
         if parameter.kind.fits(value) and (parameter.kind.takes_absent or type(value) is not Absent):
             return ""
@@ -132,8 +133,8 @@ class Function:
 
     @property
     def signature(self) -> str:
-        """As documentation shows it, for example ``truncate(text, length, [ending])``."""
-        shown = [
+        """The signature for documentation, for example ``truncate(text, length, [ending])``."""
+        parameters = [
             f"{parameter.name}…"
             if parameter.is_repeated
             else parameter.name
@@ -141,10 +142,10 @@ class Function:
             else f"[{parameter.name}]"
             for parameter in self.parameters
         ]
-        return f"{self.name}({', '.join(shown)})"
+        return f"{self.name}({', '.join(parameters)})"
 
 
-# Names that underscores do not give.
+# Names that do not follow from the underscores.
 _NAMES = {
     "toJson": "toJSON",
     "fromJson": "fromJSON",
@@ -155,19 +156,19 @@ _NAMES = {
 }
 
 
-# What takes more than others, by how the names begin: to compile a regular expression, to walk
-# from one moment of a schedule to the next, to read a range of versions.
+# Costs of expensive functions, by prefix of the name: they compile a regular expression, iterate over the
+# times of a schedule, or parse a version range.
 _COSTS = {"matches": (500 << 8, 256), "cronNext": (200 << 8, 1), "cron": (20 << 8, 1), "semver": (10 << 8, 1)}
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionGroup:
-    """Functions that belong together.
+    """A group of related functions.
 
     Args:
-        title: Of their part of the documentation.
-        about: What they have in common.
-        functions: In the order of the documentation.
+        title: The heading in the documentation.
+        about: The common properties of its functions.
+        functions: The functions in the order of the documentation.
     """
 
     title: str
@@ -176,5 +177,5 @@ class FunctionGroup:
 
 
 def build_group(title: str, about: str, *calls: Callable[..., Any]) -> FunctionGroup:
-    """A group of these Python functions."""
+    """Build a group of these Python functions."""
     return FunctionGroup(title, about, tuple(Function.from_callable(call) for call in calls))

@@ -1,4 +1,4 @@
-"""Functions of addresses."""
+"""Functions for IP addresses and networks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["NETWORK"]
 
 
 def cidr_contains(cidr: str, address: str) -> bool:
-    """Whether the address is in the network: `cidrContains("10.0.0.0/8", "10.1.2.3")` is true."""
+    """Tell whether the network contains the address: `cidrContains("10.0.0.0/8", "10.1.2.3")` is true."""
     try:
         network = ipaddress.ip_network(cidr.strip(), strict=False)
         return ipaddress.ip_address(address.strip()) in network
@@ -21,7 +21,7 @@ def cidr_contains(cidr: str, address: str) -> bool:
 
 
 def cidr_valid(text: str) -> bool:
-    """Whether it is a network: an address and the length of the prefix, IPv4 or IPv6."""
+    """Tell whether it is an IPv4 or IPv6 network: an address and a prefix length."""
     try:
         ipaddress.ip_network(text.strip(), strict=False)
     except ValueError:
@@ -30,7 +30,7 @@ def cidr_valid(text: str) -> bool:
 
 
 def ip_valid(text: str) -> bool:
-    """Whether it is an IPv4 or IPv6 address."""
+    """Tell whether it is an IPv4 or IPv6 address."""
     try:
         ipaddress.ip_address(text.strip())
     except ValueError:
@@ -39,7 +39,7 @@ def ip_valid(text: str) -> bool:
 
 
 def ip_is_private(text: str) -> bool:
-    """Whether the address is not for the Internet: private, loopback, link-local and the like."""
+    """Tell whether the address is not public: private, loopback, link-local or otherwise reserved."""
     try:
         return not ipaddress.ip_address(text.strip()).is_global
     except ValueError:

@@ -1,4 +1,4 @@
-"""Functions of numbers and quantities."""
+"""Functions for numbers and quantities."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _SUFFIXES = (
 
 
 def add(number: float, *others: float) -> float:
-    """The sum: `add(1, 2, 3)` is 6."""
+    """Return the sum: `add(1, 2, 3)` is 6."""
     return sum(others, number)
 
 
 def sub(number: float, other: float) -> float:
-    """The difference: `sub(5, 2)` is 3."""
+    """Return the difference: `sub(5, 2)` is 3."""
     return number - other
 
 
 def mul(number: float, *others: float) -> float:
-    """The product: `mul(2, 3)` is 6."""
+    """Return the product: `mul(2, 3)` is 6."""
     for other in others:
         number = number * other
         if abs(number) > 1e300:
@@ -40,7 +40,7 @@ def mul(number: float, *others: float) -> float:
 
 
 def div(number: float, divisor: float) -> float:
-    """The quotient; of two integers an integer, cut off towards zero: `div(7, 2)` is 3, `div(7.0, 2)` is 3.5."""
+    """Divide; two integers give an integer, rounded towards zero: `div(7, 2)` is 3, `div(7.0, 2)` is 3.5."""
     if divisor == 0:
         raise ValueError("division by zero")
     if isinstance(number, int) and isinstance(divisor, int):
@@ -50,7 +50,7 @@ def div(number: float, divisor: float) -> float:
 
 
 def mod(number: float, divisor: float) -> float:
-    """What is left after `div`, with the sign of the number: `mod(7, 2)` is 1, `mod(-7, 2)` is -1."""
+    """Return the remainder of `div`, with the sign of the number: `mod(7, 2)` is 1, `mod(-7, 2)` is -1."""
     if divisor == 0:
         raise ValueError("division by zero")
     if isinstance(number, int) and isinstance(divisor, int):
@@ -59,51 +59,51 @@ def mod(number: float, divisor: float) -> float:
 
 
 def _min(number: float, *others: float) -> float:
-    """The smallest: `min(3, 1, 2)` is 1."""
+    """Return the smallest number: `min(3, 1, 2)` is 1."""
     return min(number, *others) if others else number
 
 
 def _max(number: float, *others: float) -> float:
-    """The largest: `max(3, 1, 2)` is 3."""
+    """Return the largest number: `max(3, 1, 2)` is 3."""
     return max(number, *others) if others else number
 
 
 def clamp(number: float, least: float, most: float) -> float:
-    """The number, but not below the second and not above the third: `clamp(12, 1, 10)` is 10."""
+    """Limit a number to the range from the second to the third argument: `clamp(12, 1, 10)` is 10."""
     if least > most:
-        raise ValueError(f"expected bounds in order, found {least} and {most}")
+        raise ValueError(f"expected the lower limit first, found {least} and {most}")
     return min(max(number, least), most)
 
 
 def _abs(number: float) -> float:
-    """Without its sign: `abs(-3)` is 3."""
+    """Return the number without its sign: `abs(-3)` is 3."""
     return abs(number)
 
 
 def floor(number: float) -> int:
-    """The next integer below: `floor(2.7)` is 2."""
+    """Round down to an integer: `floor(2.7)` is 2."""
     return math.floor(number)
 
 
 def ceil(number: float) -> int:
-    """The next integer above: `ceil(2.1)` is 3."""
+    """Round up to an integer: `ceil(2.1)` is 3."""
     return math.ceil(number)
 
 
 def _round(number: float) -> int:
-    """The nearest integer, a half away from zero: `round(2.5)` is 3."""
+    """Round to the nearest integer, halves away from zero: `round(2.5)` is 3."""
     return math.floor(abs(number) + 0.5) * (-1 if number < 0 else 1)
 
 
 def parse_quantity(quantity: str | float) -> float:
-    """The number of a quantity: `parseQuantity("1Ki")` is 1024, `parseQuantity("500m")` is 0.5."""
+    """Convert a quantity to a number: `parseQuantity("1Ki")` is 1024, `parseQuantity("500m")` is 0.5."""
     return _to_plain_number(quantity_to_fraction(quantity))
 
 
 def format_quantity(number: float, suffix: str = "") -> str:
-    """A number as the quantity that the API server stores: `formatQuantity(0.5)` is `500m`.
+    """Convert a number to the quantity that the API server stores: `formatQuantity(0.5)` is `500m`.
 
-    With a suffix it is counted in that: `formatQuantity(2147483648, "Gi")` is `2Gi`, rounded up.
+    With a suffix, the number is converted to that unit and rounded up: `formatQuantity(2147483648, "Gi")` is `2Gi`.
     """
     unit = _SUFFIXES.get(suffix)
     if unit is None:
@@ -114,22 +114,24 @@ def format_quantity(number: float, suffix: str = "") -> str:
 
 
 def sum_quantity(quantity: Any, *others: Any) -> str:
-    """The sum of quantities, or of a list of them: `sumQuantity("500m", "1")` is `1500m`; binary if all are."""
-    found = quantity if isinstance(quantity, list) and not others else [quantity, *others]
-    if not all(isinstance(each, str) or is_number(each) for each in found):
-        raise ValueError("expected quantities: text or numbers")
-    total = sum((quantity_to_fraction(each) for each in found), start=Fraction(0))
-    return _format_number(total, is_binary=bool(found) and all(str(each).strip().endswith("i") for each in found))
+    """Add quantities, or a list of them: `sumQuantity("500m", "1")` is `1500m`; binary if all are binary."""
+    quantities = quantity if isinstance(quantity, list) and not others else [quantity, *others]
+    if not all(isinstance(each, str) or is_number(each) for each in quantities):
+        raise ValueError("expected quantities as strings or numbers")
+    total = sum((quantity_to_fraction(each) for each in quantities), start=Fraction(0))
+    return _format_number(
+        total, is_binary=bool(quantities) and all(str(each).strip().endswith("i") for each in quantities)
+    )
 
 
 def compare_quantity(quantity: str | float, other: str | float) -> int:
-    """-1, 0 or 1 as the first is less, equal or greater than the second: `compareQuantity("1Gi", "1G")` is 1."""
+    """Return -1, 0 or 1 if the first is less, equal or greater: `compareQuantity("1Gi", "1G")` is 1."""
     one, two = quantity_to_fraction(quantity), quantity_to_fraction(other)
     return (one > two) - (one < two)
 
 
 def is_quantity(value: Any) -> bool:
-    """Whether it is a quantity: `isQuantity("2Gi")` is true, `isQuantity("2 GB")` is not."""
+    """Tell whether it is a quantity: `isQuantity("2Gi")` is true, `isQuantity("2 GB")` is false."""
     if not (isinstance(value, str) or is_number(value)):
         return False
     try:
@@ -157,7 +159,7 @@ def _format_number(number: Fraction, *, is_binary: bool) -> str:
 
 NUMBERS = build_group(
     "Numbers",
-    "The operators `+ - * / // %` are there, too; `/` of two integers is an integer where nothing is left over.",
+    "The operators `+ - * / // %` exist as well; `/` of two integers gives an integer if there is no remainder.",
     add,
     sub,
     mul,
@@ -173,7 +175,7 @@ NUMBERS = build_group(
 )
 QUANTITIES = build_group(
     "Quantities",
-    "What resources are counted in: `500m`, `2Gi`.",
+    "Quantities of resources, such as `500m` and `2Gi`.",
     parse_quantity,
     format_quantity,
     sum_quantity,

@@ -1,4 +1,4 @@
-"""Functions of semantic versions."""
+"""Functions for semantic versions."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _PREFIX = re.compile(r"\s*v")
 
 
 def semver_major(version: str) -> int:
-    """`semverMajor("v1.31.4")` is 1."""
+    """Return the major version: `semverMajor("v1.31.4")` is 1."""
     return _parse_numbers(version)[0]
 
 
 def semver_minor(version: str) -> int:
-    """`semverMinor("v1.31.4")` is 31."""
+    """Return the minor version: `semverMinor("v1.31.4")` is 31."""
     return _parse_numbers(version)[1]
 
 
 def semver_patch(version: str) -> int:
-    """`semverPatch("v1.31.4")` is 4; what is not written is 0."""
+    """Return the patch version, 0 if it is left out: `semverPatch("v1.31.4")` is 4."""
     return _parse_numbers(version)[2]
 
 
 def semver_valid(version: str) -> bool:
-    """Whether it is a version: one to three numbers, perhaps a v in front, a pre-release, build metadata."""
+    """Tell whether it is a version: one to three numbers; leading v, pre-release and build metadata are optional."""
     try:
         parse_version_numbers(version)
     except KonvergeError:
@@ -38,7 +38,7 @@ def semver_valid(version: str) -> bool:
 
 
 def semver_compare(version: str, other: str) -> int:
-    """-1, 0 or 1 as the first is before, equal to or after the second; `1.0.0-rc.1` is before `1.0.0`."""
+    """Return -1, 0 or 1 if the first is before, equal to or after the second; `1.0.0-rc.1` is before `1.0.0`."""
     try:
         return compare_versions(version, other)
     except KonvergeError as error:
@@ -46,7 +46,7 @@ def semver_compare(version: str, other: str) -> int:
 
 
 def semver_bump(version: str, part: str) -> str:
-    """The next version in `major`, `minor` or `patch`: `semverBump("v1.2.3", "minor")` is `v1.3.0`."""
+    """Return the next `major`, `minor` or `patch` version: `semverBump("v1.2.3", "minor")` is `v1.3.0`."""
     major, minor, patch = _parse_numbers(version)
     bumped = {
         "major": (major + 1, 0, 0),
@@ -60,7 +60,7 @@ def semver_bump(version: str, part: str) -> str:
 
 
 def semver_constraint(version: str, constraint: str) -> bool:
-    """Whether the version is in the range: `semverConstraint(spec.version, ">=8.5 <9")`; also `^1.2`, `~1.2`, `1.x`."""
+    """Tell whether it is in the range: `semverConstraint(spec.version, ">=8.5 <9")`; also `^1.2`, `~1.2`, `1.x`."""
     try:
         return VersionRange(constraint).enabled(version)
     except KonvergeError as error:
