@@ -39,7 +39,7 @@ def test_each_finding_has_a_place_in_the_katalog(name: str) -> None:
         ("", "expected a document of the kind Katalog, found none"),
         ("kind: Motif", "found Motif"),
         ("a: [", "invalid YAML"),
-        ("kind: Katalog\n" + "a: " + "[" * 100, "nested deeper"),
+        ("kind: Katalog\n" + "a: " + "[" * 100, "nests deeper"),
         ("kind: Katalog\n# " + "x" * (1 << 20), "at most 1 MiB"),
     ],
 )
