@@ -65,7 +65,7 @@ def test_the_start_is_tried_again_for_five_minutes_or_as_long_as_is_said() -> No
 @pytest.mark.parametrize("address", [":99999", ":\u00b2", "localhost", "a b:1"])
 @pytest.mark.parametrize("option", ["--webhooks", "--metrics", "--probes"])
 def test_an_address_that_is_none_is_refused_by_the_name_of_its_option(option: str, address: str) -> None:
-    with pytest.raises(ConfigurationError, match=rf"{option}: an address is host:port"):
+    with pytest.raises(ConfigurationError, match=rf"{option}: listen address: expected host:port"):
         options(option, address)
 
 
@@ -125,8 +125,11 @@ def test_how_old_what_is_in_memory_may_be_is_an_option() -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--metrics", ":8080", "--probes", "8080"), r"metrics and probes .* let metrics_address \(--metrics\) and"),
-        (("--metrics", "8080", "--probes", "127.0.0.1:8080"), "metrics and probes are two servers"),
+        (
+            ("--metrics", ":8080", "--probes", "8080"),
+            r"metrics_address \(--metrics\) and probe_address .*: expected different ports",
+        ),
+        (("--metrics", "8080", "--probes", "127.0.0.1:8080"), "found 127.0.0.1:8080 for both"),
         (
             ("--probes", ":8080", "--webhooks", ":8080"),
             "webhooks and probes are two servers, and both were given port 8080",

@@ -226,7 +226,7 @@ async def test_an_operator_whose_events_are_sent_no_longer_is_not_live(
         await town.wait_until_ready("corner")
         async with session.get(f"http://{probes}/livez") as answer:
             assert answer.status == 500
-            assert "[-]tasks failed: ended, and nobody asked for it: events" in await answer.text()
+            assert "[-]tasks failed: ended unexpectedly: events" in await answer.text()
 
 
 @pytest.mark.parametrize(

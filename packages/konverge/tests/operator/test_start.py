@@ -137,13 +137,13 @@ async def test_readyz_names_the_step_that_is_tried_again(town: OperatorHarness) 
                 return ""
 
         async def waits() -> bool:
-            return f"listing {SHOP} has failed, and is tried again" in await readiness()
+            return f"listing {SHOP} failed and is being retried" in await readiness()
 
         async def is_ready() -> bool:
             return "readyz check passed" in await readiness()
 
         await town.cluster.eventually(waits, describe="the step is named")
-        assert "[-]started failed: the owners have not been listed yet" in await readiness()
+        assert "[-]started failed: the owners are not listed yet" in await readiness()
         assert FORBIDDEN not in await readiness()
         fault.times = 0
         await town.cluster.eventually(is_ready, describe="the operator is ready")

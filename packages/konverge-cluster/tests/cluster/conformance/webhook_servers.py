@@ -100,7 +100,7 @@ async def webhook_server(folder: Path) -> AsyncIterator[WebhookServer]:
     # A site of aiohttp's leaves those open at its end that are in their handshake, and an API server may just be.
     log = logging.getLogger(__name__)
     connections = ConnectionLimiter(
-        runner.server, ConnectionStates(), context, SystemClock(), log, most=1000, silent_seconds=100
+        runner.server, ConnectionStates(), context, SystemClock(), log, max_connections=1000, silent_seconds=100
     )
     try:
         with socket.create_server(("127.0.0.1", 0)) as listening:

@@ -53,7 +53,7 @@ class SpanRecorder:
             from opentelemetry import trace
         except ImportError as error:
             raise ConfigurationError(
-                "tracing: expected OpenTelemetry, found no installation; run pip install 'konverge[tracing]'"
+                "tracing: expected OpenTelemetry, found none; run pip install 'konverge[tracing]'"
             ) from error
         self._trace = trace
         self._tracer = trace.get_tracer(_SCOPE, tracer_provider=provider)

@@ -124,7 +124,7 @@ async def test_a_flood_of_tokens_neither_fills_memory_nor_floods_the_server() ->
     authorization = ClusterAuthorization(server, clock=SimulatedClock(), size=3, concurrent=2)
     for number in range(10):
         await authorization.decide(str(number), method="GET", path="/metrics")
-    assert len(authorization._known) == 3
+    assert len(authorization._decisions) == 3
 
     server.reviews.clear()
     server.hold.clear()
@@ -195,7 +195,7 @@ async def test_a_token_file_is_read_anew_and_without_it_nobody_is_let_in(
 
     file.unlink()
     assert (await tokens.decide("one-that-was-rotated-in", method="GET", path="/debug/")).status == 500
-    assert "cannot be read" in caplog.text
+    assert "reading the token file failed" in caplog.text
 
 
 @pytest.mark.parametrize("content", ["", "# none\n", "short\n", f"{TOKEN}\nshort\n", "x" * 70_000])

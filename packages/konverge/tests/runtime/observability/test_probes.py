@@ -71,7 +71,7 @@ async def test_a_check_that_raises_has_failed_and_does_not_tell_why() -> None:
 
     found = await run_check(HealthCheck("mine", broken))
 
-    assert found.reason == "the check itself failed with ValueError"
+    assert found.reason == "the check raised ValueError"
 
 
 async def test_a_check_may_be_a_coroutine_function_and_its_reason_becomes_one_line() -> None:
@@ -88,7 +88,7 @@ async def test_an_operator_at_work_is_ready() -> None:
 async def test_an_operator_that_has_not_listed_its_owners_is_not_ready() -> None:
     found = await failures(build_readyz_checks(RuntimeSources(is_started=lambda: False)))
 
-    assert found == {"started": "the owners have not been listed yet"}
+    assert found == {"started": "the owners are not listed yet"}
 
 
 async def test_ready_needs_every_kind_synced_and_names_those_that_are_not() -> None:
@@ -146,7 +146,7 @@ async def test_a_controller_whose_loop_has_died_is_not_live() -> None:
 
     await controller
 
-    assert await failures(checks) == {"tasks": "ended, and nobody asked for it: controller webapp"}
+    assert await failures(checks) == {"tasks": "ended unexpectedly: controller webapp"}
     assert (
         await failures(build_livez_checks(RuntimeSources(tasks=lambda: [controller], is_stopping=lambda: True))) == {}
     )

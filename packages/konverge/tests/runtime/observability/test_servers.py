@@ -122,7 +122,7 @@ async def test_probes_answer_from_the_first_moment_on() -> None:
 
     assert live[:2] == healthy[:2] == (200, "ok")
     assert ready[0] == 500
-    assert "[-]started failed: the owners have not been listed yet\n" in ready[1]
+    assert "[-]started failed: the owners are not listed yet\n" in ready[1]
     assert ready_later[0] == 200
     assert ready_later[1].endswith("[+]shutdown ok\nreadyz check passed\n")
 
@@ -134,7 +134,7 @@ async def test_one_check_has_a_path_and_may_be_excluded() -> None:
         excluded = await get(serving.probe_port, "/readyz?exclude=started&exclude=nonsense&verbose=1")
         unknown = await get(serving.probe_port, "/readyz/nonsense")
 
-    assert alone[:2] == (500, "internal server error: the owners have not been listed yet\n")
+    assert alone[:2] == (500, "internal server error: the owners are not listed yet\n")
     assert other[:2] == (200, "ok")
     assert excluded[0] == 200
     assert "[+]started excluded: ok\n" in excluded[1]
@@ -182,7 +182,7 @@ async def test_broken_sources_never_take_an_endpoint_down(tokens: Path) -> None:
         page = await get(serving.metrics_port, "/debug/", BEARER)
 
     assert scrape[0] == page[0] == 200
-    assert "the check itself failed with RuntimeError" in ready[1]
+    assert "the check raised RuntimeError" in ready[1]
     assert live[0] == 500
     assert "hunter2" not in scrape[1] + ready[1] + live[1] + page[1]
 
@@ -238,7 +238,7 @@ async def test_metrics_and_debug_page_are_behind_the_token(tokens: Path) -> None
 
 
 async def test_the_debug_page_needs_authentication_and_a_server() -> None:
-    with pytest.raises(ConfigurationError, match="needs authentication"):
+    with pytest.raises(ConfigurationError, match="debug: expected authentication"):
         ObservabilityOptions(debug=True)
     with pytest.raises(ConfigurationError, match="switched off"):
         ObservabilityOptions(debug=True, metrics_address="0", authenticate_with_cluster=True)
@@ -378,7 +378,7 @@ async def test_a_request_that_fails_tells_nothing_and_harms_no_other(
 
     assert failed[:2] == (500, "internal server error\n")
     assert after[0] == 200
-    assert "a request for '/metrics' failed" in caplog.text
+    assert "'/metrics': the handler of a request failed" in caplog.text
 
 
 async def test_leaving_cuts_off_who_is_still_connected() -> None:
@@ -397,7 +397,7 @@ async def test_a_port_that_is_taken_is_one_clear_error_and_leaves_nothing_open()
         port = taken.getsockname()[1]
         before = len(asyncio.all_tasks())
         with pytest.raises(
-            ConfigurationError, match=f"the server for metrics cannot listen on 127.0.0.1:{port}: .* port of its own"
+            ConfigurationError, match=f"the server for metrics cannot listen on 127.0.0.1:{port}: .* its own port"
         ):
             await ObservabilityServers(options(metrics_address=f"127.0.0.1:{port}"), RuntimeSources()).__aenter__()
 

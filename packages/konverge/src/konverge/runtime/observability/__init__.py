@@ -1,12 +1,13 @@
-"""How an operator is watched from outside: metrics, probes, and a page to debug it by.
+"""Observability of an operator: metrics, probes, and a debug page.
 
-In comes what controllers, clients, elections and webhooks tell as they work (`Metrics` makes the observers), and what
-can be read of them at any time (`Sources`); out go ``/metrics`` with controller-runtime's names and ours, ``/livez``,
-``/healthz`` and ``/readyz`` (synced *and* fresh), and behind authentication ``/debug/``. `Serving` starts and stops all
-of it as one. A source, a check or a scrape that fails costs its own line, never an endpoint.
+The input is the events of controllers, clients, elections and webhooks (`Metrics` makes their observers), and the state
+that can be read of them at any time (`RuntimeSources`). The output is ``/metrics`` with the names of controller-runtime
+and of konverge; ``/livez``, ``/healthz`` and ``/readyz`` (synced *and* fresh); and ``/debug/`` behind authentication.
+`ObservabilityServers` starts and stops all servers together. A source, a check or a scrape that fails costs its own
+line, never an endpoint.
 
-Counting happens in the event loop and takes a fraction of a microsecond; the text of a scrape is written in a thread.
-No label holds the name of an object, and nothing shows the value of a Secret.
+Counting happens in the event loop and takes a fraction of a microsecond; a thread writes the text of a scrape. No label
+contains the name of an object, and no output contains the value of a Secret.
 """
 
 from konverge.runtime.observability.authentication import (

@@ -1,9 +1,10 @@
-"""Who may read metrics and the debug page: a bearer token, and somebody who knows what it is good for.
+"""Access to metrics and the debug page: a bearer token, and an authenticator that checks it.
 
-`ClusterAuthorization` asks the API server, as controller-runtime's ``metrics/filters`` do: a TokenReview says whose
-token it is, a SubjectAccessReview whether that user may ``get`` the path. The operator needs the right to ``create``
-both (the ClusterRole ``system:auth-delegator``), the reader a rule ``nonResourceURLs: ["/metrics"], verbs: ["get"]``.
-`TokenFile` needs no cluster: whoever has a token of the file may read everything.
+`ClusterAuthorization` asks the API server, as controller-runtime's ``metrics/filters`` do: a TokenReview identifies the
+user of the token, a SubjectAccessReview decides whether that user may ``get`` the path. The operator needs the
+permission to ``create`` both (the ClusterRole ``system:auth-delegator``), and the client a rule ``nonResourceURLs:
+["/metrics"], verbs: ["get"]``. `TokenFileAuthenticator` needs no cluster: a client with a token from the file may read
+everything.
 """
 
 from __future__ import annotations
@@ -38,18 +39,18 @@ _MAX_TOKEN_BYTES = 16 * 1024
 _MIN_STATIC_TOKEN = 16
 _MAX_FILE_BYTES = 64 * 1024
 _NOT_DELEGATED = (
-    "readers of metrics cannot be authenticated: the operator may not create tokenreviews.authentication.k8s.io and "
+    "clients of metrics cannot be authenticated: the operator may not create tokenreviews.authentication.k8s.io and "
     "subjectaccessreviews.authorization.k8s.io; bind it to the ClusterRole system:auth-delegator"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class AccessDecision:
-    """Whether a request is answered.
+    """Decision on a request.
 
     Args:
         status: 200, or the HTTP status of the refusal.
-        text: What the refused is told.
+        text: The body of the refusal.
     """
 
     status: int
@@ -63,36 +64,36 @@ BUSY = AccessDecision(503, "Too many requests are being authenticated\n")
 
 
 class Authenticator(Protocol):
-    """Decides on a request."""
+    """Port that decides whether a request is allowed."""
 
     async def decide(self, token: str, *, method: str, path: str) -> AccessDecision:
-        """Decide on a request with that token.
+        """Decide on a request with the token.
 
         Args:
-            token: The bearer token; empty when there was none.
+            token: The bearer token; empty for a request without one.
             method: The HTTP method.
             path: The path.
         """
 
 
 class ReviewClient(Protocol):
-    """The one verb that reviews need; a `konverge.client.Client` has it."""
+    """The one client method that reviews need; `konverge.client.Client` implements it."""
 
     async def create(self, obj: Object) -> Object:
-        """Send the review; the answer has its ``status``."""
+        """Send the review; the response has its ``status``."""
 
 
 def parse_bearer_token(authorization: str) -> str:
-    """The token of an ``Authorization`` header; empty when there is none that can be read.
+    """Return the token of an ``Authorization`` header; empty if it has none or is malformed.
 
-    Besides ``Bearer`` the password of ``Basic`` is taken for the token: that is how a browser can show the debug page.
+    Besides ``Bearer``, the password of ``Basic`` is accepted as the token, so that a browser can show the debug page.
     """
     scheme, _, rest = authorization.strip().partition(" ")
     token = rest.strip()
     if scheme.lower() == "basic":
         try:
             token = base64.b64decode(token, validate=True).decode().partition(":")[2]
-        except ValueError:  # no base64 (also by a character that is not ASCII), or no UTF-8 in it
+        except ValueError:  # invalid base64 (also with a character outside ASCII), or invalid UTF-8 in it
             return ""
     elif scheme.lower() != "bearer":
         return ""
@@ -100,16 +101,16 @@ def parse_bearer_token(authorization: str) -> str:
 
 
 class ClusterAuthorization:
-    """Lets the API server decide, and remembers what it said for a short time.
+    """Authenticator that asks the API server, and caches its decisions for a short time.
 
     Args:
-        client: Sends the reviews. It must be allowed to at any time: a client without a write permit, or a stand-by
-            could not be scraped.
-        clock: Measures how long an answer holds.
-        allowed_seconds: For how long a token that was accepted is; after that a revoked one is noticed.
-        refused_seconds: For how long one that was refused stays so.
-        size: How many answers are remembered.
-        concurrent: How many tokens are reviewed at once; further ones are turned away.
+        client: Sends the reviews. It must be allowed to at any time: use a client without a write permit, or the
+            metrics of a standby replica could not be read.
+        clock: Measures the age of cached decisions.
+        allowed_seconds: Lifetime of a cached acceptance; a revoked token is refused after it.
+        refused_seconds: Lifetime of a cached refusal.
+        size: Maximum number of cached decisions.
+        concurrent: Maximum number of concurrent reviews; further requests are refused.
     """
 
     def __init__(
@@ -128,17 +129,17 @@ class ClusterAuthorization:
         self._refused_seconds = refused_seconds
         self._size = size
         self._free = concurrent
-        # By a hash: a token has no business in memory once it was answered.
-        self._known: OrderedDict[tuple[bytes, str, str], tuple[float, AccessDecision]] = OrderedDict()
+        # By a hash: a token must not stay in memory after its review.
+        self._decisions: OrderedDict[tuple[bytes, str, str], tuple[float, AccessDecision]] = OrderedDict()
 
     async def decide(self, token: str, *, method: str, path: str) -> AccessDecision:
-        """Ask the server, or remember what it said."""
+        """Return the cached decision, or ask the server."""
         if not token:
             return UNAUTHORIZED
-        asked = (hashlib.sha256(token.encode()).digest(), method, path)
-        known = self._known.get(asked)
-        if known is not None and known[0] > self._clock.monotonic():
-            return known[1]
+        cache_key = (hashlib.sha256(token.encode()).digest(), method, path)
+        cached = self._decisions.get(cache_key)
+        if cached is not None and cached[0] > self._clock.monotonic():
+            return cached[1]
         if self._free <= 0:
             return BUSY
         self._free -= 1
@@ -148,31 +149,31 @@ class ClusterAuthorization:
             _log.error("%s", _NOT_DELEGATED)
             return UNAVAILABLE
         except KonvergeError as error:
-            # Neither its text nor its trace: they may show what was sent.
-            _log.error("a request for %s could not be authenticated: %s", path, type(error).__name__)
+            # Neither its text nor its traceback: both may contain the token.
+            _log.error("%s: authentication of a request failed: %s", path, type(error).__name__)
             return UNAVAILABLE
         finally:
             self._free += 1
-        self._remember(asked, decision)
+        self._remember(cache_key, decision)
         return decision
 
-    def _remember(self, asked: tuple[bytes, str, str], decision: AccessDecision) -> None:
+    def _remember(self, cache_key: tuple[bytes, str, str], decision: AccessDecision) -> None:
         seconds = self._allowed_seconds if decision == ALLOWED else self._refused_seconds
-        self._known[asked] = (self._clock.monotonic() + seconds, decision)
-        self._known.move_to_end(asked)
-        while len(self._known) > self._size:
-            self._known.popitem(last=False)
+        self._decisions[cache_key] = (self._clock.monotonic() + seconds, decision)
+        self._decisions.move_to_end(cache_key)
+        while len(self._decisions) > self._size:
+            self._decisions.popitem(last=False)
 
     async def _review(self, token: str, method: str, path: str) -> AccessDecision:
-        answered = await self._client.create(
+        response = await self._client.create(
             {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
         )
-        status = _to_mapping(answered.get("status"))
+        status = _to_mapping(response.get("status"))
         if status.get("authenticated") is not True:
             return UNAUTHORIZED
         user = _to_mapping(status.get("user"))
         name = str(user.get("username") or "")
-        answered = await self._client.create(
+        response = await self._client.create(
             {
                 "apiVersion": "authorization.k8s.io/v1",
                 "kind": "SubjectAccessReview",
@@ -185,21 +186,21 @@ class ClusterAuthorization:
                 },
             }
         )
-        status = _to_mapping(answered.get("status"))
+        status = _to_mapping(response.get("status"))
         if status.get("allowed") is True and status.get("denied") is not True:
             return ALLOWED
         return AccessDecision(403, f"Authorization denied for user {name}\n")
 
 
 class TokenFileAuthenticator:
-    """Whoever has one of the file's tokens may read; the file is read anew for each request.
+    """Authenticator that accepts the tokens of a file; each request reads the file anew.
 
     Args:
-        path: A text file with one token a line, each of at least 16 characters. Empty lines and those that begin with
-            ``#`` are left out.
+        path: A text file with one token per line, each of at least 16 characters. Empty lines and lines that begin with
+            ``#`` are ignored.
 
     Raises:
-        ConfigurationError: The file cannot be read, or holds no token or a short one.
+        ConfigurationError: The file cannot be read, contains no token, or contains a short one.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -207,15 +208,15 @@ class TokenFileAuthenticator:
         self._read_tokens()
 
     async def decide(self, token: str, *, method: str, path: str) -> AccessDecision:
-        """Compare with the file as it is now."""
+        """Compare the token with the present content of the file."""
         try:
             tokens = await asyncio.to_thread(self._read_tokens)
         except ConfigurationError as error:
-            _log.error("a request for %s could not be authenticated: %s", path, error)
+            _log.error("%s: authentication of a request failed: %s", path, error)
             return UNAVAILABLE
         given = token.encode()
-        # All of them, each in a time that does not depend on how much of it is right.
-        matches = [hmac.compare_digest(given, each) for each in tokens]
+        # Compare with every token, in a time that does not depend on the number of correct characters.
+        matches = [hmac.compare_digest(given, expected) for expected in tokens]
         return ALLOWED if any(matches) else UNAUTHORIZED
 
     def _read_tokens(self) -> list[bytes]:
@@ -223,18 +224,20 @@ class TokenFileAuthenticator:
             with self._path.open("rb") as file:
                 content = file.read(_MAX_FILE_BYTES + 1)
         except OSError as error:
-            raise ConfigurationError(f"the token file {self._path} cannot be read: {error.strerror}") from error
+            raise ConfigurationError(f"{self._path}: reading the token file failed: {error.strerror}") from error
         if len(content) > _MAX_FILE_BYTES:
-            raise ConfigurationError(f"the token file {self._path} has more than {_MAX_FILE_BYTES} bytes")
+            raise ConfigurationError(
+                f"{self._path}: expected a token file of at most {_MAX_FILE_BYTES} bytes, found more"
+            )
         tokens = [line.strip() for line in content.splitlines()]
         tokens = [token for token in tokens if token and not token.startswith(b"#")]
         if not tokens or min(map(len, tokens)) < _MIN_STATIC_TOKEN:
             raise ConfigurationError(
-                f"the token file {self._path} must hold one token or more, one a line, "
-                f"each of at least {_MIN_STATIC_TOKEN} characters"
+                f"{self._path}: expected at least one token, one per line, each of at least {_MIN_STATIC_TOKEN} "
+                "characters"
             )
         return tokens
 
 
-def _to_mapping(found: Any) -> Mapping[str, Any]:
-    return found if isinstance(found, Mapping) else {}
+def _to_mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,8 +1,8 @@
-"""Conditions, counted: how many owners are in which state, and if wanted each owner by name.
+"""Metrics of conditions: the number of owners in each state, and optionally each owner by name.
 
-A series per owner is what dashboards of single objects want and what brings a metrics database down in a cluster with
-many. So by default only numbers of owners are exported; with `per_owner` each condition of an owner is one series too,
-replaced when its status or reason changes and gone with the owner.
+Dashboards of single objects need one series per owner, but that overloads a metrics database in a cluster with many
+owners. By default only numbers of owners are exported. With `per_owner`, each condition of an owner is one series too;
+it is replaced when its status or reason changes and removed with the owner.
 """
 
 from __future__ import annotations
@@ -20,63 +20,63 @@ __all__ = ["ConditionCounts"]
 
 _MAX_OWNERS = 100_000
 _MAX_NAMED_OWNERS = 5_000
-_MAX_CONDITIONS = 32  # of one owner: those of other writers come too
-_MAX_STATES = 2_000  # reasons are texts of whoever writes the condition
+_MAX_CONDITIONS = 32  # per owner: conditions of other writers count too
+_MAX_STATES = 2_000  # reasons are free text of the condition's writer
 
 
 class _OwnerId(NamedTuple):
-    group: str  # two owners of one name and kind in different groups are two
+    group: str  # owners in different groups may have the same kind and name
     kind: str
     key: ObjectKey
 
 
 class _ConditionState(NamedTuple):
-    labels: tuple[str, ...]  # under which it is counted
+    labels: tuple[str, ...]  # under which the state is counted
     status: str
     reason: str
     since: float
 
 
 class ConditionCounts:
-    """A `konverge.component.reporting.ConditionMetrics` that knows each owner's conditions.
+    """A `konverge.component.reporting.ConditionMetrics` that records each owner's conditions.
 
     Args:
-        per_owner: Export the conditions of each owner too, of the first 5,000.
-        controller: What the label ``controller`` of those says; the owner's kind by default.
+        per_owner: Export the conditions of each owner too, for the first 5,000 owners.
+        controller: Value of the label ``controller`` for these; the owner's kind by default.
     """
 
     def __init__(self, *, per_owner: bool = False, controller: str = "") -> None:
         self._per_owner = per_owner
         self._controller = controller
-        # An owner's states are replaced, never changed: they are read in another thread (`read`).
+        # An owner's states are replaced, never changed: `read` passes them to another thread.
         self._owners: dict[_OwnerId, Mapping[str, _ConditionState]] = {}
         self._counts: Counter[tuple[str, ...]] = Counter()
         self._left_out = 0
 
     def record(self, owner: Object, conditions: Sequence[Condition]) -> None:
-        """Note the present status, reason and transition time of each condition; any other is gone."""
+        """Record the present status, reason and transition time of each condition; remove all other conditions."""
         gvk = GroupVersionKind.of(owner)
-        found = _OwnerId(gvk.group, gvk.kind, ObjectKey.of(owner))
-        known = self._owners.get(found)
-        if known is not None and not known.keys() <= (present := {condition.type for condition in conditions}):
-            for gone in known.keys() - present:
-                self._subtract_state(known[gone])
-            self._owners[found] = {name: state for name, state in known.items() if name in present}
+        owner_id = _OwnerId(gvk.group, gvk.kind, ObjectKey.of(owner))
+        states = self._owners.get(owner_id)
+        if states is not None and not states.keys() <= (present := {condition.type for condition in conditions}):
+            for gone in states.keys() - present:
+                self._subtract_state(states[gone])
+            self._owners[owner_id] = {name: state for name, state in states.items() if name in present}
         for condition in conditions:
-            self._record_condition(gvk, found, condition)
+            self._record_condition(gvk, owner_id, condition)
 
-    def _record_condition(self, gvk: GroupVersionKind, found: _OwnerId, condition: Condition) -> None:
-        known = self._owners.get(found)
-        is_one_too_many = (
+    def _record_condition(self, gvk: GroupVersionKind, owner_id: _OwnerId, condition: Condition) -> None:
+        states = self._owners.get(owner_id)
+        exceeds_limit = (
             len(self._owners) >= _MAX_OWNERS
-            if known is None
-            else condition.type not in known and len(known) >= _MAX_CONDITIONS
+            if states is None
+            else condition.type not in states and len(states) >= _MAX_CONDITIONS
         )
-        if is_one_too_many:
+        if exceeds_limit:
             self._left_out += 1
             return
-        known = known or {}
-        before = known.get(condition.type)
+        states = states or {}
+        before = states.get(condition.type)
         moment = condition.last_transition_time
         since = 0.0 if moment is None else moment.timestamp()
         if before is not None and before[1:] == (condition.status, condition.reason, since):
@@ -86,25 +86,27 @@ class ConditionCounts:
         if labels not in self._counts and len(self._counts) >= _MAX_STATES:
             labels = (gvk.kind, EXCEEDED, condition.status, EXCEEDED)
         self._counts[labels] += 1
-        self._owners[found] = {
-            **known,
+        self._owners[owner_id] = {
+            **states,
             condition.type: _ConditionState(labels, condition.status, condition.reason, since),
         }
 
     def forget(self, gvk: GroupVersionKind, key: ObjectKey) -> None:
-        """The owner is gone, and so are its series; nothing happens when it was not known."""
+        """Remove the series of a deleted owner; an unknown owner has no effect."""
         for state in self._owners.pop(_OwnerId(gvk.group, gvk.kind, key), {}).values():
             self._subtract_state(state)
 
     def read(self) -> list[FamilySample]:
-        """All of them now."""
-        found = [
+        """Return the present samples of all families."""
+        samples = [
             FamilySample(metric_families.CONDITIONS, tuple(self._counts.items())),
             FamilySample(metric_families.CONDITIONS_LEFT_OUT, (((), float(self._left_out)),)),
         ]
         if self._per_owner:
-            found.append(FamilySample(metric_families.OWNER_CONDITION, self._iter_series(tuple(self._owners.items()))))
-        return found
+            samples.append(
+                FamilySample(metric_families.OWNER_CONDITION, self._iter_series(tuple(self._owners.items())))
+            )
+        return samples
 
     def _subtract_state(self, state: _ConditionState | None) -> None:
         if state is None:

@@ -1,9 +1,9 @@
-"""Who is connected: so many at most, and nobody who says nothing.
+"""Limit on the number of connections, and on the silence of a connection.
 
-Anybody who reaches a port can open connections. The TLS handshake and the first request have a deadline. When there
-are too many connections, one goes that waits for nothing from us, in this order: the oldest in its handshake, the
-oldest without a request, the oldest between two requests. One whose request is being worked on never does; if all are,
-the new one is closed.
+Any client that reaches a port can open connections. The TLS handshake and the first request therefore have a deadline.
+When there are too many connections, one that waits for no response is closed, in this order: the oldest in its
+handshake, the oldest without a request, the oldest between two requests. A connection with a running request is never
+closed; if all have one, the new connection is closed.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _NO_FILES_SECONDS = 0.1
 
 
 class ConnectionStates:
-    """What connections are there for, as far as requests on them tell.
+    """States of the connections, as far as their requests show.
 
     Attributes:
-        heard: Those on which a request's head has come.
-        busy: Those whose request is being worked on.
+        heard: Connections on which the head of a request has arrived.
+        busy: Connections with a running request.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class ConnectionStates:
 
     @contextmanager
     def busy_connection(self, request: web.Request) -> Iterator[None]:
-        """The whole request is here, and is worked on while the block runs."""
+        """Mark the connection as busy while the block handles its complete request."""
         self.busy.add(request.protocol)
         try:
             yield
@@ -56,40 +56,40 @@ class ConnectionLimiter:
     """Accepts connections for aiohttp's server.
 
     Args:
-        server: What talks HTTP on them.
-        presence: What they are there for.
+        server: Speaks HTTP on the connections.
+        states: States of the connections.
         context: The server's certificate; None for HTTP without TLS.
-        clock: Measures how long they say nothing.
-        log: Hears of those that cannot be taken on.
-        most: How many there are at most, those in their handshake included.
-        silent_seconds: How long a handshake may take, and then the first request's head.
+        clock: Measures the silence of connections.
+        log: Receives the errors of connections.
+        max_connections: Maximum number of connections, including those in their handshake.
+        silent_seconds: Time limit of a handshake, and then of the first request's head.
     """
 
     def __init__(
         self,
         server: web.Server,
-        presence: ConnectionStates,
+        states: ConnectionStates,
         context: ssl.SSLContext | None,
         clock: Clock,
         log: logging.Logger,
         *,
-        most: int,
+        max_connections: int,
         silent_seconds: float,
     ) -> None:
         self._server = server
-        self._states = presence
+        self._states = states
         self._context = context
         self._clock = clock
         self._log = log
         self._limited_log = RateLimitedLog(log, clock)
-        self._max_connections = most
+        self._max_connections = max_connections
         self._silent_seconds = silent_seconds
         self._handshakes: dict[asyncio.Task[None], None] = {}
         self._since: dict[RequestHandler, float] = {}
 
     @asynccontextmanager
     async def accept_connections(self, listening: socket.socket) -> AsyncIterator[None]:
-        """Accept while the block runs. Connections that are past their handshake stay then; they are the server's."""
+        """Accept connections while the block runs. At its end, established connections stay with the server."""
         async with background_task(self._accept_forever(listening)):
             yield
 
@@ -101,9 +101,9 @@ class ConnectionLimiter:
                 try:
                     connected = await _wait_for_connection(listening)
                 except OSError as problem:
-                    # Out of files, most likely, and they may all be ours.
-                    told = f"a connection cannot be accepted now: {problem.strerror or problem}"
-                    self._limited_log.log_warning("connections that could not be accepted", told)
+                    # Probably the process has no free file descriptors, and its own connections may use all of them.
+                    message = f"accepting a connection failed: {problem.strerror or problem}"
+                    self._limited_log.log_warning("connections that could not be accepted", message)
                     self._close_one_connection()
                     await self._clock.sleep(_NO_FILES_SECONDS)
                     continue
@@ -111,13 +111,13 @@ class ConnectionLimiter:
                 if is_full and not self._close_one_connection():
                     connected.close()
                     continue
-                greeting = tasks.create_task(self._start_handshake(connected))
-                self._handshakes[greeting] = None
-                greeting.add_done_callback(partial(self._finish_handshake, connected))
+                handshake = tasks.create_task(self._start_handshake(connected))
+                self._handshakes[handshake] = None
+                handshake.add_done_callback(partial(self._finish_handshake, connected))
                 if self._context is None:
-                    # Over at once. Those that come in one burst would else be greeted together, and close one another
-                    # as the oldest in their handshake, instead of who has been silent for longer.
-                    await asyncio.wait([greeting])
+                    # This returns at once. Otherwise the connections of one burst would be in their handshake together
+                    # and close one another as the oldest, instead of the longest silent connection.
+                    await asyncio.wait([handshake])
 
     async def _start_handshake(self, connected: socket.socket) -> None:
         try:
@@ -129,24 +129,24 @@ class ConnectionLimiter:
                 ssl_shutdown_timeout=None if self._context is None else _SHUTDOWN_SECONDS,
             )
         except OSError as problem:
-            self._log.debug("a connection ended in its handshake: %s", problem)
-        except Exception:  # noqa: BLE001  # it is that connection's; the others are still to be accepted
-            self._log.exception("a connection could not be taken on")
+            self._log.debug("a connection was closed during its handshake: %s", problem)
+        except Exception:  # noqa: BLE001  # the error concerns this connection; the others must still be accepted
+            self._log.exception("the setup of a connection failed")
 
-    def _finish_handshake(self, connected: socket.socket, greeting: asyncio.Task[None]) -> None:
-        self._handshakes.pop(greeting, None)
-        if greeting.cancelled():
-            connected.close()  # also when it was cancelled before it began
+    def _finish_handshake(self, connected: socket.socket, handshake: asyncio.Task[None]) -> None:
+        self._handshakes.pop(handshake, None)
+        if handshake.cancelled():
+            connected.close()  # also if it was cancelled before it began
 
     async def _close_silent_connections(self) -> None:
-        presence = self._states
+        states = self._states
         while True:
             now = self._clock.monotonic()
-            self._since = {each: self._since.get(each, now) for each in self._server.connections}
-            presence.heard &= self._since.keys()
-            for each, since in self._since.items():
-                if each not in presence.heard and now - since >= self._silent_seconds:
-                    _abort_connection(each)
+            self._since = {connection: self._since.get(connection, now) for connection in self._server.connections}
+            states.heard &= self._since.keys()
+            for connection, since in self._since.items():
+                if connection not in states.heard and now - since >= self._silent_seconds:
+                    _abort_connection(connection)
             await self._clock.sleep(self._silent_seconds / 5)
 
     def _close_one_connection(self) -> bool:
@@ -155,9 +155,14 @@ class ConnectionLimiter:
             del self._handshakes[oldest]
             oldest.cancel()
             return True
-        presence = self._states
-        idle = [each for each in self._server.connections if each not in presence.busy and each.transport is not None]
-        chosen = next((each for each in idle if each not in presence.heard), idle[0] if idle else None)
+        states = self._states
+        idle = [
+            connection
+            for connection in self._server.connections
+            if connection not in states.busy and connection.transport is not None
+        ]
+        silent = (connection for connection in idle if connection not in states.heard)
+        chosen = next(silent, idle[0] if idle else None)
         if chosen is not None:
             _abort_connection(chosen)
         return chosen is not None
@@ -165,11 +170,10 @@ class ConnectionLimiter:
 
 @asynccontextmanager
 async def start_server(runner: web.AppRunner) -> AsyncIterator[web.Server]:
-    """The server that aiohttp makes, while the block runs.
+    """Run the server that aiohttp builds while the block runs.
 
-    At its end, requests under way may end within the time that the runner was given; what still runs then is cancelled.
-    Being cancelled changes nothing of that: half a clean-up would leave connections, and handlers at work, that nobody
-    looks after.
+    At the end of the block, running requests may end within the shutdown timeout of the runner; then they are
+    cancelled. Cancellation does not change that: half a cleanup would leave connections and handlers without an owner.
     """
     try:
         await runner.setup()
@@ -180,10 +184,10 @@ async def start_server(runner: web.AppRunner) -> AsyncIterator[web.Server]:
 
 
 async def _wait_for_connection(listening: socket.socket) -> socket.socket:
-    """Wait for whoever connects next.
+    """Wait for the next connection.
 
-    Not with `loop.sock_accept`: when that is cancelled in the turn in which somebody connects, it has accepted a
-    connection that nobody gets to know of.
+    `loop.sock_accept` is no alternative: if it is cancelled in the loop iteration in which a client connects, it has
+    accepted a connection that no code knows.
     """
     loop = asyncio.get_running_loop()
     while True:
@@ -193,12 +197,12 @@ async def _wait_for_connection(listening: socket.socket) -> socket.socket:
             await there.wait()
         finally:
             loop.remove_reader(listening)
-        with suppress(BlockingIOError):  # it is somebody else's by now, or has gone
+        with suppress(BlockingIOError):  # another process accepted it, or it is closed
             return listening.accept()[0]
 
 
 def _abort_connection(connection: RequestHandler) -> None:
-    """Without a goodbye, which whoever does not listen would never answer."""
+    """Close the connection without a TLS shutdown, to which a silent client would never respond."""
     transport = connection.transport
     if isinstance(transport, asyncio.WriteTransport):
         transport.abort()

@@ -1,8 +1,8 @@
-"""What aiohttp says of the connections of our servers.
+"""Filter for aiohttp's log records about the connections of konverge's servers.
 
-A request that is no HTTP, or has headers that are too long, is answered 400; aiohttp logs a traceback of 30 lines for
-each besides, which whoever can reach the port can have as often as he likes. Of those nothing is logged; everything
-else, also a mistake of our own that aiohttp caught, is.
+aiohttp answers 400 to a request that is not HTTP or has too long headers, and logs a traceback of 30 lines. Any client
+that reaches the port could cause that at any rate. These records are dropped. All other records are logged, including
+unexpected errors that aiohttp caught.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ __all__ = ["build_connection_logger"]
 
 
 def build_connection_logger(name: str, on_bad_request: Callable[[], None] = lambda: None) -> logging.Logger:
-    """The logger for an ``aiohttp.web.AppRunner`` (its `logger`), which passes over what clients did wrong.
+    """Return the logger for an ``aiohttp.web.AppRunner`` (its `logger`), which drops records about malformed requests.
 
     Args:
-        name: The name of the logger to which everything else goes.
-        on_bad_request: Called for each request that is no HTTP.
+        name: Name of the logger that receives all other records.
+        on_bad_request: Called for each request that is not HTTP.
     """
-    heard = logging.getLogger(name)
+    target = logging.getLogger(name)
 
     def should_log(record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, HttpProcessingError):
             on_bad_request()
             return False
-        return heard.isEnabledFor(record.levelno)
+        return target.isEnabledFor(record.levelno)
 
-    # One for each server, which is gone with it. Of a connection's first request that is no HTTP, aiohttp speaks in
-    # DEBUG only.
+    # One per server, collected with it. If the first request of a connection is not HTTP, aiohttp logs that only in
+    # DEBUG.
     log = logging.Logger(name, logging.DEBUG)
-    log.parent = heard
+    log.parent = target
     log.addFilter(should_log)
     return log

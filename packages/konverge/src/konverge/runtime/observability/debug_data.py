@@ -1,7 +1,7 @@
-"""What the debug page shows: the operator's insides at one moment, as plain data.
+"""The data of the debug page: the internal state of the operator at one moment, as plain data.
 
-Names of objects are in it, so it is behind authentication; values of objects are not, nor those of variables: a task's
-stack is files and lines.
+It contains names of objects, so it is behind authentication. It contains neither values of objects nor values of
+variables: the stack of a task consists of files and lines.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ Rows: TypeAlias = list[Row]
 
 
 class DebugCollector:
-    """Reads what the page shows; in the event loop.
+    """Collects the data of the page; call it in the event loop.
 
     Args:
         sources: The running operator.
-        clock: The time that its controllers live in.
-        metrics: Where the openings of breakers are found; None without metrics.
+        clock: The clock of its controllers.
+        metrics: Source of the breakers that opened; None without metrics.
     """
 
     def __init__(self, sources: RuntimeSources, clock: Clock, metrics: Metrics | None = None) -> None:
@@ -48,34 +48,36 @@ class DebugCollector:
         self._metrics = metrics
 
     async def collect_sections(self) -> dict[str, Rows]:
-        """Everything, section by section; one that cannot be read says so, and nothing else suffers."""
-        read: dict[str, Callable[[], Rows]] = {
+        """Return all sections; a section that cannot be read contains its error and does not affect the others."""
+        readers: dict[str, Callable[[], Rows]] = {
             "operator": self._describe_operator,
-            "controllers": lambda: [self._describe_controller(each) for each in self._sources.controllers()],
+            "controllers": lambda: [
+                self._describe_controller(controller) for controller in self._sources.controllers()
+            ],
             "in flight": self._list_in_flight,
             "failing": self._list_failing,
             "breakers opened": self._list_breakers,
-            "informers": lambda: [_describe_informer(each) for each in self._sources.informers()],
+            "informers": lambda: [_describe_informer(informer) for informer in self._sources.informers()],
             "leases": lambda: [{"lease": name, "held here": held} for name, held in self._sources.leases().items()],
             "tasks": _list_tasks,
             "memory": _describe_memory,
             **self._sources.sections(),
         }
-        found = {name: _try_section(section) for name, section in read.items()}
+        sections = {name: _try_section(section) for name, section in readers.items()}
         if tracemalloc.is_tracing():
-            # Walks everything that was allocated: not in the event loop.
-            found["allocations"] = await asyncio.to_thread(_list_allocations)
-        return found
+            # It walks all allocations, so it runs outside the event loop.
+            sections["allocations"] = await asyncio.to_thread(_list_allocations)
+        return sections
 
     def get_history(self, controller: str, key: ObjectKey) -> Rows | None:
-        """What happened to a key of late, oldest first; None when there is no such controller."""
+        """Return the recent events of a key, oldest first; None for an unknown controller."""
         now = self._clock.monotonic()
-        for each in self._sources.controllers():
-            if each.name == controller:
-                moments = each.queue.history(key)[-_MAX_HISTORY:]
+        for candidate in self._sources.controllers():
+            if candidate.name == controller:
+                events = candidate.queue.history(key)[-_MAX_HISTORY:]
                 return [
-                    {"seconds ago": round(now - moment.time, 3), "event": moment.event, "detail": moment.detail}
-                    for moment in moments
+                    {"seconds ago": round(now - event.time, 3), "event": event.event, "detail": event.detail}
+                    for event in events
                 ]
         return None
 
@@ -102,9 +104,9 @@ class DebugCollector:
 
     def _list_in_flight(self) -> Rows:
         running = (
-            (each, key, seconds)
-            for each in self._sources.controllers()
-            for key, seconds in each.list_run_seconds().items()
+            (controller, key, seconds)
+            for controller in self._sources.controllers()
+            for key, seconds in controller.list_run_seconds().items()
         )
         return [
             {
@@ -165,17 +167,17 @@ def _list_tasks() -> Rows:
 
 
 def _list_frames(task: asyncio.Task[Any]) -> list[str]:
-    """Where a task stands, outermost first: the chain of what awaits what, which a task's own stack does not show."""
-    found: list[str] = []
+    """Return a task's position, outermost first: the chain of awaited coroutines, which the task's stack omits."""
+    locations: list[str] = []
     awaited: Any = task.get_coro()
-    while awaited is not None and len(found) < _MAX_FRAMES:
-        prefix = next((each for each in ("cr", "gi", "ag") if hasattr(awaited, f"{each}_frame")), None)
+    while awaited is not None and len(locations) < _MAX_FRAMES:
+        prefix = next((name for name in ("cr", "gi", "ag") if hasattr(awaited, f"{name}_frame")), None)
         frame: FrameType | None = None if prefix is None else getattr(awaited, f"{prefix}_frame")
         if prefix is None or frame is None:
             break
-        found.append(_format_location(frame.f_code, frame.f_lineno))
+        locations.append(_format_location(frame.f_code, frame.f_lineno))
         awaited = getattr(awaited, "gi_yieldfrom" if prefix == "gi" else f"{prefix}_await")
-    return found
+    return locations
 
 
 def _format_location(code: CodeType, line: int) -> str:
@@ -218,5 +220,5 @@ def _list_allocations() -> Rows:
 def _try_section(section: Callable[[], Iterable[Row]]) -> Rows:
     try:
         return list(section())
-    except Exception as error:  # noqa: BLE001  # a page that is there to find mistakes must survive them
+    except Exception as error:  # noqa: BLE001  # a page for finding errors must survive them
         return [{"failed": type(error).__name__}]

@@ -1,4 +1,4 @@
-"""The debug page's data as HTML: tables, without scripts, images or anything from elsewhere."""
+"""The debug page as HTML: tables, without scripts, images or external resources."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from konverge.runtime.observability.debug_data import Rows
 __all__ = ["CONTENT_SECURITY_POLICY", "render_history", "render_overview"]
 
 CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-"""Names of objects are whatever users chose; should one get through as markup, it can do nothing."""
+"""Users choose the names of objects; a name that gets through as markup has no effect under this policy."""
 
 _STYLE = (
     "body{font:14px system-ui,sans-serif;margin:2em}table{border-collapse:collapse;margin-bottom:2em}"
@@ -23,14 +23,14 @@ _STYLE = (
 
 
 def render_overview(sections: Mapping[str, Rows]) -> str:
-    """All sections; each key leads to its story."""
+    """Render all sections; each key links to its history."""
     return _render_page(
         "konverge", "".join(f"<h2>{escape(name)}</h2>{_render_table(rows)}" for name, rows in sections.items())
     )
 
 
 def render_history(controller: str, key: ObjectKey, rows: Rows) -> str:
-    """The story of one key."""
+    """Render the history of one key."""
     return _render_page(f"{controller}: {key}", f'<p><a href="./">all</a></p>{_render_table(rows)}')
 
 
@@ -56,6 +56,6 @@ def _render_cell(name: str, row: Mapping[str, Any]) -> str:
         return escape("\n".join(map(str, value)))
     text = escape("" if value is None else str(value))
     if name == "name" and {"controller", "namespace"} <= row.keys():
-        query = urlencode({each: str(row[each]) for each in ("controller", "namespace", "name")})
+        query = urlencode({field: str(row[field]) for field in ("controller", "namespace", "name")})
         return f'<a href="story?{escape(query)}">{text}</a>'
     return text

@@ -1,7 +1,7 @@
-"""From counted numbers to the text that Prometheus scrapes, by prometheus-client.
+"""Conversion of metrics to the text that Prometheus scrapes, by prometheus-client.
 
-Two steps, because writing ten thousand lines takes as long as sixty thousand watch events: the numbers are copied in
-the event loop, which is quick and the only place where they hold still; the text is written in a thread.
+It has two steps, because writing ten thousand lines takes as long as sixty thousand watch events. The numbers are
+copied in the event loop, which is fast and the only place where they do not change. A thread writes the text.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ __all__ = ["Exposition", "MetricsSnapshot", "build_registries"]
 _log = logging.getLogger("konverge.runtime.observability")
 
 _WITH_CREATION = frozenset({"counter", "histogram", "summary"})
-# The one that every scraper takes, and the only one of controller-runtime's.
+# The format that every scraper accepts, and the only one of controller-runtime.
 _CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def build_registries() -> tuple[CollectorRegistry, CollectorRegistry]:
-    """A registry with what prometheus-client knows of a process (``process_*``, ``python_*``), and an empty one.
+    """Return a registry with prometheus-client's process metrics (``process_*``, ``python_*``), and an empty one.
 
     Raises:
         ConfigurationError: prometheus-client is not installed.
@@ -40,7 +40,7 @@ def build_registries() -> tuple[CollectorRegistry, CollectorRegistry]:
         import prometheus_client
     except ImportError as error:
         raise ConfigurationError(
-            "metrics need the package prometheus-client, which is not installed: pip install 'konverge[metrics]'"
+            "metrics: expected the package prometheus-client, found none; run pip install 'konverge[metrics]'"
         ) from error
     registry = prometheus_client.CollectorRegistry()
     prometheus_client.ProcessCollector(registry=registry)
@@ -51,7 +51,7 @@ def build_registries() -> tuple[CollectorRegistry, CollectorRegistry]:
 
 @dataclass(frozen=True, slots=True)
 class Exposition:
-    """One answer to a scrape."""
+    """The response to one scrape."""
 
     body: bytes
     content_type: str
@@ -59,11 +59,11 @@ class Exposition:
 
 
 class MetricsSnapshot:
-    """All metrics at one moment; a collector in prometheus-client's sense, to be collected once.
+    """All metrics at one moment; a collector in prometheus-client's sense, for one collection.
 
     Args:
-        samples: What was counted.
-        registries: Read when the text is written, in that order; of two families of one name the first stays.
+        samples: The samples of konverge's own metrics.
+        registries: Collected when the text is written, in that order; of two families with one name the first stays.
     """
 
     def __init__(self, samples: Sequence[FamilySample], registries: Sequence[CollectorRegistry]) -> None:
@@ -71,11 +71,13 @@ class MetricsSnapshot:
         self._registries = registries
 
     def collect(self) -> Iterator[Metric]:
-        """The families as prometheus-client has them."""
+        """Yield the families as prometheus-client's metrics."""
         names: set[str] = set()
         for metric in self._iter_metrics():
             if metric.name in names:
-                _log.warning("the metric %s is there already; the second one is left out", metric.name)
+                _log.warning(
+                    "metric %s: expected one family of this name, found two; the second one is dropped", metric.name
+                )
             elif metric.samples:
                 names.add(metric.name)
                 yield metric
@@ -84,22 +86,22 @@ class MetricsSnapshot:
         yield from map(_build_metric, self._samples)
         for registry in self._registries:
             try:
-                found = list(registry.collect())
-            except Exception:  # noqa: BLE001  # an author's collector must not hide everything else
-                _log.exception("a collector of metrics failed; the registry that it is in is left out")
+                metrics = list(registry.collect())
+            except Exception:  # noqa: BLE001  # an author's collector must not hide all other metrics
+                _log.exception("a metrics collector failed; its registry is dropped from this scrape")
                 continue
-            for metric in found:
+            for metric in metrics:
                 if metric.type in _WITH_CREATION:
-                    # When a series began is of use to nobody here, and would be a second line for each.
+                    # The creation time of a series has no use here, and would add a second line for each series.
                     created = f"{metric.name}_created"
                     metric.samples = [sample for sample in metric.samples if sample.name != created]
                 yield metric
 
     def write(self, *, compressed: bool = False) -> Exposition:
-        """The text format, version 0.0.4; it takes some 7 ms for a thousand lines and touches nothing that changes.
+        """Return the text format, version 0.0.4. A thousand lines take some 7 ms; it accesses no changing data.
 
         Args:
-            compressed: With gzip.
+            compressed: Whether to compress the text with gzip.
         """
         from prometheus_client import exposition
 
@@ -118,12 +120,12 @@ def _build_metric(sample: FamilySample) -> Metric:
             assert isinstance(reading, HistogramSample)
             histogram.add_metric(labels, _cumulate_buckets(bounds, reading.counts), reading.sum)
         return histogram
-    made: Any = (CounterMetricFamily if family.kind == "counter" else GaugeMetricFamily)(
+    built: Any = (CounterMetricFamily if family.kind == "counter" else GaugeMetricFamily)(
         family.name, family.help, labels=family.labels
     )
     for labels, reading in sample.series:
-        made.add_metric(labels, reading)
-    metric: Metric = made
+        built.add_metric(labels, reading)
+    metric: Metric = built
     return metric
 
 
@@ -132,7 +134,7 @@ def _cumulate_buckets(bounds: Iterable[str], counts: Sequence[int]) -> list[tupl
 
 
 def _format_bound(bound: float) -> str:
-    """A bound as Go writes it (``strconv``, format ``g``): the label ``le`` of a series is to be the same text."""
+    """Return a bound as Go formats it (``strconv``, format ``g``), so that the label ``le`` has the same text."""
     _, digits, exponent = Decimal(repr(bound)).normalize().as_tuple()
     assert isinstance(exponent, int), "a bound is a number"
     power = len(digits) - 1 + exponent

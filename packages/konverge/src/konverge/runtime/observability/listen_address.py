@@ -1,4 +1,4 @@
-"""Where servers listen."""
+"""Listen addresses of servers, and their sockets."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _ALL_INTERFACES = frozenset({"", "0.0.0.0", "::"})
 
 @dataclass(frozen=True, slots=True)
 class ListenAddress:
-    """Where a server listens.
+    """The address on which a server listens.
 
     Args:
         host: A name or an IP address; empty for all interfaces.
-        port: The port; 0 for any that is free.
+        port: The port; 0 for any free port.
     """
 
     host: str
@@ -34,49 +34,49 @@ class ListenAddress:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def conflicts_with(self, other: ListenAddress) -> bool:
-        """Tell whether a server at the one leaves no place for a server at the other."""
+        """Return whether two servers cannot listen on both addresses."""
         if self.port != other.port or self.port == 0:
             return False
         return self.host == other.host or not _ALL_INTERFACES.isdisjoint((self.host, other.host))
 
 
 def parse_listen_address(text: str) -> ListenAddress | None:
-    """An address as operators' flags have it.
+    """Parse an address of an option.
 
-    ``host:port`` and ``[::1]:port`` say all; ``:port`` listens on all interfaces, as in Go; a port alone on loopback
-    only. ``0`` and the empty text switch the server off, as in controller-runtime.
+    ``host:port`` and ``[::1]:port`` are complete; ``:port`` listens on all interfaces, as in Go; a port alone listens
+    only on loopback. ``0`` and the empty text switch the server off, as in controller-runtime.
 
     Raises:
-        ConfigurationError: It is none of these.
+        ConfigurationError: The text has none of these forms.
     """
     if text in ("", "0"):
         return None
-    found = _ADDRESS.fullmatch(text)
-    if found is None or int(found["port"]) > 65535:
+    match = _ADDRESS.fullmatch(text)
+    if match is None or int(match["port"]) > 65535:
         raise ConfigurationError(
-            f"an address is host:port, :port or a port (found {text!r}); 0 switches the server off"
+            f"listen address: expected host:port, :port or a port, found {text!r}; 0 switches the server off"
         )
-    host: str | None = found["host"]
-    return ListenAddress(_LOOPBACK if host is None else host.strip("[]"), int(found["port"]))
+    host: str | None = match["host"]
+    return ListenAddress(_LOOPBACK if host is None else host.strip("[]"), int(match["port"]))
 
 
 async def open_listening_socket(address: ListenAddress, what: str) -> socket.socket:
-    """A socket that listens there; one for all interfaces takes IPv4 and IPv6 where the machine has both.
+    """Return a listening socket; one for all interfaces accepts IPv4 and IPv6 if the machine has both.
 
-    A name is looked up in a thread. The socket is made here: cancelled, a thread would leave it to nobody.
+    A thread resolves a name. The socket is created here: a thread would leak it after a cancellation.
 
     Raises:
-        ConfigurationError: That is not possible, for example because the port is taken.
+        ConfigurationError: The socket cannot be opened, for example because the port is in use.
     """
     try:
         if address.host:
             loop = asyncio.get_running_loop()
-            found = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-            family, _, _, _, place = found[0]
-            return socket.create_server(place[:2], family=family, backlog=_BACKLOG)
+            addresses = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+            family, _, _, _, socket_address = addresses[0]
+            return socket.create_server(socket_address[:2], family=family, backlog=_BACKLOG)
         return _bind_all_interfaces(address.port)
     except OSError as error:
-        advice = "; each server of each process needs a port of its own" if error.errno == errno.EADDRINUSE else ""
+        advice = "; give each server of each process its own port" if error.errno == errno.EADDRINUSE else ""
         raise ConfigurationError(f"{what} cannot listen on {address}: {error.strerror or error}{advice}") from error
 
 

@@ -1,8 +1,8 @@
-"""The names, labels and buckets of everything that is exported, as tables.
+"""The names, labels and buckets of all exported metrics, as tables.
 
 The first table is controller-runtime's (``pkg/internal/controller/metrics``, ``pkg/internal/metrics/workqueue.go``,
-``pkg/metrics``, ``pkg/webhook/internal/metrics``, ``pkg/certwatcher/metrics`` as of August 2026): dashboards and
-alerts of the field are written against these names, so they are not ours to improve. The second is ours.
+``pkg/metrics``, ``pkg/webhook/internal/metrics``, ``pkg/certwatcher/metrics`` as of August 2026): existing dashboards
+and alerts use these names, so konverge must not change them. The second table is konverge's own.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Literal
 __all__ = ["EXCEEDED", "MetricFamily"]
 
 EXCEEDED = "exceeded_cardinality_limit"
-"""The label value under which everything goes that would be one series too many; controller-runtime's word."""
+"""Label value of all series beyond the limit, named as in controller-runtime."""
 
-# client_golang multiplies by ten each time, rounding errors included, and they are part of the label ``le``.
+# client_golang multiplies by ten each time, including rounding errors, which are part of the label ``le``.
 _NANOSECONDS_TO_MINUTES = tuple(accumulate(repeat(10.0, 11), mul, initial=10e-9))
 _RECONCILE = (
     *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
@@ -35,10 +35,10 @@ class MetricFamily:
     """One metric with all its series.
 
     Args:
-        name: As it is exposed; a counter's ends with ``_total``.
-        kind: How it behaves.
-        help: What it counts.
-        labels: The label names, in the order in which their values are given.
+        name: The exposed name; a counter's ends with ``_total``.
+        kind: The type of the metric.
+        help: Its meaning.
+        labels: The label names, in the order of their values.
         bounds: A histogram's upper bounds, without the infinite one.
     """
 
@@ -49,13 +49,13 @@ class MetricFamily:
     bounds: tuple[float, ...] = ()
 
 
-# controller-runtime's.
+# Metrics with controller-runtime's names.
 
 _CONTROLLER = ("controller",)
 _QUEUE = ("name", "controller")
 
 RECONCILE_TOTAL = MetricFamily(
-    "controller_runtime_reconcile_total", "counter", "Reconciles by how they ended", ("controller", "result")
+    "controller_runtime_reconcile_total", "counter", "Reconciles by result", ("controller", "result")
 )
 RECONCILE_ERRORS = MetricFamily(
     "controller_runtime_reconcile_errors_total", "counter", "Reconciles that failed", _CONTROLLER
@@ -63,7 +63,7 @@ RECONCILE_ERRORS = MetricFamily(
 TERMINAL_ERRORS = MetricFamily(
     "controller_runtime_terminal_reconcile_errors_total",
     "counter",
-    "Reconciles that failed and are not tried again before a change",
+    "Reconciles that failed and are not retried before a change",
     _CONTROLLER,
 )
 RECONCILE_PANICS = MetricFamily(
@@ -75,48 +75,50 @@ RECONCILE_PANICS = MetricFamily(
 RECONCILE_TIMEOUTS = MetricFamily(
     "controller_runtime_reconcile_timeouts_total",
     "counter",
-    "Reconciles that were cancelled because they took too long",
+    "Reconciles that were cancelled because they exceeded their time limit",
     _CONTROLLER,
 )
 RECONCILE_SECONDS = MetricFamily(
-    "controller_runtime_reconcile_time_seconds", "histogram", "How long reconciles took", _CONTROLLER, _RECONCILE
+    "controller_runtime_reconcile_time_seconds",
+    "histogram",
+    "Duration of reconciles in seconds",
+    _CONTROLLER,
+    _RECONCILE,
 )
 MAX_CONCURRENT = MetricFamily(
-    "controller_runtime_max_concurrent_reconciles", "gauge", "How many objects are reconciled at once", _CONTROLLER
+    "controller_runtime_max_concurrent_reconciles", "gauge", "Maximum number of concurrent reconciles", _CONTROLLER
 )
-ACTIVE_WORKERS = MetricFamily(
-    "controller_runtime_active_workers", "gauge", "How many objects are being reconciled now", _CONTROLLER
-)
+ACTIVE_WORKERS = MetricFamily("controller_runtime_active_workers", "gauge", "Number of running reconciles", _CONTROLLER)
 
-DEPTH = MetricFamily("workqueue_depth", "gauge", "Keys that wait for a worker, by priority", (*_QUEUE, "priority"))
-ADDS = MetricFamily("workqueue_adds_total", "counter", "Keys put into the queue", _QUEUE)
+DEPTH = MetricFamily("workqueue_depth", "gauge", "Due keys that wait for a worker, by priority", (*_QUEUE, "priority"))
+ADDS = MetricFamily("workqueue_adds_total", "counter", "Keys added to the queue", _QUEUE)
 QUEUE_SECONDS = MetricFamily(
     "workqueue_queue_duration_seconds",
     "histogram",
-    "How long keys that were due waited for a worker",
+    "Time that due keys waited for a worker in seconds",
     _QUEUE,
     _NANOSECONDS_TO_MINUTES,
 )
 WORK_SECONDS = MetricFamily(
     "workqueue_work_duration_seconds",
     "histogram",
-    "How long keys were worked on",
+    "Time of processing keys in seconds",
     _QUEUE,
     _NANOSECONDS_TO_MINUTES,
 )
 UNFINISHED_SECONDS = MetricFamily(
-    "workqueue_unfinished_work_seconds", "gauge", "Seconds spent so far on the keys being worked on", _QUEUE
+    "workqueue_unfinished_work_seconds", "gauge", "Seconds since the start of all running keys", _QUEUE
 )
 LONGEST_SECONDS = MetricFamily(
     "workqueue_longest_running_processor_seconds",
     "gauge",
-    "Seconds spent so far on the key that is being worked on longest",
+    "Seconds since the start of the longest running key",
     _QUEUE,
 )
 RETRIES = MetricFamily(
     "workqueue_retries_total",
     "counter",
-    "Keys put into the queue for later: after a failure, or because their reconcile asked for it",
+    "Keys requeued for later: after a failure, or because their reconcile requested it",
     _QUEUE,
 )
 
@@ -125,33 +127,35 @@ REQUESTS = MetricFamily(
     "rest_client_requests_total", "counter", "Requests to the API server", ("code", "method", "host")
 )
 REQUEST_SECONDS = MetricFamily(
-    "rest_client_request_duration_seconds", "histogram", "How long requests took", _VERB_HOST, _REQUEST_SECONDS
+    "rest_client_request_duration_seconds", "histogram", "Duration of requests in seconds", _VERB_HOST, _REQUEST_SECONDS
 )
 REQUEST_BYTES = MetricFamily(
-    "rest_client_request_size_bytes", "histogram", "Sizes of requests' bodies", _VERB_HOST, _REQUEST_BYTES
+    "rest_client_request_size_bytes", "histogram", "Size of request bodies in bytes", _VERB_HOST, _REQUEST_BYTES
 )
 RESPONSE_BYTES = MetricFamily(
-    "rest_client_response_size_bytes", "histogram", "Sizes of answers' bodies", _VERB_HOST, _REQUEST_BYTES
+    "rest_client_response_size_bytes", "histogram", "Size of response bodies in bytes", _VERB_HOST, _REQUEST_BYTES
 )
 REQUEST_RETRIES = MetricFamily(
     "rest_client_request_retries_total",
     "counter",
-    "Requests that were repeated, by what the attempt before ended with",
+    "Requests that were retried, by the result of the previous attempt",
     ("code", *_VERB_HOST),
 )
 
 LEADER = MetricFamily(
     "leader_election_master_status", "gauge", "1 while this process holds the Lease, 0 while it stands by", ("name",)
 )
-CERTIFICATE_READS = MetricFamily("certwatcher_read_certificate_total", "counter", "Times a certificate was read")
+CERTIFICATE_READS = MetricFamily(
+    "certwatcher_read_certificate_total", "counter", "Number of successful reads of certificates"
+)
 CERTIFICATE_ERRORS = MetricFamily(
-    "certwatcher_read_certificate_errors_total", "counter", "Times a certificate could not be read"
+    "certwatcher_read_certificate_errors_total", "counter", "Number of failed reads of certificates"
 )
 
 WEBHOOK_SECONDS = MetricFamily(
     "controller_runtime_webhook_latency_seconds",
     "histogram",
-    "How long admission requests took",
+    "Duration of admission requests in seconds",
     ("webhook",),
     _NANOSECONDS_TO_MINUTES,
 )
@@ -162,24 +166,24 @@ WEBHOOK_REQUESTS = MetricFamily(
     ("webhook", "code"),
 )
 WEBHOOK_IN_FLIGHT = MetricFamily(
-    "controller_runtime_webhook_requests_in_flight", "gauge", "Admission requests under way", ("webhook",)
+    "controller_runtime_webhook_requests_in_flight", "gauge", "Running admission requests", ("webhook",)
 )
 
-# Ours.
+# Metrics with konverge's own names.
 
-BUILD = MetricFamily("konverge_build_info", "gauge", "Always 1; which konverge runs", ("version",))
+BUILD = MetricFamily("konverge_build_info", "gauge", "Always 1; the label is the version of konverge", ("version",))
 
 WEBHOOK_REFUSED = MetricFamily(
     "konverge_webhook_refused_requests_total",
     "counter",
-    "Requests of webhooks that no handler was asked for",
+    "Webhook requests that were refused before any handler ran",
     ("reason",),
 )
-DELAYED = MetricFamily("konverge_queue_delayed", "gauge", "Keys that wait for a time still to come", _QUEUE)
+DELAYED = MetricFamily("konverge_queue_delayed", "gauge", "Keys that wait for a later time", _QUEUE)
 EVENT_TO_RECONCILE = MetricFamily(
     "konverge_event_to_reconcile_seconds",
     "histogram",
-    "From the arrival of the first change that a reconcile answers to its start",
+    "Time from the first change that triggered a reconcile to its start in seconds",
     _CONTROLLER,
     _NANOSECONDS_TO_MINUTES,
 )
@@ -189,17 +193,17 @@ RECONCILE_REQUESTS = MetricFamily(
 RECONCILE_WRITES = MetricFamily(
     "konverge_reconcile_writes",
     "histogram",
-    "Requests in one reconcile that were to change something",
+    "Write requests in one reconcile",
     _CONTROLLER,
     _FEW,
 )
 RECONCILE_NOOPS = MetricFamily(
-    "konverge_reconcile_noop_total", "counter", "Reconciles that sent nothing that changes something", _CONTROLLER
+    "konverge_reconcile_noop_total", "counter", "Reconciles without a write request", _CONTROLLER
 )
 BREAKER = MetricFamily(
     "konverge_breaker_opened_total",
     "counter",
-    "Times an object's reconciles were slowed down because they never came to rest",
+    "Times the breaker slowed down an object that never became steady",
     _CONTROLLER,
 )
 
@@ -207,23 +211,23 @@ _APPLIED = ("controller", "owner_kind", "component", "resource", "kind")
 APPLIES = MetricFamily(
     "konverge_resource_apply_total",
     "counter",
-    "Resources brought to the state wanted; none: they were in it, and nothing was sent",
+    "Resources in their desired state; operation none: they matched, and no request was sent",
     (*_APPLIED, "operation"),
 )
 APPLY_ERRORS = MetricFamily(
     "konverge_resource_apply_errors_total",
     "counter",
-    "Resources that could not be brought to the state wanted",
+    "Resources whose desired state could not be applied",
     _APPLIED,
 )
 
 DELETIONS = MetricFamily(
-    "konverge_deleting_owners", "gauge", "Owners that are being deleted and are still there", _CONTROLLER
+    "konverge_deleting_owners", "gauge", "Owners that are being deleted and still exist", _CONTROLLER
 )
 OLDEST_DELETION = MetricFamily(
     "konverge_oldest_deletion_seconds",
     "gauge",
-    "For how long the owner is being deleted that has been so for longest; 0 for none",
+    "Seconds since the oldest deletion timestamp of an existing owner; 0 for none",
     _CONTROLLER,
 )
 
@@ -240,57 +244,69 @@ OWNER_CONDITION = MetricFamily(
     ("controller", "kind", "name", "namespace", "condition", "status", "reason", "id"),
 )
 CONDITIONS_LEFT_OUT = MetricFamily(
-    "konverge_conditions_left_out_total", "counter", "Conditions not counted because too many owners are"
+    "konverge_conditions_left_out_total", "counter", "Conditions not counted because of the limit on owners"
 )
 
 _KIND = ("group", "version", "kind")
-INFORMER_SYNCED = MetricFamily("konverge_informer_synced", "gauge", "1 when reads of the kind are answered", _KIND)
+INFORMER_SYNCED = MetricFamily("konverge_informer_synced", "gauge", "1 if the cache of the kind is synced", _KIND)
 INFORMER_AGE = MetricFamily(
-    "konverge_informer_age_seconds", "gauge", "Since the server last proved that what is held is up to date", _KIND
+    "konverge_informer_age_seconds",
+    "gauge",
+    "Seconds since the server last confirmed that the cache is up to date",
+    _KIND,
 )
-INFORMER_OBJECTS = MetricFamily("konverge_informer_objects", "gauge", "Objects held in memory", _KIND)
+INFORMER_OBJECTS = MetricFamily("konverge_informer_objects", "gauge", "Number of cached objects", _KIND)
 INFORMER_DROPPED = MetricFamily(
-    "konverge_informer_dropped_objects", "gauge", "Objects that exist and are not held", _KIND
+    "konverge_informer_dropped_objects", "gauge", "Number of existing objects that are not cached", _KIND
 )
 INFORMER_UNCONFIRMED = MetricFamily(
-    "konverge_informer_unconfirmed_writes", "gauge", "Own creates and changes that the watch has not shown yet", _KIND
+    "konverge_informer_unconfirmed_writes", "gauge", "Own writes that the watch has not shown yet", _KIND
 )
 INFORMER_WRITE_LAG = MetricFamily(
-    "konverge_informer_own_write_lag_seconds", "gauge", "Age of the oldest own write not shown yet; 0 for none", _KIND
+    "konverge_informer_own_write_lag_seconds",
+    "gauge",
+    "Age of the oldest unconfirmed own write in seconds; 0 for none",
+    _KIND,
 )
-INFORMER_LISTS = MetricFamily("konverge_informer_lists_total", "counter", "Whole lists read", _KIND)
+INFORMER_LISTS = MetricFamily("konverge_informer_lists_total", "counter", "Number of full lists", _KIND)
 INFORMER_LIST_SECONDS = MetricFamily(
-    "konverge_informer_list_seconds_total", "counter", "Seconds spent on reading whole lists", _KIND
+    "konverge_informer_list_seconds_total", "counter", "Seconds spent on full lists", _KIND
 )
-INFORMER_ITEMS = MetricFamily("konverge_informer_items_listed_total", "counter", "Objects in the lists read", _KIND)
+INFORMER_ITEMS = MetricFamily(
+    "konverge_informer_items_listed_total", "counter", "Number of objects in full lists", _KIND
+)
 INFORMER_LISTED = MetricFamily(
-    "konverge_informer_since_list_seconds", "gauge", "Since the last whole list was asked for", _KIND
+    "konverge_informer_since_list_seconds", "gauge", "Seconds since the last full list was requested", _KIND
 )
-INFORMER_WATCHES = MetricFamily("konverge_informer_watches_total", "counter", "Watches opened", _KIND)
+INFORMER_WATCHES = MetricFamily("konverge_informer_watches_total", "counter", "Number of watches opened", _KIND)
 INFORMER_SHORT_WATCHES = MetricFamily(
     "konverge_informer_short_watches_total", "counter", "Watches that ended at once without an event", _KIND
 )
 INFORMER_WATCH_SECONDS = MetricFamily(
     "konverge_informer_watch_seconds_total", "counter", "Seconds for which watches were open", _KIND
 )
-INFORMER_EVENTS = MetricFamily("konverge_informer_events_total", "counter", "Events that watches brought", _KIND)
+INFORMER_EVENTS = MetricFamily("konverge_informer_events_total", "counter", "Number of watch events", _KIND)
 INFORMER_STALE_EVENTS = MetricFamily(
-    "konverge_informer_stale_events_total", "counter", "Events that told nothing new: older than what was held", _KIND
+    "konverge_informer_stale_events_total", "counter", "Watch events older than the cached object", _KIND
 )
 INFORMER_LEFT_OUT = MetricFamily(
-    "konverge_informer_left_out_total", "counter", "Objects that could not be read or transformed", _KIND
+    "konverge_informer_left_out_total", "counter", "Objects that could not be decoded or transformed", _KIND
 )
 INFORMER_REVISION = MetricFamily(
     "konverge_informer_last_resource_version",
     "gauge",
-    "Up to where the watch has told everything; the last 15 digits",
+    "Resource version up to which the cache is complete; the last 15 digits",
     _KIND,
 )
 
 LOOP_LAG = MetricFamily(
-    "konverge_event_loop_lag_seconds", "histogram", "How late the event loop was for a timer", (), _PAUSES
+    "konverge_event_loop_lag_seconds", "histogram", "Lag of the event loop for a timer in seconds", (), _PAUSES
 )
 GC_PAUSE = MetricFamily(
-    "konverge_gc_pause_seconds", "histogram", "Pauses of the garbage collector", ("generation",), _PAUSES
+    "konverge_gc_pause_seconds",
+    "histogram",
+    "Duration of garbage collector pauses in seconds",
+    ("generation",),
+    _PAUSES,
 )
-TASKS = MetricFamily("konverge_tasks", "gauge", "Tasks of the event loop")
+TASKS = MetricFamily("konverge_tasks", "gauge", "Number of tasks in the event loop")

@@ -1,8 +1,8 @@
-"""Numbers that are counted while the operator works. Pure; a handful of bytes and a tenth of a microsecond each.
+"""Series of numbers that are counted while the operator runs. Pure; some bytes and a tenth of a microsecond each.
 
 prometheus-client's own counters take a lock for each change. A pause of the garbage collector is counted from within
-the collector, which can run while such a lock is held, by the very thread that would then wait for it for ever. So what
-is counted here is plain numbers, changed in the event loop alone; prometheus-client writes them out.
+the collector. The collector can run while the same thread holds such a lock, which would be a deadlock. The values here
+are therefore plain numbers that change only in the event loop; prometheus-client only writes them.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ __all__ = [
     "build_number_series",
 ]
 
-# Label values come from code, and from a server's status codes; none of them has this many in a sane process.
+# Label values come from code and from status codes of a server. A healthy process never has this many.
 _MAX_SERIES = 2000
 
 
 class NumberValue:
-    """A counter or a gauge."""
+    """The value of a counter or a gauge."""
 
     __slots__ = ("value",)
 
@@ -38,15 +38,15 @@ class NumberValue:
         self.value = 0.0
 
     def read(self) -> float:
-        """The number now."""
+        """Return the present number."""
         return self.value
 
 
 class HistogramValue:
-    """A histogram.
+    """The value of a histogram.
 
     Args:
-        bounds: The upper bounds, inclusive and growing; one for the rest comes by itself.
+        bounds: The upper bounds, inclusive and ascending; a bucket for larger values is added.
     """
 
     __slots__ = ("_bounds", "_counts", "_sum")
@@ -57,18 +57,18 @@ class HistogramValue:
         self._sum = 0.0
 
     def observe(self, value: float) -> None:
-        """Count one value."""
+        """Count one value in its bucket."""
         self._counts[bisect_left(self._bounds, value)] += 1
         self._sum += value
 
     def read(self) -> HistogramSample:
-        """The counts now."""
+        """Return the present counts and their sum."""
         return HistogramSample(tuple(self._counts), self._sum)
 
 
 @dataclass(frozen=True, slots=True)
 class HistogramSample:
-    """A histogram at one moment: how many values fell into each bucket (not cumulated), and their sum."""
+    """A histogram at one moment: the number of values in each bucket (not cumulative), and their sum."""
 
     counts: tuple[int, ...]
     sum: float
@@ -83,9 +83,9 @@ class FamilySample:
     """One family at one moment.
 
     Args:
-        family: Which one.
-        series: The label values of each series and what it says. It is walked once, perhaps in another thread, and
-            holds nothing that changes meanwhile.
+        family: The family.
+        series: The label values and the value of each series. It is iterated once, possibly in another thread, and
+            contains nothing that changes meanwhile.
     """
 
     family: MetricFamily
@@ -97,7 +97,7 @@ class MetricSeries(Generic[C]):
 
     Args:
         family: Its name and labels.
-        make: Makes one that says zero.
+        make: Creates a value of zero.
     """
 
     def __init__(self, family: MetricFamily, make: Callable[[], C]) -> None:
@@ -106,33 +106,35 @@ class MetricSeries(Generic[C]):
         self._children: dict[tuple[str, ...], C] = {}
 
     def get_child(self, *values: str) -> C:
-        """The series with those label values, which exists from then on.
+        """Return the series with these label values; create it if it does not exist.
 
-        One series too many becomes the one whose every label says so: a mistake in a label costs a number, not the
-        process's memory.
+        A series beyond the limit is counted under the label value `EXCEEDED`: a wrong label costs a number, not the
+        memory of the process.
         """
         child = self._children.get(values)
         if child is None:
             if len(values) != len(self._family.labels):
-                raise ValueError(f"{self._family.name} has the labels {self._family.labels} (found {values})")
+                raise ValueError(
+                    f"{self._family.name}: expected values of the labels {self._family.labels}, found {values}"
+                )
             if len(self._children) >= _MAX_SERIES:
                 values = (EXCEEDED,) * len(values)
             child = self._children.setdefault(values, self._make())
         return child
 
     def read(self) -> FamilySample:
-        """All of them now."""
-        # The list is made in one step: a watchdog's thread may add a series while this one reads.
+        """Return the present samples of all series."""
+        # The list is created in one step: a watchdog's thread may add a series meanwhile.
         return FamilySample(
             self._family, tuple((values, child.read()) for values, child in list(self._children.items()))
         )
 
 
 def build_number_series(family: MetricFamily) -> MetricSeries[NumberValue]:
-    """The series of a counter or gauge."""
+    """Return the series of a counter or gauge."""
     return MetricSeries(family, NumberValue)
 
 
 def build_histogram_series(family: MetricFamily) -> MetricSeries[HistogramValue]:
-    """The series of a histogram."""
+    """Return the series of a histogram."""
     return MetricSeries(family, lambda: HistogramValue(family.bounds))

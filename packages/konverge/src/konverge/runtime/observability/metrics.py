@@ -1,4 +1,4 @@
-"""`Metrics`: all that one run of an operator counts, and the ports through which it is told."""
+"""The metrics of one run of an operator, and the ports through which it reports them."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ __all__ = ["Metrics"]
 
 
 class Metrics:
-    """What one run of an operator counts. Nothing of it is global: two operators in one process count apart.
+    """The metrics of one run of an operator. They are not global: two operators in one process count separately.
 
-    Names, labels and buckets are controller-runtime's where it has them, so that its dashboards and alerts work; ours
-    begin with ``konverge_``. No label holds the name of an object, unless `per_owner_conditions` asks for it.
+    Names, labels and buckets follow controller-runtime where it has them, so that its dashboards and alerts work; all
+    others begin with ``konverge_``. No label contains the name of an object, unless `per_owner_conditions` requests it.
 
-    It is itself a collector in prometheus-client's sense: ``push_to_gateway(..., registry=metrics)`` works.
+    The object is itself a collector in prometheus-client's sense: ``push_to_gateway(..., registry=metrics)`` works.
 
     Args:
-        sources: What is read at the moment of a scrape; may be given later (`set_sources`).
-        clock: The time.
-        per_owner_conditions: Export the conditions of each owner as series of their own too.
+        sources: State that is read at each scrape; can be set later (`set_sources`).
+        clock: Source of time.
+        per_owner_conditions: Export the conditions of each owner as separate series too.
 
     Attributes:
-        registry: For metrics of the author's own: ``Counter("orders_total", "Orders", registry=metrics.registry)``.
-            They are read in a thread when somebody scrapes.
-        conditions: A `konverge.component.reporting.ConditionMetrics`; call `forget` when an owner is gone.
+        registry: For the author's own metrics: ``Counter("orders_total", "Orders", registry=metrics.registry)``. A
+            thread reads them at each scrape.
+        conditions: A `konverge.component.reporting.ConditionMetrics`; call `forget` for a deleted owner.
         webhooks: A `konverge.runtime.webhooks.WebhookObserver`.
-        resources: Told of what became of components' resources.
-        process: The process itself.
+        resources: Receives the results of applying components' resources.
+        process: Metrics of the process itself.
 
     Raises:
         ConfigurationError: prometheus-client is not installed.
@@ -66,19 +66,19 @@ class Metrics:
         self._source_collector = SourceCollector(sources or RuntimeSources())
 
     def set_sources(self, sources: RuntimeSources) -> None:
-        """Read those sources from now on."""
+        """Read these sources from now on."""
         self._source_collector.sources = sources
 
     def add_certificate(self, certificate: ObservedCertificate) -> None:
-        """Export the reads of that certificate too."""
+        """Export the reads of the certificate too."""
         self._source_collector.certificates.append(certificate)
 
     def observe_controller(self, name: str) -> ControllerMetrics:
-        """The observer of the controller of that name; all its series exist from then on, at 0."""
+        """Return the observer of the controller with the name; all its series exist from then on, at 0."""
         return ControllerMetrics(name, self._reconciles)
 
     def observe_requests(self, host: str) -> RequestMetrics:
-        """The observer of a client.
+        """Return the observer of a client.
 
         Args:
             host: The API server's host and port, for the label ``host``.
@@ -87,18 +87,18 @@ class Metrics:
 
     @property
     def breaker_openings(self) -> tuple[BreakerOpening, ...]:
-        """The last hundred times a breaker opened, oldest first."""
+        """The last hundred breakers that opened, oldest first."""
         return tuple(self._reconciles.openings)
 
     @asynccontextmanager
     async def measure_process(self) -> AsyncIterator[None]:
-        """Count the collector's pauses and the event loop's lateness while the block runs."""
+        """Measure the garbage collector's pauses and the event loop's lag while the block runs."""
         with self.process.measure_pauses():
             async with background_task(self.process.watch_lag(), name="event loop lag"):
                 yield
 
     def take_snapshot(self) -> MetricsSnapshot:
-        """A copy of everything as it is now; in the event loop. What it costs grows with series, not with objects."""
+        """Return a copy of the present values; call it in the event loop. Its cost grows with the number of series."""
         samples = self._reconciles.read()
         for part in (
             *(self.conditions, self.webhooks, self.resources, self.process),
@@ -108,12 +108,12 @@ class Metrics:
         return MetricsSnapshot(samples, (self._process_registry, self.registry))
 
     def collect(self) -> Iterator[Metric]:
-        """Everything as it is now, for prometheus-client's functions; in the event loop."""
+        """Yield the present metrics for prometheus-client's functions; call it in the event loop."""
         return self.take_snapshot().collect()
 
     async def render_exposition(self, *, compressed: bool = False) -> Exposition:
-        """The text for a scrape, written in a thread.
+        """Return the text for a scrape, written in a thread.
 
-        When it is cancelled, the thread ends by itself soon after.
+        After a cancellation, the thread ends by itself soon.
         """
         return await asyncio.to_thread(self.take_snapshot().write, compressed=compressed)

@@ -1,11 +1,11 @@
-"""What a probe is answered: named checks, each of which is fine or says why not. Pure.
+"""Probe responses: named checks, each of which passes or returns a reason. Pure.
 
-*Live* means that the process can still work: its event loop answers (or nobody would), and nothing that must run for as
-long as the operator has ended. *Ready* means that what it does now is right: it has listed its owners, each collection
-in memory is whole and young, its webhooks answer, and it has not been told to stop. Who leads does not matter: a warm
-stand-by is ready.
+*Live* means that the process can still work: its event loop responds, and no task that must run for the life of the
+operator has ended. *Ready* means that the operator's work is correct now: its owners are listed, each cached collection
+is complete and fresh, its webhooks respond, and it is not stopping. Leadership does not matter: a warm standby replica
+is ready.
 
-The text is that of a kube-apiserver: ``ok``, or with ``?verbose`` and on failure one line a check.
+The text is that of a kube-apiserver: ``ok``; with ``?verbose`` and on failure one line per check.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ __all__ = [
 ]
 
 DEFAULT_FRESHNESS = timedelta(seconds=180)
-"""How old what is held in memory may be.
+"""Maximum age of the cache.
 
 A server sends a bookmark about once a minute, so a healthy collection is younger than that, and one missed bookmark is
-nothing. A watch that is silent for 150 s is given up and opened again, which takes a round trip, or a pause of up to
-30 s if the server is away: so who is older has tried again already, in vain.
+harmless. A watch that is silent for 150 s is closed and opened again. That takes a round trip, or a delay of up to 30 s
+if the server is unavailable. An older collection has therefore already retried in vain.
 """
 
 _MAX_NAMED = 5
@@ -47,12 +47,12 @@ CheckReason: TypeAlias = "str | None"
 
 @dataclass(frozen=True, slots=True)
 class HealthCheck:
-    """One thing that a probe asks.
+    """One check of a probe.
 
     Args:
-        name: By which it is shown, excluded, and asked for alone (``/readyz/<name>``): letters, digits, ``-``, ``.``.
-        find: Gives None when all is well, else why not, in a sentence that anybody may read: probes need no
-            authentication. It may be a coroutine function; it gets a few seconds. Raising is failing.
+        name: Name that is shown, excluded, and queried alone (``/readyz/<name>``): letters, digits, ``-``, ``.``.
+        find: Returns None if the check passes, else the reason in a sentence without confidential data: probes need no
+            authentication. It may be a coroutine function; it has a few seconds. An exception is a failure.
     """
 
     name: str
@@ -61,12 +61,12 @@ class HealthCheck:
 
 @dataclass(frozen=True, slots=True)
 class HealthCheckResult:
-    """What a check has found.
+    """Result of one check.
 
     Args:
-        name: The check's.
-        reason: Why it failed; None when it did not.
-        is_excluded: It was not asked, since the probe said so.
+        name: The name of the check.
+        reason: The reason of the failure; None for success.
+        is_excluded: Whether the probe excluded the check, which then did not run.
     """
 
     name: str
@@ -76,35 +76,35 @@ class HealthCheckResult:
 
 @dataclass(frozen=True, slots=True)
 class ProbeResponse:
-    """The HTTP status and the text."""
+    """The HTTP status and the text of a probe response."""
 
     status: int
     text: str
 
 
 async def run_check(check: HealthCheck) -> HealthCheckResult:
-    """Ask a check; whatever it raises is its failure, and nobody else's.
+    """Run a check; an exception is a failure of this check only.
 
-    Only the type of what was raised is told: its text may hold what is not for everybody.
+    Only the type of the exception is reported: its text may be confidential.
     """
     try:
-        found = check.find()
-        reason = await found if inspect.isawaitable(found) else found
-    except Exception as error:  # noqa: BLE001  # an author's check, which must not take the endpoint down
-        return HealthCheckResult(check.name, f"the check itself failed with {type(error).__name__}")
+        result = check.find()
+        reason = await result if inspect.isawaitable(result) else result
+    except Exception as error:  # noqa: BLE001  # an author's check, which must not break the endpoint
+        return HealthCheckResult(check.name, f"the check raised {type(error).__name__}")
     return HealthCheckResult(check.name, None if reason is None else _to_one_line(str(reason)))
 
 
 def build_probe_response(
     probe: str, outcomes: Sequence[HealthCheckResult], *, exclude: Iterable[str] = (), verbose: bool = False
 ) -> ProbeResponse:
-    """The answer for all checks together.
+    """Build the response for all checks together.
 
     Args:
-        probe: What was asked, for example ``readyz``.
-        outcomes: What the checks have found, excluded ones included.
-        exclude: What the probe wanted to exclude, to name what it could not.
-        verbose: Show each check also when all is well.
+        probe: The name of the probe, for example ``readyz``.
+        outcomes: The results of the checks, including excluded ones.
+        exclude: The checks that the probe excluded, to report unknown names.
+        verbose: Show each check also on success.
     """
     failed = any(outcome.reason is not None for outcome in outcomes)
     if not failed and not verbose:
@@ -119,23 +119,23 @@ def build_probe_response(
 
 
 def build_check_response(outcome: HealthCheckResult) -> ProbeResponse:
-    """The answer for one check alone."""
+    """Build the response for one check alone."""
     if outcome.reason is None:
         return ProbeResponse(200, "ok")
     return ProbeResponse(500, f"internal server error: {outcome.reason}\n")
 
 
 def build_livez_checks(sources: RuntimeSources) -> list[HealthCheck]:
-    """What says that the process can still work."""
+    """Return the checks that the process can still work."""
     return [HealthCheck("ping", lambda: None), HealthCheck("tasks", lambda: _check_tasks(sources))]
 
 
 def build_readyz_checks(sources: RuntimeSources, freshness: timedelta = DEFAULT_FRESHNESS) -> list[HealthCheck]:
-    """What says that the operator's work is right now.
+    """Return the checks that the operator's work is correct now.
 
     Args:
         sources: The running operator.
-        freshness: How old what is held in memory may be.
+        freshness: Maximum age of the cache.
     """
     checks = [
         HealthCheck("ping", lambda: None),
@@ -153,42 +153,43 @@ def build_readyz_checks(sources: RuntimeSources, freshness: timedelta = DEFAULT_
 def _check_started(sources: RuntimeSources) -> CheckReason:
     if sources.is_started():
         return None
-    # The step alone: what the server has answered is not for everybody.
+    # Only the step: the response of the server may be confidential.
     step = sources.start_waits_for()
-    return "the owners have not been listed yet" + (f"; {step} has failed, and is tried again" if step else "")
+    return "the owners are not listed yet" + (f"; {step} failed and is being retried" if step else "")
 
 
 def _check_tasks(sources: RuntimeSources) -> CheckReason:
     if sources.is_stopping():
         return None
-    return _format_names("ended, and nobody asked for it", (task.get_name() for task in sources.tasks() if task.done()))
+    return _format_names("ended unexpectedly", (task.get_name() for task in sources.tasks() if task.done()))
 
 
 def _check_synced(informers: Iterable[ObservedInformer]) -> CheckReason:
     return _format_names(
-        "not synced", (str(each.gvk) for each in informers if not each.synced and not _is_absent(each))
+        "not synced",
+        (str(informer.gvk) for informer in informers if not informer.synced and not _is_absent(informer)),
     )
 
 
-def _check_freshness(informers: Iterable[ObservedInformer], bound_seconds: float) -> CheckReason:
-    ages = ((each, each.age_seconds) for each in informers if each.synced)
+def _check_freshness(informers: Iterable[ObservedInformer], limit_seconds: float) -> CheckReason:
+    ages = ((informer.gvk, informer.age_seconds) for informer in informers if informer.synced)
     return _format_names(
-        f"older than {bound_seconds:g} s",
-        (f"{each.gvk} ({age:.0f} s)" for each, age in ages if age is not None and age > bound_seconds),
+        f"older than {limit_seconds:g} s",
+        (f"{gvk} ({age:.0f} s)" for gvk, age in ages if age is not None and age > limit_seconds),
     )
 
 
 def _is_absent(informer: ObservedInformer) -> bool:
-    """Tell whether the kind is not served: there is nothing to be synced with, and it may come at any time."""
+    """Return whether the kind is not served: there is nothing to sync, and the kind may be added at any time."""
     return isinstance(informer.last_error, KindNotServedError)
 
 
-def _format_names(what: str, names: Iterable[str]) -> CheckReason:
-    found = sorted(names)
-    if not found:
+def _format_names(problem: str, names: Iterable[str]) -> CheckReason:
+    affected = sorted(names)
+    if not affected:
         return None
-    more = f" and {len(found) - _MAX_NAMED} more" if len(found) > _MAX_NAMED else ""
-    return f"{what}: {', '.join(found[:_MAX_NAMED])}{more}"
+    more = f" and {len(affected) - _MAX_NAMED} more" if len(affected) > _MAX_NAMED else ""
+    return f"{problem}: {', '.join(affected[:_MAX_NAMED])}{more}"
 
 
 def _format_line(outcome: HealthCheckResult) -> str:

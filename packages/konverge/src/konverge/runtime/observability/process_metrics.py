@@ -1,4 +1,4 @@
-"""Figures of the process itself: pauses of the garbage collector, how late the event loop is, its tasks."""
+"""Metrics of the process itself: pauses of the garbage collector, lag of the event loop, number of tasks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from konverge.runtime.observability.metric_series import FamilySample, build_his
 
 __all__ = ["ProcessMetrics"]
 
-# Often enough to meet most stalls of a tenth of a second, and still ten short turns of the loop a second.
+# Short enough to detect most stalls of a tenth of a second, at the cost of ten short loop iterations a second.
 _LAG_PERIOD_SECONDS = 0.1
 
 
@@ -23,12 +23,12 @@ class ProcessMetrics:
     """Measures the process.
 
     Args:
-        clock: What the event loop's lateness is measured with.
+        clock: Measures the lag of the event loop.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._real = SystemClock()  # a collection takes real time, whatever time the loop lives in
+        self._real = SystemClock()  # a collection takes real time, even in simulated time
         self._collection_began = 0.0
         self._pauses = build_histogram_series(metric_families.GC_PAUSE)
         self._generations = tuple(self._pauses.get_child(str(generation)) for generation in range(3))
@@ -38,11 +38,11 @@ class ProcessMetrics:
         self._build.get_child(_read_version()).value = 1
         self._tasks = build_number_series(metric_families.TASKS)
         self.last_lag_seconds = 0.0
-        """How late the event loop was for the last timer."""
+        """Lag of the event loop for the last timer, in seconds."""
 
     @contextmanager
     def measure_pauses(self) -> Iterator[None]:
-        """Count the collector's pauses while the block runs."""
+        """Measure the garbage collector's pauses while the block runs."""
         gc.callbacks.append(self._on_collection)
         try:
             yield
@@ -50,7 +50,7 @@ class ProcessMetrics:
             gc.callbacks.remove(self._on_collection)
 
     async def watch_lag(self) -> None:
-        """Measure how late the event loop is, until cancelled."""
+        """Measure the lag of the event loop, until cancelled."""
         while True:
             due = self._clock.monotonic() + _LAG_PERIOD_SECONDS
             await self._clock.sleep(_LAG_PERIOD_SECONDS)
@@ -58,12 +58,12 @@ class ProcessMetrics:
             self._lag.observe(self.last_lag_seconds)
 
     def read(self) -> list[FamilySample]:
-        """All of them now; in the event loop."""
+        """Return the present samples of all families; call it in the event loop."""
         self._tasks.get_child().value = len(asyncio.all_tasks())
         return [self._build.read(), self._pauses.read(), self._lags.read(), self._tasks.read()]
 
     def _on_collection(self, phase: str, info: dict[str, Any]) -> None:
-        # Within the collector: nothing here may wait, and what it allocates must be next to nothing.
+        # This runs inside the collector: it must not wait, and must allocate almost nothing.
         if phase == "start":
             self._collection_began = self._real.monotonic()
         else:

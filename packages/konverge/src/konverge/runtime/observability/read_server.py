@@ -1,9 +1,9 @@
-"""A small HTTP server for those who only read: probes, scrapers, a person.
+"""A small HTTP server for read requests: probes, scrapers, users.
 
-Everything is bounded: the size of a request (aiohttp's limits on its lines), the time for it and for an answer, the
-number of connections. When there are too many, the oldest one goes, first of those that have said nothing yet: whoever
-opens connections can never keep a probe out. No request is spared, for whoever asks what takes long could else take all
-places.
+Everything has a limit: the size of a request (aiohttp's limits on its lines), the time for it and for its response, and
+the number of connections. When there are too many, the oldest connection is closed, silent ones first: a client that
+opens connections can never block a probe. Connections with a running request are not exempt; otherwise clients of slow
+requests could occupy all of them.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ _HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
 
 class ReadServer:
-    """Serves some paths while its block runs (``async with``); the port is taken on entry.
+    """Serves some paths while its block runs (``async with``); entering opens the port.
 
-    Leaving the block, or cancelling it, closes the port and cuts off who is still reading after a second.
+    Leaving the block, or cancelling it, closes the port, and one second later all remaining connections.
 
     Args:
-        what: What the server is called in messages.
-        address: Where it listens.
-        handlers: What answers, by path as aiohttp writes it.
-        clock: Measures how long connections say nothing.
+        what: Name of the server in messages.
+        address: The address to listen on.
+        handlers: The handlers, by path in aiohttp's syntax.
+        clock: Measures the silence of connections.
         tls: The context for HTTPS; None for HTTP.
 
     Raises:
-        ConfigurationError: On entry: the address cannot be listened on.
+        ConfigurationError: On entry: the server cannot listen on the address.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class ReadServer:
 
     @property
     def port(self) -> int:
-        """The port that it listens on, also when any free one was asked for."""
+        """The port of the server, also if any free port was requested."""
         return self._port
 
     async def __aenter__(self) -> ReadServer:
@@ -95,7 +95,7 @@ class ReadServer:
                 self._tls,
                 self._clock,
                 _log,
-                most=_MAX_CONNECTIONS,
+                max_connections=_MAX_CONNECTIONS,
                 silent_seconds=_SILENT_SECONDS,
             )
             await stack.enter_async_context(connections.accept_connections(listening))
@@ -114,14 +114,14 @@ class ReadServer:
 
 
 def require_authentication(handler: Handler, authenticator: Authenticator | None) -> Handler:
-    """The handler behind an authenticator; open to everybody without one."""
+    """Return the handler behind an authenticator; without one, all clients have access."""
     if authenticator is None:
         return handler
-    deciding = authenticator
+    required = authenticator
 
     async def handle_authenticated(request: web.Request) -> web.Response:
         token = parse_bearer_token(request.headers.get("Authorization", ""))
-        decision = await deciding.decide(token, method=request.method, path=request.path)
+        decision = await required.decide(token, method=request.method, path=request.path)
         if decision.status == 200:
             return await handler(request)
         headers = {"WWW-Authenticate": 'Basic realm="konverge"'} if decision.status == 401 else {}
@@ -134,16 +134,16 @@ def require_authentication(handler: Handler, authenticator: Authenticator | None
 async def _enforce_timeout(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """Answer in time whatever the handler does."""
+    """Respond in time, regardless of the handler."""
     try:
         async with asyncio.timeout(_RESPONSE_SECONDS):
             response = await handler(request)
     except web.HTTPException as refusal:
         return web.Response(status=refusal.status, text=f"{refusal.reason}\n", headers=_HEADERS)
     except TimeoutError:
-        return web.Response(status=503, text="no answer in time\n", headers=_HEADERS)
-    except Exception:  # noqa: BLE001  # one request's failure is that request's
-        _log.exception("a request for %r failed", request.path)
+        return web.Response(status=503, text="no response in time\n", headers=_HEADERS)
+    except Exception:  # noqa: BLE001  # a failure concerns only its request
+        _log.exception("%r: the handler of a request failed", request.path)
         return web.Response(status=500, text="internal server error\n", headers=_HEADERS)
     response.headers.update(_HEADERS)
     return response

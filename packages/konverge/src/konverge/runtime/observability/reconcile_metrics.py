@@ -1,7 +1,7 @@
-"""What controllers and clients tell, counted: passes, their requests, what they changed.
+"""Metrics of controllers and clients: reconciles, their requests and writes.
 
-How many requests a pass sends is known without anybody's help: the client sends in the task of the pass, which says
-which pass that is (`konverge.runtime.reconciliation.current_reconciliation`).
+The requests of a reconcile are counted without the help of its code: the client sends them in the task of the
+reconcile, whose context identifies it (`konverge.runtime.reconciliation.current_reconciliation`).
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _RESULTS = {
     ReconcileOutcome.ERROR: "error",
     ReconcileOutcome.TERMINAL: "error",
     ReconcileOutcome.TIMEOUT: "error",
-    ReconcileOutcome.ABANDONED: "requeue",  # no failure: it is done again, by whoever may
+    ReconcileOutcome.ABANDONED: "requeue",  # no failure: a replica reconciles it again
 }
-# A pass that was cancelled ends without a word; the oldest of so many is surely one of those.
+# A cancelled reconcile does not report its end; the oldest of this many is certainly one of those.
 _MAX_RECONCILES = 10_000
 _MAX_OPENINGS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class BreakerOpening:
-    """An object's reconciles were slowed down because they never came to rest."""
+    """A breaker that slowed down an object's reconciles because they never became steady."""
 
     time: datetime
     controller: str
@@ -50,10 +50,10 @@ class _RequestCost:
 
 
 class ReconcileMetrics:
-    """All families about passes and requests.
+    """All families about reconciles and requests.
 
     Args:
-        clock: Dates what the breakers say.
+        clock: Source of the times of breaker openings.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -82,46 +82,46 @@ class ReconcileMetrics:
         self._costs: dict[str, _RequestCost] = {}
 
     def count_request(self, *, is_write: bool) -> None:
-        """A request was sent; it belongs to the pass that runs, if any."""
-        running = current_reconciliation.get()
-        if running is None:
+        """Count a request for the current reconcile, if any."""
+        current = current_reconciliation.get()
+        if current is None:
             return
-        cost = self._costs.get(running.reconcile_id)
+        cost = self._costs.get(current.reconcile_id)
         if cost is None:
             if len(self._costs) >= _MAX_RECONCILES:
                 del self._costs[next(iter(self._costs))]
-            cost = self._costs[running.reconcile_id] = _RequestCost()
+            cost = self._costs[current.reconcile_id] = _RequestCost()
         cost.requests += 1
         cost.writes += is_write
 
     def take_cost(self) -> tuple[int, int] | None:
-        """The requests of the pass that ends, and how many of them were writes; None outside of any."""
-        running = current_reconciliation.get()
-        if running is None:
+        """Return the requests of the ending reconcile and the number of writes among them; None outside of any."""
+        current = current_reconciliation.get()
+        if current is None:
             return None
-        cost = self._costs.pop(running.reconcile_id, None)
+        cost = self._costs.pop(current.reconcile_id, None)
         return (0, 0) if cost is None else (cost.requests, cost.writes)
 
     def read(self) -> list[FamilySample]:
-        """All of them now."""
+        """Return the present samples of all families."""
         return [
-            *(each.read() for each in (self.total, self.errors, self.terminal_errors, self.panics, self.timeouts)),
-            *(each.read() for each in (self.seconds, self.queue_seconds, self.work_seconds, self.event_seconds)),
-            *(each.read() for each in (self.adds, self.retries, self.noops, self.breakers)),
-            *(each.read() for each in (self.reconcile_requests, self.reconcile_writes)),
-            *(each.read() for each in (self.requests, self.request_retries)),
-            *(each.read() for each in (self.request_seconds, self.request_bytes, self.response_bytes)),
+            *(series.read() for series in (self.total, self.errors, self.terminal_errors, self.panics, self.timeouts)),
+            *(series.read() for series in (self.seconds, self.queue_seconds, self.work_seconds, self.event_seconds)),
+            *(series.read() for series in (self.adds, self.retries, self.noops, self.breakers)),
+            *(series.read() for series in (self.reconcile_requests, self.reconcile_writes)),
+            *(series.read() for series in (self.requests, self.request_retries)),
+            *(series.read() for series in (self.request_seconds, self.request_bytes, self.response_bytes)),
         ]
 
 
 class ControllerMetrics:
-    """What one controller does: a `konverge.runtime.controller_observer.ControllerObserver`.
+    """Metrics of one controller: a `konverge.runtime.controller_observer.ControllerObserver`.
 
     Every series exists from the start, so that an alert on a rate sees the first failure as a change from 0.
 
     Args:
         name: The controller's name.
-        metrics: Where it is counted.
+        metrics: The families to count in.
     """
 
     def __init__(self, name: str, metrics: ReconcileMetrics) -> None:
@@ -146,28 +146,28 @@ class ControllerMetrics:
         self._breaker = metrics.breakers.get_child(name)
 
     def on_add(self, *, priority: int) -> None:
-        """A key that did not wait before has been put into the queue."""
+        """Count a key that entered the queue."""
         self._adds.value += 1
 
     def on_retry(self) -> None:
-        """A key has been put back after a failure."""
+        """Count a key that was requeued after a failure."""
         self._retries.value += 1
 
     def on_start(self, *, waited_seconds: float) -> None:
-        """A pass starts; its key had been due for so long."""
+        """Record the time that the key of a starting reconcile had been due."""
         self._queue_seconds.observe(waited_seconds)
 
     def on_event_latency(self, *, seconds: float) -> None:
-        """The pass that starts answers a change whose event arrived so long ago, the first if there were several."""
+        """Record the age of the change that triggered the starting reconcile, the first one of several."""
         self._event_seconds.observe(seconds)
 
     def on_finish(self, outcome: ReconcileOutcome, *, seconds: float) -> None:
-        """A pass has ended after so long; told in the task of the pass."""
+        """Record the end of a reconcile with its duration; call it in the task of the reconcile."""
         self._results[outcome].value += 1
         self._seconds.observe(seconds)
         self._work_seconds.observe(seconds)
         if outcome is ReconcileOutcome.REQUEUE_AFTER:
-            self._retries.value += 1  # client-go counts whatever is put back for later
+            self._retries.value += 1  # client-go counts every key that is requeued for later
         elif outcome not in (ReconcileOutcome.SUCCESS, ReconcileOutcome.ABANDONED):
             self._errors.value += 1
             if outcome is ReconcileOutcome.TERMINAL:
@@ -181,20 +181,20 @@ class ControllerMetrics:
             self._noops.value += not cost[1]
 
     def on_breaker_open(self, key: ObjectKey, source: str) -> None:
-        """The key's passes come too fast for no good and are slowed down."""
-        # Neither is a label: there are as many as objects.
+        """Record that the breaker slows down a key."""
+        # Neither is a label: both have as many values as there are objects.
         self._breaker.value += 1
         self._metrics.openings.append(BreakerOpening(self._metrics.clock.now(), self._name, key, source))
 
 
 class RequestMetrics:
-    """The requests to one API server: a `konverge.client.request_observer.RequestObserver`.
+    """Metrics of the requests to one API server: a `konverge.client.request_observer.RequestObserver`.
 
     The path is no label: it has as many values as there are objects.
 
     Args:
         host: The server's host and port.
-        metrics: Where they are counted.
+        metrics: The families to count in.
     """
 
     def __init__(self, host: str, metrics: ReconcileMetrics) -> None:
@@ -204,7 +204,7 @@ class RequestMetrics:
     def on_request(
         self, method: str, path: str, *, code: str, seconds: float, sent_bytes: int, received_bytes: int
     ) -> None:
-        """An attempt has ended."""
+        """Record an attempt that has ended."""
         metrics, host = self._metrics, self._host
         metrics.requests.get_child(code, method, host).value += 1
         metrics.request_seconds.get_child(method, host).observe(seconds)
@@ -213,5 +213,5 @@ class RequestMetrics:
         metrics.count_request(is_write=method not in _READS)
 
     def on_retry(self, method: str, *, code: str) -> None:
-        """The attempt that ended so is about to be repeated."""
+        """Count the retry of an attempt that ended with the code."""
         self._metrics.request_retries.get_child(code, method, self._host).value += 1

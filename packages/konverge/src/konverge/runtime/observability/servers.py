@@ -1,4 +1,4 @@
-"""`Serving`: all that an operator serves for others to watch it, started and stopped as one."""
+"""All observability servers of an operator, started and stopped together."""
 
 from __future__ import annotations
 
@@ -44,28 +44,28 @@ _LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
 
 @dataclass(frozen=True, slots=True)
 class ObservabilityOptions:
-    """What an operator serves.
+    """Options of the observability servers.
 
-    Addresses are ``host:port``; ``:8080`` listens on all interfaces, which is what a Pod's kubelet and Prometheus need,
-    and a port alone on loopback only. ``0`` switches a server off; port 0 of a host (``127.0.0.1:0``) takes a free one.
+    Addresses are ``host:port``. ``:8080`` listens on all interfaces, which a Pod's kubelet and Prometheus need; a port
+    alone listens only on loopback. ``0`` switches a server off; port 0 of a host (``127.0.0.1:0``) uses a free port.
 
     Args:
-        metrics_address: Where ``/metrics`` is, and the debug page under ``/debug/``.
-        probe_address: Where ``/livez``, ``/healthz`` and ``/readyz`` are; always plain HTTP, without authentication.
-        metrics_certificate: Serve metrics over HTTPS with ``tls.crt`` and ``tls.key`` of that folder; they are read
+        metrics_address: Address of ``/metrics``, and of the debug page under ``/debug/``.
+        probe_address: Address of ``/livez``, ``/healthz`` and ``/readyz``; always plain HTTP, without authentication.
+        metrics_certificate: Serve metrics over HTTPS with ``tls.crt`` and ``tls.key`` of this directory; they are read
             again when they change.
-        authenticate_with_cluster: Let the API server say who may read metrics and the debug page: see
+        authenticate_with_cluster: Authorize clients of metrics and of the debug page through the API server: see
             `ClusterAuthorization`.
-        token_file: Instead: who has a token of that file may (`TokenFile`).
+        token_file: Instead, allow clients with a token from this file (`TokenFileAuthenticator`).
         debug: Serve the debug page. It needs one of the two.
-        freshness: How old what is held in memory may be for the operator to be ready.
-        live_checks: Further checks of ``/livez`` and ``/healthz``. A failing one has the process restarted: it must
-            not depend on anything but the process.
-        ready_checks: Further checks of ``/readyz``.
-        per_owner_conditions: Export each owner's conditions as series of their own; for metrics that are not given.
+        freshness: Maximum age of the cache for the operator to be ready.
+        live_checks: Additional checks of ``/livez`` and ``/healthz``. A failure restarts the process: a check must
+            depend only on the process.
+        ready_checks: Additional checks of ``/readyz``.
+        per_owner_conditions: Export each owner's conditions as separate series; only without a `Metrics` object.
 
     Raises:
-        ConfigurationError: An address is none, or the options contradict each other.
+        ConfigurationError: An address is invalid, or the options contradict each other.
     """
 
     metrics_address: str = "127.0.0.1:8080"
@@ -84,44 +84,46 @@ class ObservabilityOptions:
         probes_at = parse_listen_address(self.probe_address)
         if metrics is not None and probes_at is not None and metrics.conflicts_with(probes_at):
             raise ConfigurationError(
-                f"metrics and probes are two servers, and both were given {probes_at}: let metrics_address (--metrics) "
-                "and probe_address (--probes) have different ports"
+                f"metrics_address (--metrics) and probe_address (--probes): expected different ports, "
+                f"found {probes_at} for both"
             )
         if self.authenticate_with_cluster and self.token_file is not None:
-            raise ConfigurationError("authenticate_with_cluster and token_file exclude each other: choose one")
+            raise ConfigurationError("authenticate_with_cluster and token_file: expected at most one, found both")
         if self.debug and not (self.authenticate_with_cluster or self.token_file is not None):
             raise ConfigurationError(
-                "the debug page shows names of objects, so it needs authentication: "
+                "debug: expected authentication, found none: the debug page contains names of objects; "
                 "set authenticate_with_cluster or token_file"
             )
         if self.debug and metrics is None:
-            raise ConfigurationError("the debug page is served at metrics_address, which is switched off")
+            raise ConfigurationError(
+                "debug: expected an enabled metrics_address, found it switched off: it serves the debug page"
+            )
 
     @property
     def serves_metrics(self) -> bool:
-        """Tell whether metrics are switched on; probes alone need no library."""
+        """Whether metrics are switched on; probes alone need no library."""
         return parse_listen_address(self.metrics_address) is not None
 
 
 class ObservabilityServers:
     """The servers of one run of an operator; ``async with`` it, around everything that they show.
 
-    Metrics and probes answer from the first moment on: an operator that cannot list its owners is the one that
-    somebody wants to look at. It is live then, and not ready.
+    Metrics and probes respond from the start: an operator that cannot list its owners is the one that a user needs to
+    inspect. It is live then, and not ready.
 
     Args:
-        options: What to serve.
-        sources: The operator; asked anew for each answer.
-        metrics: Where the operator counts; they read the sources from now on. Its own when not given.
-        client: Sends reviews for `ObservabilityOptions.authenticate_with_cluster`; one without a write permit.
-        clock: The time that the operator lives in.
+        options: The options.
+        sources: The operator; read anew for each response.
+        metrics: The metrics of the operator, which read the sources from now on; created when not given.
+        client: Sends reviews for `ObservabilityOptions.authenticate_with_cluster`; a client without a write permit.
+        clock: The clock of the operator.
 
     Attributes:
-        metrics: Where the operator counts; None when metrics are switched off.
+        metrics: The metrics of the operator; None when metrics are switched off.
 
     Raises:
-        ConfigurationError: prometheus-client is not installed, the token file cannot be used, or there is no client;
-            on entry: an address cannot be listened on, or a certificate cannot be used.
+        ConfigurationError: prometheus-client is not installed, the token file is invalid, or the client is missing; on
+            entry: a server cannot listen on its address, or a certificate cannot be loaded.
     """
 
     def __init__(
@@ -187,7 +189,8 @@ class ObservabilityServers:
             tls = certificate.context
         elif self._authenticator is not None and address.host not in _LOOPBACK_HOSTS:
             _log.warning(
-                "tokens for metrics travel in clear text: %s is no loopback address, and has no certificate", address
+                "metrics at %s: tokens are sent in clear text; set metrics_certificate or use a loopback address",
+                address,
             )
         handlers: dict[str, Handler] = {"/metrics": self._handle_scrape}
         if self._options.debug:
@@ -203,13 +206,13 @@ class ObservabilityServers:
         self._scrapes += 1
         try:
             compressed = "gzip" in request.headers.get("Accept-Encoding", "")
-            found = await self.metrics.render_exposition(compressed=compressed)
+            exposition = await self.metrics.render_exposition(compressed=compressed)
         finally:
             self._scrapes -= 1
-        headers = {"Content-Type": found.content_type}
-        if found.is_compressed:
+        headers = {"Content-Type": exposition.content_type}
+        if exposition.is_compressed:
             headers["Content-Encoding"] = "gzip"
-        return web.Response(body=found.body, headers=headers)
+        return web.Response(body=exposition.body, headers=headers)
 
     async def _handle_overview(self, request: web.Request) -> web.Response:
         sections = await self._debug.collect_sections()
@@ -222,7 +225,7 @@ class ObservabilityServers:
         controller, key = query.get("controller", ""), ObjectKey(query.get("namespace", ""), query.get("name", ""))
         rows = self._debug.get_history(controller, key)
         if rows is None:
-            return web.Response(status=404, text="there is no such controller\n")
+            return web.Response(status=404, text="no controller with this name\n")
         return (
             web.json_response(rows)
             if _wants_json(request)
@@ -248,7 +251,7 @@ def _build_authenticator(
     if not options.authenticate_with_cluster:
         return None
     if client is None:
-        raise ConfigurationError("authenticate_with_cluster needs a client")
+        raise ConfigurationError("authenticate_with_cluster: expected a client, found none")
     return ClusterAuthorization(client, clock=clock)
 
 
@@ -282,15 +285,15 @@ async def _run_check(check: HealthCheck) -> HealthCheckResult:
         async with asyncio.timeout(_CHECK_SECONDS):
             return await probes.run_check(check)
     except TimeoutError:
-        return HealthCheckResult(check.name, f"no answer within {_CHECK_SECONDS:g} s")
+        return HealthCheckResult(check.name, f"no result within {_CHECK_SECONDS:g} s")
 
 
 async def _exclude_check(check: HealthCheck) -> HealthCheckResult:
     return HealthCheckResult(check.name, is_excluded=True)
 
 
-def _to_text_response(found: ProbeResponse) -> web.Response:
-    return web.Response(status=found.status, text=found.text)
+def _to_text_response(response: ProbeResponse) -> web.Response:
+    return web.Response(status=response.status, text=response.text)
 
 
 def _to_html_response(page: str) -> web.Response:

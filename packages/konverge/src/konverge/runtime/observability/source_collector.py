@@ -1,6 +1,6 @@
-"""What is read at the moment of a scrape: nobody has to keep a gauge up to date that can be asked for.
+"""Collection of the state that is read at each scrape, so that no component must keep a gauge up to date.
 
-A source that fails costs its own series and a line in the log; the others are exported as ever.
+A source that fails costs its own series and a log line; the others are exported as usual.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ _MAX_PRIORITIES = 25
 
 
 class SourceCollector:
-    """Reads the sources.
+    """Reads the sources at a scrape.
 
     Args:
-        sources: What to read.
+        sources: The state to read.
     """
 
     def __init__(self, sources: RuntimeSources) -> None:
         self.sources = sources
-        """What is read."""
+        """The state to read."""
         self.certificates: list[ObservedCertificate] = []
-        """Those of servers: each comes when its server does."""
+        """The certificates of servers; each is added when its server starts."""
         self._priorities: dict[str, set[int] | None] = {}
 
     def read(self) -> list[FamilySample]:
-        """Everything that the sources say now."""
+        """Return the present samples of all sources."""
         rows = _SeriesRows()
         _collect_each(self.sources.controllers, lambda controller: self._collect_controller(controller, rows))
         _collect_each(self.sources.informers, lambda informer: _collect_informer(informer, rows))
-        _collect_each(lambda: self.sources.deletion_seconds().items(), lambda found: _collect_deletions(*found, rows))
+        _collect_each(lambda: self.sources.deletion_seconds().items(), lambda item: _collect_deletions(*item, rows))
         _collect_each(
             lambda: self.sources.leases().items(), lambda lease: rows.add(metric_families.LEADER, (lease[0],), lease[1])
         )
@@ -65,7 +65,7 @@ class SourceCollector:
         rows.add(metric_families.UNFINISHED_SECONDS, (name, name), sum(running))
         rows.add(metric_families.LONGEST_SECONDS, (name, name), max(running, default=0.0))
         depths = dict(queue.count_due())
-        # What waits but is not due is work for later, which no number of workers would make less.
+        # A key that waits but is not due is future work, which more workers would not reduce.
         rows.add(metric_families.DELAYED, (name, name), max(0, len(queue) - sum(depths.values())))
         by_label: dict[str, int] = {"0": 0}
         for priority, depth in depths.items():
@@ -75,7 +75,7 @@ class SourceCollector:
             rows.add(metric_families.DEPTH, (name, name, label), depth)
 
     def _format_priority(self, name: str, priority: int) -> str:
-        """A priority as a label; beyond 25 different ones all are one, for good, as controller-runtime has it."""
+        """Return a priority as a label; more than 25 different ones merge for good, as in controller-runtime."""
         seen = self._priorities.setdefault(name, set())
         if seen is None:
             return EXCEEDED
@@ -87,10 +87,10 @@ class SourceCollector:
 
 
 class _SeriesRows:
-    """Collects series by family; of two with the same labels (one kind in several namespaces) the sum, or the worst."""
+    """Collects series by family; two series with the same labels (one kind in several namespaces) are merged."""
 
     def __init__(self) -> None:
-        self._found: dict[MetricFamily, dict[tuple[str, ...], float]] = {}
+        self._series: dict[MetricFamily, dict[tuple[str, ...], float]] = {}
 
     def add(
         self,
@@ -99,11 +99,11 @@ class _SeriesRows:
         value: float,
         merge: Callable[[tuple[float, float]], float] = sum,
     ) -> None:
-        series = self._found.setdefault(family, {})
+        series = self._series.setdefault(family, {})
         series[labels] = merge((series[labels], value)) if labels in series else float(value)
 
     def build_samples(self) -> list[FamilySample]:
-        return [FamilySample(family, tuple(series.items())) for family, series in self._found.items()]
+        return [FamilySample(family, tuple(series.items())) for family, series in self._series.items()]
 
 
 def _collect_informer(informer: ObservedInformer, rows: _SeriesRows) -> None:
@@ -134,7 +134,7 @@ def _collect_informer(informer: ObservedInformer, rows: _SeriesRows) -> None:
     }
     for family, count in counts.items():
         rows.add(family, labels, count)
-    # A number of Prometheus' is exact up to 15 digits.
+    # A Prometheus number is exact up to 15 digits.
     rows.add(metric_families.INFORMER_REVISION, labels, parse_revision(statistics.last_resource_version) % 10**15, max)
 
 
@@ -152,12 +152,12 @@ def _collect_each(items: Callable[[], Iterable[T]], read: Callable[[T], None]) -
     try:
         for item in items():
             _collect_safely(read, item)
-    except Exception:  # noqa: BLE001  # as below
-        _log.exception("the sources of metrics could not be listed")
+    except Exception:  # noqa: BLE001  # the same reason as below
+        _log.exception("listing the sources of metrics failed")
 
 
 def _collect_safely(read: Callable[[T], None], item: T) -> None:
     try:
         read(item)
-    except Exception:  # noqa: BLE001  # a source is anybody's code; a scrape that fails as a whole hides all others
-        _log.exception("%s could not be read for metrics", type(item).__name__)
+    except Exception:  # noqa: BLE001  # a source may be author code; a failed scrape would hide all other metrics
+        _log.exception("%s: reading it for metrics failed", type(item).__name__)

@@ -1,7 +1,7 @@
-"""What metrics, probes and the debug page read of a running operator: small read-only views, and where to get them.
+"""The state of a running operator for metrics, probes and the debug page: small read-only ports, and their sources.
 
-Everything here is read in the event loop, at the moment of a scrape or a probe, and none of it may wait. The runtime's
-own classes satisfy these protocols; so does whatever else an author puts in their place.
+Everything here is read in the event loop, at a scrape or a probe, and must not wait. The runtime's own classes
+implement these protocols; an author's replacements may too.
 """
 
 from __future__ import annotations
@@ -28,104 +28,104 @@ __all__ = [
 
 
 class ObservedKeyEvent(Protocol):
-    """One line of a key's story."""
+    """One entry in the history of a key."""
 
     @property
     def time(self) -> float:
-        """When, in monotonic seconds."""
+        """The time of the event in monotonic seconds."""
 
     @property
     def event(self) -> str:
-        """What happened."""
+        """The name of the event."""
 
     @property
     def detail(self) -> str:
-        """Why."""
+        """The cause of the event."""
 
 
 class ObservedQueue(Protocol):
-    """The keys of one controller."""
+    """The queue of one controller."""
 
     def __len__(self) -> int:
-        """How many keys wait, due or not."""
+        """Return the number of waiting keys, due or not."""
 
     def count_due(self) -> Mapping[int, int]:
-        """How many keys wait, by priority."""
+        """Return the number of due keys, by priority."""
 
     def count_failures(self, key: ObjectKey) -> int:
-        """How often in a row the key has failed."""
+        """Return the number of consecutive failures of the key."""
 
     def list_failing(self, limit: int) -> Sequence[tuple[ObjectKey, int, float | None]]:
-        """So many keys at most that have failed: the key, its failures in a row, and not before when it runs again.
+        """Return failed keys up to the limit: the key, its consecutive failures, and the earliest time of its next run.
 
-        The time is in monotonic seconds; None while it runs.
+        The time is in monotonic seconds; None for a running key.
         """
 
     def history(self, key: ObjectKey) -> Sequence[ObservedKeyEvent]:
-        """What happened to the key of late, oldest first."""
+        """Return the recent events of the key, oldest first."""
 
 
 class ObservedController(Protocol):
-    """One controller."""
+    """One controller, as observability reads it."""
 
     @property
     def name(self) -> str:
-        """What it is called in logs and metrics."""
+        """The name in logs and metrics."""
 
     @property
     def workers(self) -> int:
-        """How many keys it works on at once."""
+        """The number of keys that are reconciled concurrently."""
 
     @property
     def queue(self) -> ObservedQueue:
-        """Its queue."""
+        """The queue of the controller's keys."""
 
     def list_run_seconds(self) -> Mapping[ObjectKey, float]:
-        """How long each pass that is under way has taken so far."""
+        """Return the seconds since the start of each running reconcile, by key."""
 
 
 class ObservedInformer(Protocol):
-    """One kind in memory; `konverge.cache.Informer` is one."""
+    """One cached kind; `konverge.cache.Informer` implements it."""
 
     @property
     def gvk(self) -> GroupVersionKind:
-        """The kind."""
+        """The kind that is cached."""
 
     @property
     def synced(self) -> bool:
-        """Whether reads are answered."""
+        """Whether the cache is complete and reads are possible."""
 
     @property
     def age_seconds(self) -> float | None:
-        """How long ago the server last proved that what is held is up to date; None before the first list."""
+        """Seconds since the server last confirmed that the cache is up to date; None before the first list."""
 
     @property
     def list_age_seconds(self) -> float | None:
-        """How long ago the last whole list was asked for; None before the first."""
+        """Seconds since the last full list was requested; None before the first."""
 
     @property
     def dropped(self) -> int:
-        """How many objects exist that are not held."""
+        """Number of existing objects that are not cached."""
 
     @property
     def unconfirmed_writes(self) -> int:
-        """How many own writes the watch has not shown yet."""
+        """Number of own writes that the watch has not shown yet."""
 
     @property
     def own_write_lag_seconds(self) -> float:
-        """How long ago the oldest of them was answered; 0 for none."""
+        """Seconds since the response to the oldest of them; 0 for none."""
 
     @property
     def statistics(self) -> InformerStatistics:
-        """What its upkeep has cost so far."""
+        """The cost of the informer so far."""
 
     @property
     def last_error(self) -> KonvergeError | None:
-        """Why changes do not arrive at the moment; None when they do."""
+        """The reason why changes do not arrive at the moment; None when they do."""
 
     @property
     def store(self) -> Sized:
-        """What is held; only its length is read."""
+        """The cached objects; only their number is read."""
 
 
 class ObservedCertificate(Protocol):
@@ -133,11 +133,11 @@ class ObservedCertificate(Protocol):
 
     @property
     def reads(self) -> int:
-        """How often it was read."""
+        """Number of successful reads of the files."""
 
     @property
     def read_errors(self) -> int:
-        """How often it could not be."""
+        """Number of failed reads of the files."""
 
 
 class ObservedInformers(Protocol):
@@ -145,7 +145,7 @@ class ObservedInformers(Protocol):
 
     @property
     def running(self) -> Mapping[GroupVersionKind, ObservedInformer]:
-        """Those that have been started."""
+        """The informers that have been started, by kind."""
 
 
 class ObservedStart(Protocol):
@@ -153,27 +153,27 @@ class ObservedStart(Protocol):
 
     @property
     def waiting_for(self) -> str:
-        """The step that has failed and will be tried again; empty when there is none."""
+        """The failed step that will be retried; empty for none."""
 
 
 class ObservedProcess(Protocol):
-    """A run of an operator; `konverge.runtime.Process` is one."""
+    """A run of an operator; `konverge.runtime.Process` implements it."""
 
     @property
     def controllers(self) -> Mapping[GroupVersionKind, ObservedController]:
-        """The controllers at work; none before the owners are listed."""
+        """The running controllers by kind; empty before the owners are listed."""
 
     @property
     def informers(self) -> ObservedInformers:
-        """What is held in memory."""
+        """The informers with the cached objects."""
 
     @property
     def is_stopping(self) -> bool:
-        """Whether it has been told to stop."""
+        """Whether the process is stopping."""
 
     @property
     def start(self) -> ObservedStart:
-        """Its start."""
+        """The state of the start."""
 
 
 def _return_nothing() -> tuple[()]:
@@ -202,19 +202,20 @@ def _return_false() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeSources:
-    """Where to read the state of a running operator; each is asked anew every time, and what is not given is left out.
+    """Sources of the state of a running operator. Each is called anew every time; a missing source has no output.
 
     Args:
         controllers: The controllers.
         informers: The informers that have been started.
-        deletion_seconds: For how long owners are being deleted that are still there, by controller.
+        deletion_seconds: Seconds since the deletion timestamp of each existing owner, by controller.
         leases: The Leases of leader election or of shards by name, and whether this process holds each.
-        tasks: The tasks that must run for as long as the operator does.
-        webhooks_unready_reason: Why admission requests are not answered, empty when they are; None without webhooks.
-        sections: Further sections of the debug page, by title: rows of a table, read in the event loop.
-        start_waits_for: The step of the start that has failed and will be tried again; empty when there is none.
+        tasks: The tasks that must run for the life of the operator.
+        webhooks_unready_reason: The reason why admission requests are not served, empty when they are; None without
+            webhooks.
+        sections: Additional sections of the debug page, by title: rows of a table, read in the event loop.
+        start_waits_for: The failed step of the start that will be retried; empty for none.
         is_started: Whether the operator has listed its owners and started its controllers (or stands by).
-        is_stopping: Whether it has been told to stop.
+        is_stopping: Whether the operator is stopping.
     """
 
     controllers: Callable[[], Iterable[ObservedController]] = _return_nothing
@@ -230,9 +231,9 @@ class RuntimeSources:
 
     @classmethod
     def from_process(cls, process: ObservedProcess) -> RuntimeSources:
-        """The controllers and informers of a process; `dataclasses.replace` adds the rest."""
+        """Return the sources of a process; `dataclasses.replace` adds the rest."""
         return cls(
-            controllers=lambda: process.controllers.values(),  # noqa: PLW0108  # what it gives later is another
+            controllers=lambda: process.controllers.values(),  # noqa: PLW0108  # a later access returns another mapping
             informers=lambda: process.informers.running.values(),  # noqa: PLW0108
             start_waits_for=lambda: process.start.waiting_for,
             is_started=lambda: bool(process.controllers),

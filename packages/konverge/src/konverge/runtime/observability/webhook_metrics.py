@@ -1,4 +1,4 @@
-"""What webhooks and the engine's applies tell, counted."""
+"""Metrics of webhooks and of the engine's applies."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ __all__ = ["ResourceMetrics", "WebhookMetrics"]
 
 
 class WebhookMetrics:
-    """The admission and conversion requests: a `konverge.runtime.webhooks.WebhookObserver`.
+    """Metrics of admission and conversion requests: a `konverge.runtime.webhooks.WebhookObserver`.
 
-    The label ``webhook`` is a path that is registered, never one that a request came with.
+    The label ``webhook`` is a registered path, never the path of an arbitrary request.
     """
 
     def __init__(self) -> None:
@@ -21,33 +21,33 @@ class WebhookMetrics:
         self._refused = build_number_series(metric_families.WEBHOOK_REFUSED)
 
     def add_webhook(self, webhook: str) -> None:
-        """Requests for that webhook may come: its series exist from now on, at 0."""
+        """Create the series of a webhook, at 0."""
         for code in ("200", "500"):
             self._requests.get_child(webhook, code)
         self._seconds.get_child(webhook)
         self._in_flight.get_child(webhook)
 
     def on_start(self, webhook: str) -> None:
-        """A request has come in."""
+        """Count a request that has arrived."""
         self._in_flight.get_child(webhook).value += 1
 
     def on_finish(self, webhook: str, code: int, *, seconds: float) -> None:
-        """Its answer went out with that HTTP status after so long; 499 when whoever asked went away."""
+        """Record the response to a request with its HTTP status and duration; 499 for a client that disconnected."""
         self._in_flight.get_child(webhook).value -= 1
         self._requests.get_child(webhook, str(code)).value += 1
         self._seconds.get_child(webhook).observe(seconds)
 
     def on_refusal(self, reason: str) -> None:
-        """A request was answered without anybody having been asked; the reason is one of few."""
+        """Count a request that was refused before any handler ran; the reason is one of few."""
         self._refused.get_child(reason).value += 1
 
     def read(self) -> list[FamilySample]:
-        """All of them now."""
+        """Return the present samples of all families."""
         return [self._seconds.read(), self._requests.read(), self._in_flight.read(), self._refused.read()]
 
 
 class ResourceMetrics:
-    """What became of each resource that a component wanted in a pass."""
+    """Metrics of the resources that components apply in reconciles."""
 
     def __init__(self) -> None:
         self._applies = build_number_series(metric_families.APPLIES)
@@ -56,23 +56,22 @@ class ResourceMetrics:
     def record_apply(
         self, controller: str, *, owner_kind: str, component: str, resource: str, kind: str, operation: str
     ) -> None:
-        """The resource is as it is wanted.
+        """Count a resource that is in its desired state.
 
         Args:
             controller: The controller's name.
             owner_kind: The owner's kind.
             component: The component's name.
-            resource: What the resource is called in the component; its kind in lower case where it has no name that
-                is the same for all owners.
+            resource: The resource's name in the component; its kind in lower case if its name differs between owners.
             kind: The resource's kind.
-            operation: ``created``, ``updated``, or ``none`` when it matched and nothing was sent.
+            operation: ``created``, ``updated``, or ``none`` if it matched and no request was sent.
         """
         self._applies.get_child(controller, owner_kind, component, resource, kind, operation).value += 1
 
     def record_failure(self, controller: str, *, owner_kind: str, component: str, resource: str, kind: str) -> None:
-        """The resource could not be brought to the state wanted."""
+        """Count a resource whose desired state could not be applied."""
         self._errors.get_child(controller, owner_kind, component, resource, kind).value += 1
 
     def read(self) -> list[FamilySample]:
-        """All of them now."""
+        """Return the present samples of all families."""
         return [self._applies.read(), self._errors.read()]

@@ -256,7 +256,7 @@ async def run_server(
                     context,
                     application.clock,
                     _log,
-                    most=limits.connections,
+                    max_connections=limits.connections,
                     silent_seconds=limits.receive_seconds,
                 )
                 async with connections.accept_connections(listening):
