@@ -1,9 +1,9 @@
-"""Server-side apply as data: what a write to a Kubernetes object means, without a server.
+"""Server-side apply as data: the effect of a write to a Kubernetes object, computed without a server.
 
-In come a live object, what somebody wants, and the schema of the kind; out come the merged object with its
-``managedFields``, the conflicts, or the proof that nothing need be written. The engine uses it to send no request
-that would change nothing; the embedded cluster uses it to serve apply. Everything here is pure: no I/O, and time is
-an argument. The real API server is the judge: the tests put the same questions to both.
+The inputs are a live object, the desired object of a manager, and the schema of the kind. The outputs are the merged
+object with its ``managedFields``, the conflicts, or the proof that no write is necessary. The engine uses it to omit
+requests that would change nothing; the embedded cluster uses it to serve apply. Everything here is pure: no I/O, and
+time is an argument. The real API server decides what is right: the tests send the same requests to both.
 """
 
 from konverge.apply.builtin_defaults import with_builtin_defaults

@@ -1,4 +1,4 @@
-"""What the API server fills in, kind by kind, in the built-in kinds (measured on Kubernetes 1.36)."""
+"""The API server's defaults for the built-in kinds, kind by kind (measured on Kubernetes 1.36)."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ __all__ = ["with_builtin_defaults"]
 
 
 def with_builtin_defaults(obj: Object) -> Object:
-    """The object as the API server would store it, before its admission and strategy have their say.
+    """Return the object in its stored form, before the API server's admission and strategy.
 
-    That is: nulls and meaningless zeros dropped, quantities and times in their one spelling, ``stringData`` in
-    ``data``, the defaults filled in. What only the server can know (addresses, UIDs, generation, the reset of status)
-    is not added. An object of a kind that is not built in comes back as it is.
+    Nulls and meaningless zeros are removed, quantities and times get their canonical form, ``stringData`` moves into
+    ``data``, and defaults are added. Values that only the server can know (addresses, UIDs, generation, the reset of
+    status) are not added. An object of a kind that is not built in is returned unchanged.
 
     Returns:
-        A new object; parts that need no change are shared with the given one.
+        A new object; unchanged parts are shared with the given one.
     """
     schema = find_builtin_schema(GroupVersionKind.of(obj))
     return round_trip_value(obj, schema, fill_defaults) if schema is not None else obj
 
 
 def fill_defaults(name: str, value: dict[str, Any]) -> None:
-    """Fill the defaults of a value of the type of that definition, in place.
+    """Add the defaults of a value of the type of that definition, in place.
 
-    Its own meaningless zeros are gone already; its parts come later, so a rule that looks into one sees it unprepared.
+    The value's own meaningless zeros are removed already. Its parts follow later, so a rule sees them without defaults.
     """
     constants = _CONSTANTS.get(name)
     if constants is not None:
@@ -57,7 +57,7 @@ _RBAC_GROUP = "rbac.authorization.k8s.io"
 _FILE_MODE = 0o644
 _TERMINATION = {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}
 
-# An absent field becomes this. An empty mapping stands for one that is filled by the rules of its own type.
+# The values of absent fields. An empty mapping then gets the defaults of its own type.
 _CONSTANTS: Mapping[str, Mapping[str, Any]] = {
     _CORE + "PodSpec": {
         "dnsPolicy": "ClusterFirst",
@@ -128,11 +128,11 @@ def _get_list(value: Mapping[str, Any], field: str) -> list[Any]:
 
 
 def _get_map(value: Mapping[str, Any], field: str) -> dict[str, Any]:
-    found = value.get(field)
-    return found if isinstance(found, dict) else {}
+    mapping = value.get(field)
+    return mapping if isinstance(mapping, dict) else {}
 
 
-# A repository with or without a registry before it, then a tag, then a digest (the reference grammar of distribution).
+# A repository with an optional registry before it, then a tag, then a digest (the reference grammar of distribution).
 _IMAGE = re.compile(
     r"(?:[\w.-]+(?::\d+)?/)?[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*"
     r"(?::(?P<tag>[\w][\w.-]{0,127}))?(?:@(?P<digest>[A-Za-z][\w.+-]*:[0-9a-fA-F]{32,}))?"
@@ -140,11 +140,11 @@ _IMAGE = re.compile(
 
 
 def _choose_pull_policy(image: Any) -> str:
-    """A moving image is pulled always: one with the tag ``latest``, which is also the one without tag and digest."""
-    found = _IMAGE.fullmatch(image) if isinstance(image, str) and len(image) <= 1024 else None
-    if found is None:
+    """Return ``Always`` for the tag ``latest``, which is also the tag of an image without tag and digest."""
+    match = _IMAGE.fullmatch(image) if isinstance(image, str) and len(image) <= 1024 else None
+    if match is None:
         return "IfNotPresent"
-    tag = found["tag"] or ("" if found["digest"] else "latest")
+    tag = match["tag"] or ("" if match["digest"] else "latest")
     return "Always" if tag == "latest" else "IfNotPresent"
 
 
@@ -163,14 +163,14 @@ def _fill_pod_spec(spec: dict[str, Any]) -> None:
 
 
 def _fill_pod(pod: dict[str, Any]) -> None:
-    """Only of a Pod, not of a template."""
+    """Add the defaults of a Pod that a template does not get."""
     spec = dict(_get_map(pod, "spec"))
     if spec.get("enableServiceLinks") is None:
         spec["enableServiceLinks"] = True
     for field in ("containers", "initContainers"):
-        listed = spec.get(field)
-        if isinstance(listed, list):
-            spec[field] = [_fill_pod_container(each, spec) if isinstance(each, dict) else each for each in listed]
+        containers = spec.get(field)
+        if isinstance(containers, list):
+            spec[field] = [_fill_pod_container(each, spec) if isinstance(each, dict) else each for each in containers]
     pod["spec"] = spec
 
 
@@ -232,7 +232,7 @@ def _fill_service_account(account: dict[str, Any]) -> None:
 
 
 def _keep_name(reference: Any) -> Any:
-    """What the server keeps of a reference to a Secret."""
+    """Return the part of a reference to a Secret that the server keeps."""
     return {"name": reference["name"]} if isinstance(reference, dict) and "name" in reference else reference
 
 
@@ -271,18 +271,21 @@ def _fill_stateful_set_spec(spec: dict[str, Any]) -> None:
 
 
 def _build_strategy_rule(*, also_when_named: bool) -> Callable[[dict[str, Any]], None]:
-    """An update strategy without a type is a rolling one, whose numbers are then filled by their own type's rules."""
+    """Build the rule for an update strategy, which is a rolling update by default.
+
+    The rules of the rolling update's own type then add its numbers.
+    """
 
     def fill_strategy(strategy: dict[str, Any]) -> None:
-        named = "type" in strategy
-        if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate" and (also_when_named or not named):
+        is_named = "type" in strategy
+        if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate" and (also_when_named or not is_named):
             strategy.setdefault("rollingUpdate", {})
 
     return fill_strategy
 
 
 def _fill_job(job: dict[str, Any]) -> None:
-    """Only of a Job, not of the template in a CronJob."""
+    """Add the defaults of a Job that the template in a CronJob does not get."""
     spec = job["spec"] = dict(_get_map(job, "spec"))
     if spec.get("parallelism") is None:
         if spec.get("completions") is None:

@@ -1,7 +1,7 @@
-"""The schemas of the kinds that every API server has, read from the data files beside this module when first needed.
+"""The schemas of the built-in kinds, read from the data files beside this module on first use.
 
 ``tools/schemas/generate.py`` writes the files from a real server's OpenAPI v3 documents: one for each group-version,
-and one for what they share. Each holds ``kinds`` (kind to definition) and ``definitions`` (name to OpenAPI node).
+and one for shared definitions. Each contains ``kinds`` (kind to definition) and ``definitions`` (name to OpenAPI node).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _DataFile(msgspec.Struct, frozen=True):
 
 _FOLDER = resources.files("konverge.apply") / "builtin"
 
-# Which file has the definitions whose names begin like that; everything else is in the shared one.
+# The file with the definitions that the index assigns to no other file.
 _SHARED = "shared"
 
 
@@ -55,14 +55,14 @@ _DEFINITIONS = SchemaDefinitions(_find_definition)
 
 @cache
 def find_builtin_schema(gvk: GroupVersionKind) -> Schema | None:
-    """The schema of a built-in kind, None for a kind that this version of konverge knows no schema of."""
+    """Return the schema of a built-in kind; None for a kind without a schema in this version of konverge."""
     file = _read_index().group_versions.get(gvk.api_version)
     name = _read_data_file(file).kinds.get(gvk.kind) if file is not None else None
     return _DEFINITIONS.find_schema(name) if name is not None else None
 
 
 def list_builtin_kinds() -> tuple[GroupVersionKind, ...]:
-    """Every kind that `builtin_schema` knows, sorted."""
+    """List every kind that `find_builtin_schema` finds, sorted."""
     return tuple(
         sorted(
             GroupVersionKind.parse(api_version, kind)
@@ -73,11 +73,11 @@ def list_builtin_kinds() -> tuple[GroupVersionKind, ...]:
 
 
 def build_custom_resource_schema(open_api_v3_schema: Mapping[str, Any] | None) -> Schema:
-    """The schema of a custom resource's objects.
+    """Build the schema of a custom resource's objects.
 
     Args:
-        open_api_v3_schema: What its CustomResourceDefinition says; apiVersion, kind and metadata are put in their
-            real form, as the API server does. None or empty accepts anything.
+        open_api_v3_schema: The schema in the CustomResourceDefinition. As in the API server, apiVersion, kind and
+            metadata get their real schemas. None or an empty schema accepts anything.
     """
     spec = dict(open_api_v3_schema or {"type": "object", "x-kubernetes-preserve-unknown-fields": True})
     spec["properties"] = {**EMBEDDED, **(spec.get("properties") or {}), "metadata": EMBEDDED["metadata"]}

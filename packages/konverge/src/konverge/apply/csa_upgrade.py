@@ -1,7 +1,8 @@
-"""How kubectl moves from client-side to server-side apply: through the annotation in which the former keeps its record.
+"""The migration of kubectl from client-side to server-side apply, through the last-applied annotation.
 
-What that annotation lists and the live object still has was applied by kubectl, though ``managedFields`` calls it an
-update; so a server-side apply by kubectl may take it without a conflict, and keeps the annotation up to date.
+If a field in that annotation is unchanged in the live object, kubectl applied it, although ``managedFields`` records an
+update. So a server-side apply by kubectl may take the field without a conflict. It also keeps the annotation up to
+date.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from konverge.kube.secret_redaction import LAST_APPLIED
 __all__ = ["KUBECTL", "remove_client_side_conflicts", "with_last_applied"]
 
 KUBECTL = "kubectl"
-"""The field manager of kubectl's server-side apply; no other is treated so."""
+"""The field manager of kubectl's server-side apply; only this manager gets the special treatment."""
 
 
 _Manager = TypeVar("_Manager")
@@ -30,17 +31,17 @@ _Manager = TypeVar("_Manager")
 
 def _read_annotations(obj: Mapping[str, Any]) -> Mapping[str, Any]:
     metadata = obj.get("metadata")
-    found = metadata.get("annotations") if isinstance(metadata, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
+    return annotations if isinstance(annotations, Mapping) else {}
 
 
 def remove_client_side_conflicts(
     conflicts: Mapping[_Manager, FieldSet], live: Object, schema: Schema
 ) -> dict[_Manager, FieldSet]:
-    """The conflicts but for fields that kubectl applied on the client side, and that nobody has changed since."""
+    """Return the conflicts without fields that kubectl applied on the client side and that are unchanged since."""
     allowed = _read_client_side_fields(live, schema)
-    left = {manager: fields - allowed for manager, fields in conflicts.items()}
-    return {manager: fields for manager, fields in left.items() if fields}
+    remaining = {manager: fields - allowed for manager, fields in conflicts.items()}
+    return {manager: fields for manager, fields in remaining.items() if fields}
 
 
 def _read_client_side_fields(live: Object, schema: Schema) -> FieldSet:
@@ -58,7 +59,7 @@ def _read_client_side_fields(live: Object, schema: Schema) -> FieldSet:
 
 
 def with_last_applied(stored: Object, applied: Object) -> Object:
-    """The object with the annotation, if it has one, set to what was applied."""
+    """Return the object with its last-applied annotation, if any, set to the applied object."""
     if not _read_annotations(stored).get(LAST_APPLIED):
         return stored
     metadata = dict(applied.get("metadata") or {})

@@ -1,4 +1,4 @@
-"""What changed from one value to another, as field sets."""
+"""The changes from one value to another, as field sets."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["FieldComparison", "compare"]
 
 @dataclass(frozen=True, slots=True)
 class FieldComparison:
-    """Which paths came, changed and went from one value to another."""
+    """The paths that were added, modified and removed from one value to another."""
 
     added: FieldSet
     modified: FieldSet
     removed: FieldSet
 
     def subtract_trees(self, ignored: FieldSet) -> FieldComparison:
-        """The same, blind to these paths and what is below them."""
+        """Return the comparison without these paths and everything below them."""
         return FieldComparison(
             self.added.subtract_trees(ignored),
             self.modified.subtract_trees(ignored),
@@ -37,7 +37,7 @@ class _ChangedPaths:
 
 
 def compare(old: Any, new: Any, schema: Schema) -> FieldComparison:
-    """What changed from the old value to the new one."""
+    """Compare the old value with the new one."""
     changes = _ChangedPaths()
     _compare(old, new, schema, (), changes)
     return FieldComparison(FieldSet.of(changes.added), FieldSet.of(changes.modified), FieldSet.of(changes.removed))
@@ -66,7 +66,7 @@ def _compare_whole(old: Any, new: Any, path: Path, changes: _ChangedPaths) -> No
 
 
 def _compare_inside(shape: Shape, old: Any, new: Any, schema: Schema, path: Path, changes: _ChangedPaths) -> bool:
-    """Compare what is inside; False when the value is one whole here."""
+    """Compare the fields or items; return False if the value has none or is atomic."""
     if shape == "map" and not schema.map_atomic:
         before = old if isinstance(old, dict) else {}
         after = new if isinstance(new, dict) else {}
@@ -90,7 +90,7 @@ def _compare_inside(shape: Shape, old: Any, new: Any, schema: Schema, path: Path
 
 
 def _compare_items(was: list[Any], now: list[Any], schema: Schema, path: Path, changes: _ChangedPaths) -> None:
-    """One item of an associative list; more than one value for it means that the list held it twice."""
+    """Compare one item of an associative list; several values for it mean that the list contains duplicates."""
     if len(was) > 1 and len(now) > 1:
         if not is_same_value(was, now):
             changes.modified.append(path)

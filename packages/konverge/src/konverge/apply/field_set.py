@@ -1,7 +1,7 @@
-"""Field sets: which fields of an object somebody owns, as ``managedFields`` records it (meta/v1 ``FieldsV1``).
+"""Field sets: the fields of an object that a manager owns, as recorded in ``managedFields`` (meta/v1 ``FieldsV1``).
 
-A path is a tuple of *elements* in their wire spelling: ``f:name`` for a field, ``k:{...}`` for the item of an
-associative list with these key fields, ``v:...`` for a member of a set. A `FieldSet` is a tree of them.
+A path is a tuple of *elements* in their wire format: ``f:name`` for a field, ``k:{...}`` for the item of an associative
+list with these key fields, ``v:...`` for a member of a set. A `FieldSet` is a tree of elements.
 """
 
 from __future__ import annotations
@@ -26,56 +26,56 @@ __all__ = [
 
 Path: TypeAlias = tuple[str, ...]
 
-# An element is compared as text, so it has to be spelled alike.
+# Elements are compared as text, so equal values must have equal texts.
 _HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
-# Nothing that a server stores is nested deeper; what is gets cut off instead of exhausting the stack.
+# No object on a server is nested deeper; deeper levels are cut off instead of exhausting the stack.
 _MAX_DEPTH = 200
 
 
 def encode_value(value: Any) -> str:
-    """The value as the API server's encoder spells it: fields sorted, and what is special in HTML escaped."""
+    """Encode the value like the API server: with sorted fields, and with the special characters of HTML escaped."""
     return msgspec.json.encode(value, order="sorted").decode().translate(_HTML)
 
 
-@lru_cache(maxsize=8192, typed=True)  # typed: True and 1 are equal, and spelled differently
+@lru_cache(maxsize=8192, typed=True)  # typed: True and 1 are equal, but have different texts
 def _encode_scalar(value: Any) -> str:
     return encode_value(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 def field_element(name: str) -> str:
-    """The element of a field of a mapping."""
+    """Return the element of a field of a mapping."""
     return "f:" + name
 
 
 def key_element(fields: Mapping[str, Any]) -> str:
-    """The element of an item of an associative list, by its key fields, which are scalars."""
+    """Return the element of an item of an associative list, from its key fields, which are scalars."""
     return "k:{" + ",".join(f"{_encode_scalar(name)}:{_encode_scalar(fields[name])}" for name in sorted(fields)) + "}"
 
 
 def value_element(value: Any) -> str:
-    """The element of a member of a set, which is a scalar."""
+    """Return the element of a member of a set, which is a scalar."""
     return "v:" + _encode_scalar(value)
 
 
 @lru_cache(maxsize=8192)
 def parse_key_element(element: str) -> Mapping[str, Any]:
-    """What a ``k:`` element says: the key fields of the item and their values, empty for one that makes no sense.
+    """Parse a ``k:`` element: the key fields of the item and their values; empty for an invalid element.
 
-    Not to be changed by the caller.
+    The caller must not change the result.
     """
     try:
-        found = msgspec.json.decode(element[2:])
+        keys = msgspec.json.decode(element[2:])
     except (msgspec.DecodeError, RecursionError):
         return {}
-    if not isinstance(found, dict) or any(isinstance(value, dict | list) for value in found.values()):
+    if not isinstance(keys, dict) or any(isinstance(value, dict | list) for value in keys.values()):
         return {}
-    return found
+    return keys
 
 
 @lru_cache(maxsize=8192)
 def _canonicalize_element(element: str) -> str | None:
-    """The element as we would write it; None for one that cannot be read (a newer server's, or a client's nonsense)."""
+    """Return the canonical text of the element; None for an invalid one (from a newer server, or a faulty client)."""
     start = element[:2]
     if start in ("f:", "i:"):
         return element
@@ -95,8 +95,8 @@ class FieldSet:
     """An immutable set of paths.
 
     Attributes:
-        owned: Tells whether the path that leads to this node is itself in the set.
-        children: What is below, by element; never an empty node.
+        owned: Whether the path that leads to this node is itself in the set.
+        children: The nodes below, by element; none of them is empty.
     """
 
     __slots__ = ("children", "owned")
@@ -107,34 +107,34 @@ class FieldSet:
 
     @staticmethod
     def of(paths: Iterable[Path]) -> FieldSet:
-        """The set of these paths."""
+        """Return the set of these paths."""
         root: dict[str, Any] = {}
         for path in paths:
             node = root
             for element in path:
                 node = node.setdefault(element, {})
-            if path:  # Nobody owns an object as such.
+            if path:  # No manager owns an object as a whole.
                 node["."] = True
         return _build_field_set(root)
 
     @staticmethod
     def parse(fields: Mapping[str, Any]) -> FieldSet:
-        """Read ``fieldsV1``; elements that make no sense are left out, as the API server does."""
+        """Parse ``fieldsV1``; invalid elements are left out, as in the API server."""
         return FieldSet(_parse_children(fields, 0))
 
     def format(self) -> dict[str, Any]:
-        """As ``fieldsV1``, in the server's order (fields, then keys, then values)."""
+        """Return the set as ``fieldsV1``, in the server's order (fields, then keys, then values)."""
         return {element: self.children[element]._format() for element in sorted(self.children, key=_element_order)}
 
     def _format(self) -> dict[str, Any]:
         if not self.children:
             return {}
-        found: dict[str, Any] = {".": {}} if self.owned else {}
-        found.update(self.format())
-        return found
+        formatted: dict[str, Any] = {".": {}} if self.owned else {}
+        formatted.update(self.format())
+        return formatted
 
     def iter_paths(self) -> Iterator[Path]:
-        """Each path of the set: a node's own members first, then what is below them."""
+        """Iterate over the paths of the set: the members of a node first, then the paths below them."""
         yield from self._iter_below(())
 
     def _iter_below(self, prefix: Path) -> Iterator[Path]:
@@ -166,7 +166,7 @@ class FieldSet:
         return f"FieldSet({', '.join(format_path(path) for path in self.iter_paths())})"
 
     def __or__(self, other: FieldSet) -> FieldSet:
-        """Every path that is in either."""
+        """Return the paths that are in either set."""
         if not other:
             return self
         if not self:
@@ -178,7 +178,7 @@ class FieldSet:
         return FieldSet(children, owned=self.owned or other.owned)
 
     def __and__(self, other: FieldSet) -> FieldSet:
-        """Every path that is in both."""
+        """Return the paths that are in both sets."""
         children = {}
         for element, ours in self.children.items():
             theirs = other.children.get(element)
@@ -188,7 +188,7 @@ class FieldSet:
         return FieldSet(children, owned=self.owned and other.owned)
 
     def __sub__(self, other: FieldSet) -> FieldSet:
-        """Every path that is not in the other; what lies below a path of the other stays."""
+        """Return the paths that are not in the other set; paths below a path of the other set stay."""
         if not other.children and not other.owned:
             return self
         children = {}
@@ -200,7 +200,7 @@ class FieldSet:
         return FieldSet(children, owned=self.owned and not other.owned)
 
     def subtract_trees(self, other: FieldSet) -> FieldSet:
-        """Every path that neither is in the other nor lies below a path of it."""
+        """Return the paths that are neither in the other set nor below one of its paths."""
         if not other:
             return self
         children = {}
@@ -241,7 +241,7 @@ def _element_order(element: str) -> tuple[int, str]:
 
 
 def format_path(path: Path) -> str:
-    """The path as the API server prints it, for example ``.spec.containers[name="app"].image``."""
+    """Format the path like the API server, for example ``.spec.containers[name="app"].image``."""
     return "".join(_format_element(element) for element in path)
 
 

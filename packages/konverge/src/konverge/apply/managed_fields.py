@@ -1,4 +1,4 @@
-"""``metadata.managedFields``: who owns which fields of an object, since when and by which operation."""
+"""``metadata.managedFields``: the managers of an object, with their fields, times and operations."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ __all__ = [
 APPLY = "Apply"
 UPDATE = "Update"
 
-# How many Update entries an object keeps; older ones are merged under this name (the API server's limit and name).
+# The maximum number of Update entries; older ones are merged under this name (the API server's limit and name).
 _MAX_UPDATERS = 10
 _ANCIENT = "ancient-changes"
 
 
 class Manager(NamedTuple):
-    """Whose an entry is. An applier is the same one in every version; an updater is another one in each."""
+    """The manager of an entry. An applier is the same manager in each version; an updater is a different one."""
 
     name: str
     operation: str
@@ -43,25 +43,25 @@ class Manager(NamedTuple):
 
     @staticmethod
     def applier(name: str, subresource: str = "") -> Manager:
-        """Who applies under that name; a nameless one is ``unknown``, as on the API server."""
+        """Return the manager for applies under that name; an empty name is ``unknown``, as in the API server."""
         return Manager(name or "unknown", APPLY, "", subresource)
 
     @staticmethod
     def updater(name: str, api_version: str, subresource: str = "") -> Manager:
-        """Who writes in another way under that name."""
+        """Return the manager for other writes under that name."""
         return Manager(name or "unknown", UPDATE, api_version, subresource)
 
     def __str__(self) -> str:
-        """As the API server names it in a conflict."""
-        named = f'"{self.name}"'
+        """Return the text of the API server for the manager in a conflict."""
+        text = f'"{self.name}"'
         if self.subresource:
-            named += f' with subresource "{self.subresource}"'
-        return f"{named} using {self.api_version}" if self.operation == UPDATE else named
+            text += f' with subresource "{self.subresource}"'
+        return f"{text} using {self.api_version}" if self.operation == UPDATE else text
 
 
 @dataclass(frozen=True, slots=True)
 class ManagerEntry:
-    """What a manager owns. `time` is the text of the last change, None when the entry never had one."""
+    """The fields of one manager. `time` is the text of the last change; None if the entry has no time."""
 
     fields: FieldSet
     api_version: str
@@ -72,16 +72,16 @@ ManagerEntries: TypeAlias = dict[Manager, ManagerEntry]
 
 
 def decode_managed_fields(entries: Any) -> ManagerEntries:
-    """Read ``managedFields``.
+    """Decode ``managedFields``.
 
     Raises:
-        ValueError: An entry is not one; the message says which.
+        ValueError: An entry is invalid; the message contains its index.
     """
     managed: ManagerEntries = {}
     if entries is None:
         return managed
     if not isinstance(entries, list):
-        raise ValueError("managedFields is a list")
+        raise ValueError("managedFields: expected a list")
     for index, entry in enumerate(entries):
         if not isinstance(entry, Mapping) or entry.get("operation") not in (APPLY, UPDATE):
             raise ValueError(f"managedFields entry {index}: operation must be `ApplyAction` or `UpdateLease`")
@@ -108,10 +108,10 @@ def decode_managed_fields(entries: Any) -> ManagerEntries:
 
 
 def encode_managed_fields(managed: ManagerEntries) -> list[dict[str, Any]]:
-    """As ``managedFields``: appliers before updaters, the ones that wrote longest ago first."""
+    """Encode as ``managedFields``: appliers before updaters, the oldest time first."""
     return [
         _encode_entry(manager, managed[manager])
-        for manager in sorted(managed, key=lambda it: _entry_order(it, managed[it]))
+        for manager in sorted(managed, key=lambda manager: _entry_order(manager, managed[manager]))
     ]
 
 
@@ -134,7 +134,7 @@ def _encode_entry(manager: Manager, owned: ManagerEntry) -> dict[str, Any]:
 
 
 def find_apply_entry(obj: Mapping[str, Any], manager: str) -> Mapping[str, Any] | None:
-    """The manager's Apply entry of the object itself, not of a subresource; None without one that can be read."""
+    """Return the manager's Apply entry for the object itself, not for a subresource; None without a valid one."""
     metadata = obj.get("metadata")
     entries = metadata.get("managedFields") if isinstance(metadata, Mapping) else None
     for entry in entries if isinstance(entries, list) else ():
@@ -148,7 +148,7 @@ def find_apply_entry(obj: Mapping[str, Any], manager: str) -> Mapping[str, Any] 
     return None
 
 
-# Identity and bookkeeping belong to the server: nobody owns them.
+# Identity and bookkeeping belong to the server: no manager owns them.
 SERVER_METADATA = frozenset(
     {
         "clusterName",
@@ -168,7 +168,7 @@ _UNTRACKED = FieldSet.of(
 
 
 def strip_untracked_fields(managed: ManagerEntries, manager: Manager) -> None:
-    """Take what nobody may own out of the manager's entry, in place; an entry that owns nothing goes."""
+    """Remove the fields that no manager can own from the manager's entry, in place; delete an empty entry."""
     owned = managed.get(manager)
     if owned is None:
         return
@@ -180,7 +180,7 @@ def strip_untracked_fields(managed: ManagerEntries, manager: Manager) -> None:
 
 
 def cap_updaters(managed: ManagerEntries) -> None:
-    """Merge the oldest Update entries of each version into one, in place, until there are no more than ten."""
+    """Merge the oldest Update entries of each version into one, in place, until at most ten are left."""
     updaters = sorted(
         (manager for manager in managed if manager.operation == UPDATE),
         key=lambda manager: (managed[manager].time or "", manager),
@@ -203,5 +203,5 @@ def cap_updaters(managed: ManagerEntries) -> None:
 
 
 def touch_entry(owned: ManagerEntry, now: datetime) -> ManagerEntry:
-    """The entry, changed at that moment."""
+    """Return the entry with the time of its last change set to now."""
     return replace(owned, time=format_time(now))

@@ -1,8 +1,8 @@
-"""Writes as the API server understands them: server-side apply, and every other write with its ownership tracked.
+"""Server-side apply, and the tracking of ownership for every other write, as in the API server.
 
-Both take the live object and give the object to store, ``metadata.managedFields`` included. Neither validates beyond
-what merging needs, sets identity and versions, or knows what the kind's endpoint does next (allocating addresses,
-putting ``status`` back): that is the calling server's.
+Both functions take the live object and return the object to store, including ``metadata.managedFields``. They validate
+only what a merge needs. They set no identity and no versions, and do not perform the work of the kind's endpoint
+(allocation of addresses, reset of ``status``): the calling server does.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from konverge.kube.timestamps import format_time
 
 __all__ = ["ApplyConflictError", "server_side_apply", "track_update"]
 
-# Who owns what was there before anybody applied.
+# The manager of fields that existed before the first apply.
 _BEFORE_FIRST_APPLY = "before-first-apply"
 
 
 class ApplyConflictError(ConflictError):
-    """409: other managers own fields that an apply without force wants to change.
+    """An apply without force would change fields that other managers own (status 409).
 
     Attributes:
-        conflicts: The manager (as the server names it) and the path of each.
-        fields: The same by manager.
+        conflicts: The manager (in the server's format) and the path of each conflict.
+        fields: The paths of the conflicts by manager.
     """
 
     def __init__(self, conflicts: Mapping[Manager, FieldSet]) -> None:
         self.fields = conflicts
-        found = [(manager, path) for manager in sorted(conflicts) for path in conflicts[manager].iter_paths()]
-        self.conflicts = tuple((str(manager), format_path(path)) for manager, path in found)
+        pairs = [(manager, path) for manager in sorted(conflicts) for path in conflicts[manager].iter_paths()]
+        self.conflicts = tuple((str(manager), format_path(path)) for manager, path in pairs)
         causes = [
             {"reason": "FieldManagerConflict", "message": f"conflict with {manager}", "field": path}
             for manager, path in self.conflicts
@@ -59,8 +59,8 @@ def _format_conflicts(conflicts: tuple[tuple[str, str], ...]) -> str:
     lines: dict[str, list[str]] = {}
     for manager, path in conflicts:
         lines.setdefault(manager, [f"conflicts with {manager}:"]).append(f"- {path}")
-    told = "\n".join(line for several in lines.values() for line in several)
-    return f"Apply failed with {len(conflicts)} conflicts: {told}"
+    text = "\n".join(line for manager_lines in lines.values() for line in manager_lines)
+    return f"Apply failed with {len(conflicts)} conflicts: {text}"
 
 
 def server_side_apply(
@@ -74,35 +74,35 @@ def server_side_apply(
     subresource: str = "",
     ignored: FieldSet | None = None,
 ) -> Object:
-    """Apply a configuration: the object to store.
+    """Apply a configuration and return the object to store.
 
     Args:
-        live: The stored object, None when there is none.
-        applied: What the manager wants, as it came in.
-        schema: The kind's schema.
+        live: The stored object; None if it does not exist.
+        applied: The configuration, as it was received.
+        schema: The schema of the kind.
         manager: The field manager.
-        force: Take fields over from other managers instead of failing.
-        now: The time of the entry, if anything changed.
-        subresource: The subresource that is written, empty for the object itself.
-        ignored: Paths that this endpoint neither writes nor tracks (``status`` on the object itself); None for those
-            that the kind's endpoint usually has.
+        force: Whether to take fields over from other managers instead of raising an error.
+        now: The time for the manager's entry if anything changed.
+        subresource: The subresource of the write; empty for the object itself.
+        ignored: Paths that this endpoint neither writes nor tracks (``status`` on the object itself); None for the
+            usual paths of the kind's endpoint.
 
     Returns:
-        A new object with the defaults of its kind; it may share parts with the given ones. When nothing changed it
-        equals `live`, times of managedFields included. Fields that the manager no longer applies and nobody else owns
-        are gone.
+        A new object with the defaults of its kind; it may share parts with the given ones. If nothing changed, it
+        equals `live`, including the times in managedFields. Fields that the manager no longer applies and no other
+        manager owns are removed.
 
     Raises:
         ApplyConflictError: Other managers own changed fields, and `force` is off.
         konverge.errors.BadRequestError: The configuration has managedFields.
-        konverge.errors.ServerError: The configuration does not fit the schema (the API server answers 500 there).
+        konverge.errors.ServerError: The configuration does not match the schema (the API server returns 500 then).
     """
     metadata = applied.get("metadata")
     if isinstance(metadata, Mapping) and metadata.get("managedFields") is not None:
         raise BadRequestError("metadata.managedFields must be nil")
-    mistakes = find_schema_errors(applied, schema)
-    if mistakes:
-        raise ServerError(_format_schema_error(applied, mistakes))
+    schema_errors = find_schema_errors(applied, schema)
+    if schema_errors:
+        raise ServerError(_format_schema_error(applied, schema_errors))
     ignored = find_reset_fields(GroupVersionKind.of(applied), subresource) if ignored is None else ignored
     before, managed = _split_managed_fields(live, applied, schema)
     if live is not None and not managed:
@@ -134,16 +134,16 @@ def track_update(
     subresource: str = "",
     ignored: FieldSet | None = None,
 ) -> Object:
-    """Track who changed what in a write that is not an apply (create, update, patch).
+    """Track the ownership of changed fields in a write that is not an apply (create, update, patch).
 
     Args:
-        old: The stored object, None on create.
-        new: The object as it will be stored, defaults included; its managedFields, if any, are what the client sent.
-        schema: The kind's schema.
+        old: The stored object; None on create.
+        new: The object to store, including defaults; its managedFields, if any, are those of the request.
+        schema: The schema of the kind.
         manager: The field manager.
-        now: The time of the entry, if anything changed.
-        subresource: The subresource that is written, empty for the object itself.
-        ignored: As for `server_side_apply`.
+        now: The time for the manager's entry if anything changed.
+        subresource: The subresource of the write; empty for the object itself.
+        ignored: The same as for `server_side_apply`.
 
     Returns:
         A new object, with managedFields.
@@ -152,7 +152,7 @@ def track_update(
     before, managed = _split_managed_fields(old, new, schema)
     managed = _choose_managed_fields(new, managed, subresource)
     after = _remove_managed_fields(new)
-    if managed or old is None:  # An object that nobody is known to manage stays so until somebody applies to it.
+    if managed or old is None:  # An object without managers stays so until the first apply.
         updater = Manager.updater(manager, str(new["apiVersion"]), subresource)
         _track(before, after, schema, managed, updater, ignored, now)
         managed_fields.cap_updaters(managed)
@@ -169,7 +169,7 @@ def _apply(
     *,
     force: bool,
 ) -> tuple[Object, ManagerEntries]:
-    """The merged object, and who owns what of it."""
+    """Return the merged object and its managers."""
     managed = dict(managed)
     last = managed.get(applier)
     fields = build_field_set(applied, schema).subtract_trees(ignored)
@@ -191,26 +191,26 @@ def _track(
     ignored: FieldSet,
     now: datetime,
 ) -> None:
-    """Give the updater what changed, in place."""
-    # Under another name at first: what it owns already is taken away by nobody, and comes back with what is new.
+    """Make the updater the owner of the changed fields, in place."""
+    # A temporary manager keeps the updater's present fields out of the transfer; both are merged afterwards.
     current = Manager("", managed_fields.UPDATE, updater.api_version, "")
     changes = _transfer_ownership(before, after, schema, managed, current, ignored, force=True)
     managed[current] = ManagerEntry(changes.modified | changes.added, updater.api_version)
     managed_fields.strip_untracked_fields(managed, current)
     if current in managed:
         fields = managed.pop(current).fields
-        known = managed.get(updater)
-        fields = fields if known is None else fields | known.fields
+        earlier = managed.get(updater)
+        fields = fields if earlier is None else fields | earlier.fields
         managed[updater] = ManagerEntry(fields, updater.api_version, format_time(now))
 
 
-def _format_schema_error(applied: Object, mistakes: tuple[str, ...]) -> str:
+def _format_schema_error(applied: Object, schema_errors: tuple[str, ...]) -> str:
     metadata = applied.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
     gvk = GroupVersionKind.of(applied)
-    which = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {gvk.group}/{gvk.version}, Kind={gvk.kind}"
-    told = mistakes[0] if len(mistakes) == 1 else "\n  ".join(("errors:", *mistakes))
-    return f"failed to create typed patch object ({which}): {told}"
+    identity = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {gvk.group}/{gvk.version}, Kind={gvk.kind}"
+    text = schema_errors[0] if len(schema_errors) == 1 else "\n  ".join(("errors:", *schema_errors))
+    return f"failed to create typed patch object ({identity}): {text}"
 
 
 def _remove_managed_fields(obj: Object) -> Object:
@@ -221,7 +221,7 @@ def _remove_managed_fields(obj: Object) -> Object:
 
 
 def _split_managed_fields(live: Object | None, like: Object, schema: Schema) -> tuple[Object, ManagerEntries]:
-    """The live object without managedFields, and these; managedFields that cannot be read are as good as none."""
+    """Return the live object without managedFields, and its managers; invalid managedFields count as empty."""
     if live is None:
         return _build_empty_object(like, schema), {}
     metadata = live.get("metadata")
@@ -235,14 +235,13 @@ def _split_managed_fields(live: Object | None, like: Object, schema: Schema) -> 
 
 
 def _build_empty_object(like: Object, schema: Schema) -> Object:
-    """What a create is compared with: an object of the kind that has nothing but what its type always writes."""
-    empty = {"apiVersion": like["apiVersion"], "kind": like["kind"]}
-    born: Object = round_trip_value(empty, schema)
-    return born
+    """Build the object to compare a create with: it has only the fields that its type always writes."""
+    empty: Object = round_trip_value({"apiVersion": like["apiVersion"], "kind": like["kind"]}, schema)
+    return empty
 
 
 def _choose_managed_fields(new: Object, managed: ManagerEntries, subresource: str) -> ManagerEntries:
-    """A client may write managedFields with the object: an empty list forgets them all. Not through a subresource."""
+    """Return the managers of the request if it has valid ones: an empty list removes all. Not for a subresource."""
     metadata = new.get("metadata")
     sent = metadata.get("managedFields") if isinstance(metadata, dict) else None
     if subresource or sent is None:
@@ -256,7 +255,7 @@ def _choose_managed_fields(new: Object, managed: ManagerEntries, subresource: st
 
 
 def _join_managed_fields(live: Object | None, after: Object, managed: ManagerEntries) -> Object:
-    """The object with its managedFields; their times stay when nothing else changed, so that a write can be none."""
+    """Add managedFields to the object; their times stay if nothing else changed, so that the write changes nothing."""
     stored = {**after, "metadata": dict(after.get("metadata") or {})}
     entries = managed_fields.encode_managed_fields(managed)
     if entries:
@@ -287,10 +286,10 @@ def _transfer_ownership(
     *,
     force: bool,
 ) -> FieldComparison:
-    """Take what the write changed from the other managers, in place; the comparison of before and after.
+    """Remove the changed fields from the other managers, in place; return the comparison of before and after.
 
     Raises:
-        ApplyConflictError: They own something of it, and `force` is off.
+        ApplyConflictError: Other managers own changed fields, and `force` is off.
     """
     changes = compare(before, after, schema).subtract_trees(ignored)
     changed = changes.modified | changes.added
@@ -312,10 +311,11 @@ def _transfer_ownership(
 
 
 def _prune(merged: Any, last: FieldSet, managed: ManagerEntries, schema: Schema) -> Any:
-    """Drop what the manager applied last time, does not apply now, and nobody else owns.
+    """Remove the fields of the manager's last apply that it no longer applies and that no other manager owns.
 
-    Three steps, since a field can be gone, owned by another, or hold something that was never ours: take out all that
-    was applied, put back what any entry owns, then put back what was not in the last apply anyway.
+    A field can be absent, owned by another manager, or contain fields that the manager never applied. So there are
+    three steps: remove all fields of the last apply, restore fields with an owner, and restore fields that were not in
+    the last apply.
     """
     kept = EMPTY
     for owned in managed.values():

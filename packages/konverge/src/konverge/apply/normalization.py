@@ -1,4 +1,4 @@
-"""The server's form of an object: what its fields read once the server has stored them."""
+"""The form in which the server stores the fields of an object."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ __all__ = ["normalize", "to_stored_form"]
 
 
 def to_stored_form(obj: Object, schema: Schema) -> Object:
-    """The object with everything that the server fills in by itself: of a custom resource, its schema's defaults."""
+    """Return the object with the server's defaults: for a custom resource, those of its schema."""
     if find_builtin_schema(GroupVersionKind.of(obj)) is not None:
         return with_builtin_defaults(obj)
-    filled: Object = with_schema_defaults(obj, schema)
-    return filled
+    defaulted: Object = with_schema_defaults(obj, schema)
+    return defaulted
 
 
 def normalize(desired: Object, schema: Schema | None = None) -> Object:
-    """Put a desired object in the server's form, without adding fields to it.
+    """Convert a desired object into the server's form, without adding fields to it.
 
-    Quantities and times get their one spelling, ``stringData`` goes into ``data``, an explicit null becomes the
-    default that it asks for, and a value that merges as a whole gets the defaults inside it, since it is compared as
-    a whole. Mappings and lists that merge by field or item keep exactly the fields and items that they had.
+    Quantities and times get their canonical form, ``stringData`` moves into ``data``, and an explicit null becomes the
+    default. A value that merges as a whole gets the defaults inside it, because it is compared as a whole. Mappings and
+    lists that merge by field or item keep exactly their fields and items.
 
     Args:
-        desired: The object; not changed.
-        schema: Its schema; None for that of the built-in kind. Without either the object comes back as it is.
+        desired: The object, which stays unchanged.
+        schema: Its schema; None for that of the built-in kind. Without either the object is returned unchanged.
     """
     schema = schema or find_builtin_schema(GroupVersionKind.of(desired))
     if schema is None:
@@ -45,7 +45,7 @@ def normalize(desired: Object, schema: Schema | None = None) -> Object:
 
 
 def _project(desired: Any, form: Any, schema: Schema) -> Any:
-    """The form, cut down to the fields that desired has."""
+    """Reduce the form to the fields of the desired value."""
     if not is_granular(schema, desired) or type(desired) is not type(form):
         return form
     if isinstance(desired, dict):
@@ -53,11 +53,13 @@ def _project(desired: Any, form: Any, schema: Schema) -> Any:
     items = schema.items
     if items is None or len(desired) != len(form):
         return form
-    return [_project(each, stored, items) for each, stored in zip(desired, form, strict=True)]
+    return [_project(item, stored, items) for item, stored in zip(desired, form, strict=True)]
 
 
 def _project_field(name: str, value: Any, form: dict[str, Any], schema: Schema) -> Any:
     if name not in form:
-        return value  # A zero that the server does not tell from absence; it is owned all the same.
+        return (
+            value  # A zero value that the server does not distinguish from absence; the manager owns it nevertheless.
+        )
     child = schema.find_child(name)
     return form[name] if child is None else _project(value, form[name], child)

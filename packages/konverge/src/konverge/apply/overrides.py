@@ -1,8 +1,8 @@
-"""Whether a live value still says what was applied, in other words, or something else. Pure.
+"""Detection of overrides: live values that differ from the applied ones in meaning, not only in form. Pure.
 
-A server, and a webhook that decodes an object into types of its own, write many values in a form of their own:
-quantities, durations and times in one spelling, defaults inside a value that is owned as a whole, zero values left out.
-Such a value means the same. Any other value is somebody's who overrides ours on its way into the storage.
+A server, or a webhook that decodes an object into its own types, writes many values in its own form: quantities,
+durations and times in a canonical form, defaults inside a value that is owned as a whole, no zero values. Such a value
+has the same meaning. A value with another meaning is an override: it was changed between the request and the storage.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ __all__ = ["is_override"]
 
 
 def is_override(desired: Any, live: Any) -> bool:
-    """Tell whether the live value says something else than the one that was applied.
+    """Return True if the live value differs in meaning from the applied one.
 
     Args:
-        desired: What was applied.
-        live: What is stored; None or `konverge.apply.ABSENT` for nothing.
+        desired: The applied value.
+        live: The stored value; None or `konverge.apply.ABSENT` if absent.
     """
     return not _is_kept(desired, live)
 
 
 def _is_kept(desired: Any, live: Any) -> bool:
     if desired is None:
-        return True  # it asks for the default
+        return True  # null requests the default
     if live is None or live is ABSENT:
         return not desired
     if isinstance(desired, dict):
@@ -51,13 +51,13 @@ def _is_kept(desired: Any, live: Any) -> bool:
 
 
 def _has_same_items(desired: list[Any], live: list[Any]) -> bool:
-    """Tell whether only the order is another one."""
+    """Return True if the lists differ only in order."""
     left = list(live)
     for item in desired:
-        place = next((place for place, other in enumerate(left) if is_same_value(item, other)), None)
-        if place is None:
+        position = next((position for position, other in enumerate(left) if is_same_value(item, other)), None)
+        if position is None:
             return False
-        del left[place]
+        del left[position]
     return True
 
 

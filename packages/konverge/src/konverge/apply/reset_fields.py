@@ -1,6 +1,7 @@
-"""What each endpoint of a kind leaves alone: on every write it resets these paths to their stored value.
+"""The paths that each endpoint of a kind resets to their stored value on every write.
 
-So a write there neither changes them nor makes their writer an owner. The rules are the API server's strategies'.
+So a write there neither changes them nor makes the writer their owner. The rules are those of the API server's
+strategies.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _STATUS = FieldSet.of([("f:status",)])
 _SPEC = FieldSet.of([("f:spec",)])
 _METADATA_AND_SPEC = FieldSet.of([("f:metadata",), ("f:spec",)])
 
-# Groups that the API server itself serves; any other is of custom resources, whose status endpoint is stricter.
+# Groups that the API server itself serves; all others have custom resources, whose status endpoint is stricter.
 _BUILTIN_GROUPS = frozenset(
     {
         "",
@@ -50,16 +51,16 @@ _STATUS_ENDPOINTS = {
 
 
 def find_reset_fields(gvk: GroupVersionKind, subresource: str = "") -> FieldSet:
-    """The paths that the endpoint resets.
+    """Return the paths that the endpoint resets.
 
-    A custom resource whose definition has no status subresource writes ``status`` like any other field; pass an empty
-    set for it instead of asking here.
+    For a custom resource without a status subresource, ``status`` is a field like any other: use an empty set instead
+    of this function.
     """
     if not subresource:
         return _STATUS
     if subresource != "status":
         return EMPTY
-    found = _STATUS_ENDPOINTS.get(gvk.group_kind)
-    if found is not None:
-        return found
+    paths = _STATUS_ENDPOINTS.get(gvk.group_kind)
+    if paths is not None:
+        return paths
     return _SPEC if gvk.group in _BUILTIN_GROUPS else _METADATA_AND_SPEC

@@ -1,8 +1,8 @@
-"""The trip of a built-in object through the server's own types: decoded, defaulted, and written back.
+"""The round trip of a built-in object through the server's own types: decode, default, encode.
 
-What comes back is what the server stores. Nulls are gone, zero values of fields that do not tell zero from absent are
-gone, others appear unasked (``resources: {}``), quantities, times and bytes have their one spelling. The schema data
-says which field does what; it was read from the types themselves.
+The result is the form that the server stores. It has no nulls, and no zero values in fields that do not distinguish
+zero from absent. Some fields appear without a request (``resources: {}``). Quantities, times and bytes have their
+canonical form. The schema data contains the behavior of each field; it was read from the types themselves.
 """
 
 from __future__ import annotations
@@ -18,21 +18,22 @@ from konverge.kube.timestamps import format_micro_time, format_time, parse_time
 __all__ = ["Defaulter", "round_trip_value"]
 
 Defaulter: TypeAlias = Callable[[str, dict[str, Any]], None]
-"""Fills the defaults of a value of a named type, in place: the definition's name, and the value."""
+"""A function that adds the defaults of a value of a named type, in place: the definition's name, and the value."""
 
-# Ownership is read elsewhere, and an empty list means something there: to forget it all.
+# Other code reads the ownership, and an empty list has a meaning there: remove all managers.
 _LEFT_ALONE = "managedFields"
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
 
 def round_trip_value(value: Any, schema: Schema, default: Defaulter | None = None) -> Any:
-    """A new value in the server's form; what does not fit the schema is left as it is (validation will refuse it).
+    """Return a new value in the server's form; parts that do not match the schema stay unchanged for validation.
 
     Args:
-        value: The value; not changed.
+        value: The value, which stays unchanged.
         schema: The schema of a built-in kind, or of a part of one.
-        default: Fills the defaults of each value of a named type, from the outside in; None for no defaults.
+        default: The function that adds the defaults of each value of a named type, outer values first; None for no
+            defaults.
     """
     if isinstance(value, dict):
         if schema.properties:
@@ -60,7 +61,7 @@ _ZEROS: Mapping[str, Any] = {"string": "", "integer": 0, "number": 0, "boolean":
 
 
 def _convert_element(value: Any, schema: Schema, default: Defaulter | None) -> Any:
-    """An item of a list or of a free map: a null one is the zero value of its type."""
+    """Convert an item of a list or of a map without named fields; null becomes the zero value of its type."""
     if value is None:
         value = {} if schema.properties else _ZEROS.get(schema.type)
     return round_trip_value(value, schema, default)
@@ -68,31 +69,31 @@ def _convert_element(value: Any, schema: Schema, default: Defaulter | None) -> A
 
 def _convert_struct(value: Mapping[str, Any], schema: Schema, default: Defaulter | None) -> dict[str, Any]:
     always, keeps_zero, properties = schema.always_written, schema.keeps_zero, schema.properties
-    found: dict[str, Any] = {}
-    for name, each in value.items():
-        if each is None:
+    converted: dict[str, Any] = {}
+    for name, field in value.items():
+        if field is None:
             continue
-        # An empty list of a field that is always written is not the null that an absent one becomes.
-        kept = name in keeps_zero or name == _LEFT_ALONE or (name in always and isinstance(each, list | dict))
-        if not each and not kept and _is_zero(each, properties.get(name)):
+        # In a field that is always written, an empty list differs from the null that absence becomes.
+        is_kept = name in keeps_zero or name == _LEFT_ALONE or (name in always and isinstance(field, list | dict))
+        if not field and not is_kept and _is_zero(field, properties.get(name)):
             continue
-        found[name] = each
+        converted[name] = field
     if default is not None:
-        for name, each in schema.declared_defaults.items():
-            found.setdefault(name, each)
-        default(schema.name, found)
+        for name, field in schema.declared_defaults.items():
+            converted.setdefault(name, field)
+        default(schema.name, converted)
     for name, zero in always.items():
-        if name not in found:
-            found[name] = {} if zero == {} else zero
-    for name, each in found.items():
+        if name not in converted:
+            converted[name] = {} if zero == {} else zero
+    for name, field in converted.items():
         child = properties.get(name)
         if child is not None and name != _LEFT_ALONE:
-            found[name] = round_trip_value(each, child, default)
-    return found
+            converted[name] = round_trip_value(field, child, default)
+    return converted
 
 
 def _is_zero(value: Any, schema: Schema | None) -> bool:
-    """Tell whether an empty value is its type's zero: an empty mapping is not one where the type has named fields."""
+    """Return True if an empty value is the zero of its type; an empty mapping is not if the type has named fields."""
     if schema is None:
         return False
     return not (isinstance(value, dict) and (schema.properties or schema.type != "object"))

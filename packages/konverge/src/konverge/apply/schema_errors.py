@@ -1,4 +1,4 @@
-"""Why a value cannot be read by its schema, in sentences."""
+"""The errors of a value against its schema, as messages."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["find_schema_errors"]
 
 
 def find_schema_errors(value: Any, schema: Schema) -> tuple[str, ...]:
-    """Why the value cannot be read by the schema, one sentence each; empty when it can.
+    """Find the errors of the value against the schema, one message each; empty if it is valid.
 
-    Only what merging needs is checked: known fields, types, keys of associative lists.
+    Only the requirements of a merge are checked: known fields, types, keys of associative lists.
     """
     return tuple(_find_errors(value, schema, ()))
 
@@ -86,7 +86,7 @@ def _is_scalar_of(schema: Schema, value: Any) -> bool:
 
 
 def _describe_type(value: Any) -> str:
-    """The kind of a value, never the value: it may be secret."""
+    """Return the type of a value, never the value itself: it may be secret."""
     match value:
         case None:
             return "null"

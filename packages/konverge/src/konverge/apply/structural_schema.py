@@ -1,4 +1,4 @@
-"""What the API server does to a custom resource before it stores it: nulls that mean nothing, and defaults.
+"""The API server's changes to a custom resource before it is stored: removal of meaningless nulls, and defaults.
 
 The rules are those of structural schemas (apiextensions/v1).
 """
@@ -15,43 +15,44 @@ __all__ = ["remove_meaningless_nulls", "with_schema_defaults"]
 
 
 def remove_meaningless_nulls(value: Any, schema: Schema) -> Any:
-    """A new value without the nulls of fields that may not be null and have no default.
+    """Return a new value without nulls in fields that are not nullable and have no default.
 
-    The server does so with the body of a request, but not with what an apply merges: there validation refuses them.
+    The server does this with the body of a request, but not with the result of an apply: validation rejects nulls
+    there.
     """
     if isinstance(value, dict):
         kept = {}
-        for name, each in value.items():
+        for name, field in value.items():
             child = schema.find_child(name)
-            if each is None and child is not None and child.type and not child.nullable and child.default is ABSENT:
+            if field is None and child is not None and child.type and not child.nullable and child.default is ABSENT:
                 continue
-            kept[name] = each if child is None else remove_meaningless_nulls(each, child)
+            kept[name] = field if child is None else remove_meaningless_nulls(field, child)
         return kept
     if isinstance(value, list) and schema.items is not None:
         items = schema.items
-        return [remove_meaningless_nulls(each, items) for each in value]
+        return [remove_meaningless_nulls(item, items) for item in value]
     return value
 
 
 def with_schema_defaults(value: Any, schema: Schema) -> Any:
-    """A new value with the defaults of its schema, from the outside in, so that a default may hold others.
+    """Return a new value with the defaults of its schema, outer values first, so that a default may contain others.
 
-    A null where the schema has a default and allows no null counts as absent. ``metadata`` is of the server's own type
-    here too, and of embedded objects as well.
+    A null counts as absent if the schema has a default and is not nullable. ``metadata`` has the server's own type, in
+    embedded objects too.
     """
     if schema.name == OBJECT_META:
         return round_trip_value(value, schema)
     if isinstance(value, dict):
-        found = dict(value)
+        fields = dict(value)
         for name, child in schema.properties.items():
-            if child.default is not ABSENT and (name not in found or (found[name] is None and not child.nullable)):
-                found[name] = copy.deepcopy(child.default)
-        for name, each in found.items():
+            if child.default is not ABSENT and (name not in fields or (fields[name] is None and not child.nullable)):
+                fields[name] = copy.deepcopy(child.default)
+        for name, field in fields.items():
             below = schema.find_child(name)
             if below is not None:
-                found[name] = with_schema_defaults(each, below)
-        return found
+                fields[name] = with_schema_defaults(field, below)
+        return fields
     if isinstance(value, list) and schema.items is not None:
         items = schema.items
-        return [with_schema_defaults(each, items) for each in value]
+        return [with_schema_defaults(item, items) for item in value]
     return value

@@ -1,8 +1,8 @@
-"""Values read by their schema: which fields they have, how two of them merge, and how they lose fields.
+"""Values with their schema: their field sets, the merge of two values, and the removal of fields.
 
-The rules are those of structured-merge-diff, the library behind server-side apply (KEP-555): mappings merge field by
-field unless the schema calls them atomic; lists are atomic unless the schema calls them a set or a map by keys.
-`ABSENT` stands for no value; None is an explicit null, which is a value.
+The rules are those of structured-merge-diff, the library behind server-side apply (KEP-555). Mappings merge field by
+field unless the schema declares them atomic; lists are atomic unless the schema declares a set or a map by keys.
+`ABSENT` is the absence of a value; None is an explicit null, which is a value.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ __all__ = [
 ]
 
 Shape: TypeAlias = Literal["map", "list", "scalar"]
-"""What a value is, as far as merging goes."""
+"""The shape of a value, as far as a merge depends on it."""
 
 _SCALARS = frozenset({"string", "integer", "number", "boolean"})
 
 
 def is_same_value(one: Any, other: Any) -> bool:
-    """Equality of JSON values: 1 equals 1.0, but True is not 1."""
+    """Return True if two JSON values are equal: 1 equals 1.0, but True is not 1."""
     if one is other:
         return True
     if one != other:
@@ -47,7 +47,7 @@ def is_same_value(one: Any, other: Any) -> bool:
 
 
 def find_shape(schema: Schema, value: Any) -> Shape:
-    """How the value is to be read: as the schema says, or by what it is where the schema says nothing."""
+    """Return the shape of the value: from the schema, or from the value itself if the schema has no type."""
     if schema.type in _SCALARS:
         return "scalar"
     if schema.type == "object":
@@ -66,21 +66,21 @@ def _is_atomic_list(schema: Schema) -> bool:
 
 
 def is_granular(schema: Schema, value: Any) -> bool:
-    """Tell whether the value merges by its fields or items, rather than as a whole."""
+    """Return True if the value merges by its fields or items, rather than as a whole."""
     if isinstance(value, dict):
         return find_shape(schema, value) == "map" and not schema.map_atomic
     return isinstance(value, list) and find_shape(schema, value) == "list" and not _is_atomic_list(schema)
 
 
 def find_item_schema(schema: Schema) -> Schema:
-    """The schema of a list's items."""
+    """Return the schema of the items of a list."""
     return schema.items or UNTYPED
 
 
 def find_item_element(schema: Schema, item: Any) -> str | None:
-    """The path element of an item of an associative list; None when it cannot have one.
+    """Return the path element of an item of an associative list; None if it cannot have one.
 
-    A key field that the item leaves out takes its default; one without a default is left out of the element.
+    A key field that the item omits takes its default; without a default it is left out of the element.
     """
     if schema.list_type == "set":
         return None if item is None or isinstance(item, dict | list) else value_element(item)
@@ -90,8 +90,8 @@ def find_item_element(schema: Schema, item: Any) -> str | None:
     for name in schema.list_map_keys:
         value = item.get(name, ABSENT)
         if value is ABSENT:
-            of = find_item_schema(schema).properties.get(name)
-            value = of.default if of is not None else ABSENT
+            key_schema = find_item_schema(schema).properties.get(name)
+            value = key_schema.default if key_schema is not None else ABSENT
         if isinstance(value, dict | list):
             return None
         if value is not ABSENT:
@@ -100,17 +100,17 @@ def find_item_element(schema: Schema, item: Any) -> str | None:
 
 
 def group_items_by_element(schema: Schema, items: Sequence[Any]) -> dict[str, list[Any]]:
-    """The items of an associative list; more than one under an element means that the list holds it twice."""
-    found: dict[str, list[Any]] = {}
+    """Group the items of an associative list; several items under one element are duplicates."""
+    groups: dict[str, list[Any]] = {}
     for item in items:
         element = find_item_element(schema, item)
         if element is not None:
-            found.setdefault(element, []).append(item)
-    return found
+            groups.setdefault(element, []).append(item)
+    return groups
 
 
 def build_field_set(value: Any, schema: Schema) -> FieldSet:
-    """The paths that somebody owns who applies this value."""
+    """Build the set of paths that a manager owns after it applies this value."""
     paths: list[Path] = []
     _collect_paths(value, schema, (), paths)
     return FieldSet.of(paths)
@@ -132,15 +132,15 @@ def _collect_paths(value: Any, schema: Schema, path: Path, paths: list[Path]) ->
     elif _is_atomic_list(schema):
         paths.append(path)
     elif isinstance(value, list):
-        for element, twins in group_items_by_element(schema, value).items():
+        for element, items in group_items_by_element(schema, value).items():
             at = (*path, element)
-            if len(twins) == 1:
-                _collect_paths(twins[0], find_item_schema(schema), at, paths)
+            if len(items) == 1:
+                _collect_paths(items[0], find_item_schema(schema), at, paths)
             paths.append(at)
 
 
 def merge_values(live: Any, applied: Any, schema: Schema) -> Any:
-    """The live value with the applied one laid over it; `ABSENT` when nothing is left."""
+    """Merge the applied value into the live one; return `ABSENT` if nothing is left."""
     decisive = live if applied is ABSENT or applied is None else applied
     shape = find_shape(schema, decisive)
     if shape == "map":
@@ -166,27 +166,27 @@ def _merge_maps(live: Mapping[str, Any], applied: Mapping[str, Any], schema: Sch
 
 
 def _merge_lists(live: Sequence[Any], applied: Sequence[Any], schema: Schema) -> Any:
-    """Applied items keep their order among themselves; live items that were not applied keep their place between."""
+    """Merge two lists: applied items keep their order, and other live items keep their position between them."""
     before = [(find_item_element(schema, item), item) for item in live]
     after = [(find_item_element(schema, item), item) for item in applied]
-    twins = group_items_by_element(schema, live)
-    wanted = dict(after)
-    shared = [element for element, _ in after if element in twins]
-    of = find_item_schema(schema)
+    live_groups = group_items_by_element(schema, live)
+    applied_elements = dict(after)
+    shared = [element for element, _ in after if element in live_groups]
+    item_schema = find_item_schema(schema)
     merged: list[Any] = []
     done: set[str | None] = set()
 
     def take(element: str | None, old: Any, new: Any) -> None:
-        value = merge_values(old, new, of)
+        value = merge_values(old, new, item_schema)
         if value is not ABSENT:
             merged.append(value)
         done.add(element)
 
     def take_applied(position: int) -> None:
         element, item = after[position]
-        known = twins.get(element or "", [])
-        # Of an item that the live list holds twice neither can be told to be the one that is meant.
-        take(element, ABSENT if not known else known[0] if len(known) == 1 else None, item)
+        live_items = live_groups.get(element or "", [])
+        # With duplicates in the live list, it is unknown which of them the applied item means.
+        take(element, ABSENT if not live_items else live_items[0] if len(live_items) == 1 else None, item)
         if shared and shared[0] == element:
             shared.pop(0)
 
@@ -200,10 +200,10 @@ def _merge_lists(live: Sequence[Any], applied: Sequence[Any], schema: Schema) ->
                     left += 1
                     right += 1
                     continue
-                if element in wanted and shared and shared[0] != element:
+                if element in applied_elements and shared and shared[0] != element:
                     left += 1  # It comes later, in the applied order.
                     continue
-            if element not in wanted:
+            if element not in applied_elements:
                 take(element, item, ABSENT)
                 left += 1
                 continue
@@ -216,46 +216,46 @@ def _merge_lists(live: Sequence[Any], applied: Sequence[Any], schema: Schema) ->
 
 
 def remove_fields(value: Any, fields: FieldSet, schema: Schema) -> Any:
-    """The value without the fields of the set; None when nothing is left of a mapping or list."""
+    """Return the value without the fields of the set; None if nothing is left of a mapping or list."""
     shape = find_shape(schema, value)
     if shape == "map":
         if not isinstance(value, dict) or not value or schema.map_atomic:
             return None
         kept: dict[str, Any] = {}
         for name, below in value.items():
-            gone = fields.children.get(field_element(name))
-            if gone is None:
+            removed = fields.children.get(field_element(name))
+            if removed is None:
                 kept[name] = below
-            elif not gone.owned:
-                kept[name] = remove_fields(below, gone, schema.find_child(name) or UNTYPED)
+            elif not removed.owned:
+                kept[name] = remove_fields(below, removed, schema.find_child(name) or UNTYPED)
         return kept or None
     if shape == "list":
         if not isinstance(value, list) or not value or _is_atomic_list(schema):
             return None
         left: list[Any] = []
         for item in value:
-            gone = fields.children.get(find_item_element(schema, item) or "")
-            if gone is None:
+            removed = fields.children.get(find_item_element(schema, item) or "")
+            if removed is None:
                 left.append(item)
-            elif not gone.owned:
-                left.append(remove_fields(item, gone, find_item_schema(schema)))
+            elif not removed.owned:
+                left.append(remove_fields(item, removed, find_item_schema(schema)))
         return left or None
     return value
 
 
 def with_named_parents(fields: FieldSet, schema: Schema | None) -> FieldSet:
-    """The set with each field that the schema names and under which something is in it."""
+    """Return the set plus each field that the schema names and that has paths of the set below it."""
     children = {}
     for element, below in fields.children.items():
         child: Schema | None = None
-        named = False
+        is_named = False
         if schema is not None:
             if element.startswith("f:"):
                 name = element[2:]
-                named = name in schema.properties
+                is_named = name in schema.properties
                 child = schema.find_child(name)
             else:
                 child = schema.items
-        grown = with_named_parents(below, child)
-        children[element] = FieldSet(grown.children, owned=below.owned or (named and bool(below.children)))
+        extended = with_named_parents(below, child)
+        children[element] = FieldSet(extended.children, owned=below.owned or (is_named and bool(below.children)))
     return FieldSet(children, owned=fields.owned)
