@@ -1,15 +1,15 @@
-"""Calls to servers outside of the cluster's API: HTTP, Prometheus, Redis, PostgreSQL.
+"""Calls to external servers: HTTP, Prometheus, Redis, PostgreSQL.
 
-A call is compiled once. In each pass its expressions become a `Request`, which a `Caller` sends: with a limit for each
-host, a time-out, further attempts, and answers that are kept where the file says so. What comes back is read up to a
-limit and becomes the result that expressions know as ``external.<name>``.
+A call is compiled once. In each reconcile its expressions produce a `CallRequest`, which a `Caller` sends: with a limit
+for each host, a timeout, retries, and a cache where the file declares one. The response is read up to a size limit and
+becomes ``external.<name>`` in expressions.
 
-Three things always hold. A connection is made only to an address that was judged after its name was resolved; private
-ones need `allowedNetworks`. No message shows a credential, a path, a query or a header. What a call began is closed
-when it ends, however it ends.
+Three invariants hold. A connection is only opened to an address that was checked after its name was resolved; private
+addresses require `allowedNetworks`. No message contains a credential, a path, a query or a header. A call closes its
+connections, also after an error or a cancellation.
 
-A result is sensitive, its status apart, if an expression of the request looked at a Secret, or if the answer repeats
-the credential: servers quote what they were sent.
+A result is sensitive, except for its status, if an expression of the request read a Secret, or if the response
+contains the credential: servers quote requests.
 """
 
 from konverge_box.calls.call_errors import CallAttemptError, CallError

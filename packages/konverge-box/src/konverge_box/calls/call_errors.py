@@ -1,4 +1,4 @@
-"""What a call can fail with."""
+"""The errors of external calls."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["CallAttemptError", "CallError"]
 
 
 class CallError(StepError):
-    """Calls failed that must not.
+    """An error of calls without ``continueOnError``.
 
     Args:
         where: The path in the file.
-        problem: What each that failed says.
-        results: The results of all calls of the step, as expressions know them: of those that failed with ``error``, of
-            those whose turn did not come as of those that were skipped.
+        problem: The errors of the failed calls.
+        results: The results of all calls of the step, as expressions see them. Failed calls have an ``error``. Calls
+            that were not reached have the result of a skipped call.
     """
 
     def __init__(self, where: str, problem: str, results: Mapping[str, Any]) -> None:
@@ -26,11 +26,11 @@ class CallError(StepError):
 
 
 class CallAttemptError(Exception):
-    """One attempt came to nothing. Its text shows nothing that came from a Secret.
+    """An error of one attempt. Its text contains no value of a Secret.
 
     Args:
-        problem: What was expected and what was found.
-        is_transient: Whether the same request may get another answer.
+        problem: The expected value and the value that was found.
+        is_transient: Tells whether a retry of the same request can succeed.
     """
 
     def __init__(self, problem: str, *, is_transient: bool = False) -> None:

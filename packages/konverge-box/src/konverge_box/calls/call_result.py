@@ -1,4 +1,4 @@
-"""What comes back: how an answer is read, and what of it expressions see."""
+"""The result of a call: decoding of the response, and its value in expressions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from konverge_box.expressions import DEFAULT_LIMITS, to_sensitive
 __all__ = ["MAX_BODY_BYTES", "CallResult", "build_external_result", "build_too_long_error", "decode_body"]
 
 MAX_BODY_BYTES = 1 << 20
-"""Bytes of an answer, packed or not; a longer one is refused whole: half of a JSON text is none."""
+"""Maximum size of a response in bytes, compressed or not. A longer one is rejected: a part of it is not valid JSON."""
 
 _CHARSETS = frozenset(
     {"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin-1", "iso-8859-15"}
     | {"windows-1252", "cp1252", "utf-16", "utf-16le", "utf-16be"}
 )
-"""Those of texts. Python knows others, some of which take minutes to read."""
+"""The supported charsets. Python has more codecs, and some of them take minutes to decode a response."""
 
 _EMPTY: dict[str, dict[str, Any]] = {
     "http": {"status": 0, "body": "", "json": None},
@@ -29,24 +29,24 @@ _EMPTY: dict[str, dict[str, Any]] = {
     "redis": {"result": None, "raw": None},
     "postgres": {"result": None, "raw": {}},
 }
-"""By protocol, the fields that a result always has, with the values of a call that got no answer."""
+"""The fields that a result always has, by protocol, with their values for a call without a response."""
 
 _OPEN = frozenset({"status", "called", "ok"})
-"""What of an answer is shown also if the rest of it is sensitive: conditions live on it."""
+"""The fields that are never sensitive: conditions need them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallResult:
-    """What came of a call. Never changed: several passes may see the same one.
+    """The result of a call. It never changes: several reconciles can share it.
 
     Args:
-        fields: Of its protocol: status and body, or result and raw.
-        error: What went wrong; empty for nothing. It never shows what came from a Secret.
-        is_transient: Whether another try may end otherwise.
-        retry_after: After how many seconds the server wants to be asked again.
-        is_sensitive: Whether it may repeat what came from a Secret.
-        size: About how many bytes it is.
-        is_sent: Whether anybody was asked; a call that was not made has no other fields.
+        fields: The fields of its protocol: status and body, or result and raw.
+        error: The error; empty without one. It contains no value of a Secret.
+        is_transient: Tells whether a retry can succeed.
+        retry_after: The delay in seconds that the server requests before a retry; None without one.
+        is_sensitive: Tells whether it can contain a value of a Secret.
+        size: The approximate size in bytes.
+        is_sent: Tells whether the call was sent. One that was not sent has no other fields.
     """
 
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -58,21 +58,21 @@ class CallResult:
     is_sent: bool = True
 
     def __repr__(self) -> str:
-        return f"Answer(error={self.error!r})"
+        return f"CallResult(error={self.error!r})"
 
 
 def build_external_result(protocol: str, answer: CallResult | None) -> dict[str, Any]:
-    """What expressions know as ``external.<name>``.
+    """Return the value of ``external.<name>`` in expressions.
 
     Args:
-        protocol: What the call's fields depend on.
-        answer: None, or one that is not made, when the call was not made.
+        protocol: The protocol of the call, which determines its fields.
+        answer: The result; None, or one with `is_sent` false, when the call was not sent.
     """
     if answer is None or not answer.is_sent:
         return {**_EMPTY[protocol], "called": False, "ok": False, "error": ""}
     fields = {**_EMPTY[protocol], **answer.fields}
     parsed = fields.get("json")
-    # What is fixed wins: a server cannot pretend that its failure was a success.
+    # The fixed fields win: a server cannot present a failure as a success.
     result = {**parsed, **fields} if isinstance(parsed, dict) else fields
     if answer.is_sensitive:
         result = {name: value if name in _OPEN else to_sensitive(value) for name, value in result.items()}
@@ -80,31 +80,31 @@ def build_external_result(protocol: str, answer: CallResult | None) -> dict[str,
 
 
 def build_too_long_error() -> CallAttemptError:
-    """The failure for an answer that is longer than `MAX_BODY_BYTES`."""
-    return CallAttemptError(f"expected an answer of at most {MAX_BODY_BYTES >> 20} MiB, found a longer one")
+    """Return the error for a response that is longer than `MAX_BODY_BYTES`."""
+    return CallAttemptError(f"expected a response of at most {MAX_BODY_BYTES >> 20} MiB, found a longer one")
 
 
 def decode_body(body: bytes, content_type: str, charset: str | None) -> tuple[str, Any]:
-    """The text of an answer, and its value if it is JSON.
+    """Return the text of a response, and its value if it is JSON.
 
-    Anything but text is not shown: it has no value in an expression. A text that is no JSON has none either.
+    The text of a binary response is empty. The value of a response that is not JSON is None.
 
     Args:
-        body: Unpacked.
-        content_type: Without parameters; empty if there was none.
-        charset: Of the content type; None if there was none.
+        body: The decompressed body.
+        content_type: The content type without parameters; empty without one.
+        charset: The charset of the content type; None without one.
 
     Raises:
-        CallAttemptError: It is in an unknown charset, or its JSON nests too deeply for expressions.
+        CallAttemptError: The charset is not supported, or the JSON nests too deeply for expressions.
     """
     kind = content_type.strip().lower()
     is_json = kind == "application/json" or kind.endswith("+json")
     if not (is_json or kind == "" or kind.startswith("text/") or kind == "application/x-ndjson"):
         return "", None
-    # JSON is UTF-8 whatever the header says of it (RFC 8259).
+    # JSON is always UTF-8, independent of the header (RFC 8259).
     name = "utf-8" if is_json else (charset or "utf-8").strip().lower()
     if name not in _CHARSETS:
-        raise CallAttemptError("expected an answer in UTF-8 or a common charset, found another")
+        raise CallAttemptError("expected a response in UTF-8 or a common charset, found another charset")
     text = body.decode(name, errors="replace")
     try:
         parsed = msgspec.json.decode(text)
@@ -118,7 +118,7 @@ def decode_body(body: bytes, content_type: str, charset: str | None) -> tuple[st
 
 
 def _has_allowed_depth(value: Any) -> bool:
-    """Tell whether a value nests no deeper than expressions allow. Not by recursion: that is what is looked for."""
+    """Tell whether a value nests no deeper than expressions allow, without recursion, which has a limit of its own."""
     level = [value]
     for _ in range(DEFAULT_LIMITS.depth):
         inner: list[Any] = []

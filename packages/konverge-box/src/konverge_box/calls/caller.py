@@ -1,4 +1,4 @@
-"""What all calls of a process share: a limit for each host, the answers that are kept, the resolver."""
+"""The caller, which all calls of a process share: limits for each host, the response cache, the DNS resolver."""
 
 from __future__ import annotations
 
@@ -21,24 +21,25 @@ from konverge_resolution.network import ConcurrencyLimiter, DnsResolver, Lookup,
 __all__ = ["MAX_CALLS", "MAX_CALLS_PER_HOST", "Caller"]
 
 MAX_CALLS_PER_HOST = 8
-"""How many calls one host gets at once: one that hangs holds no more than these."""
+"""Maximum number of concurrent calls to one host. A host that hangs blocks no more than these."""
 
 MAX_CALLS = 256
-"""How many connections there are at once."""
+"""Maximum number of concurrent connections."""
 
 
 class Caller:
-    """Makes calls; one for a process, in one event loop.
+    """The sender of external calls. A process has one, in one event loop.
 
-    A connection is made for each attempt and closed after it: it goes to an address that is judged now, and no call
-    fails because a server has closed what was left open. What asks often declares ``cacheFor``.
+    Each attempt opens and closes its own connection: its address is checked at that time, and no call fails because
+    the server has closed an idle connection. Frequent calls should declare ``cacheFor``.
 
     Args:
-        clock: Waits between attempts, and tells how old an answer is.
-        entropy: Draws the pauses.
-        lookup: Resolves names; the machine's resolver unless given.
-        environment: Where ``auth.env`` looks; None where nothing is sent, and no call needs its credential.
-        tls: Whose certificates are trusted; the machine's authorities' unless given.
+        clock: Waits between attempts, and determines the age of responses.
+        entropy: The source of random retry delays.
+        lookup: Resolves names (default: the resolver of the system).
+        environment: The environment variables for ``auth.env``; None where no request is sent and no credential is
+            needed.
+        tls: The trusted certificates (default: the authorities of the system).
     """
 
     def __init__(
@@ -65,15 +66,15 @@ class Caller:
         return self
 
     async def __aexit__(self, *raised: object) -> None:
-        """Let go of the resolver's threads. Calls belong to whoever made them, and end with them."""
+        """Release the threads of the resolver. Running calls belong to their callers and end with them."""
         if self._names is not None:
             self._names.close()
 
     async def call(self, request: CallRequest) -> CallResult:
-        """The answer to a request, also one that is a failure; from memory if it may be.
+        """Send a request and return its result, which can be a failure; use a cached result if the request allows it.
 
-        It takes at most the time-outs and the pauses of all attempts together, longer only while others who asked the
-        same before are cancelled. Cancelled, it leaves no connection.
+        It takes at most the timeouts and delays of all attempts together, and longer only if another call for the same
+        response is cancelled. A cancelled call leaves no connection open.
         """
         if not request.cache_seconds:
             return await self._call_with_retries(request)
@@ -103,7 +104,7 @@ class Caller:
             async with asyncio.timeout(request.timeout_seconds), self._bounds.slot(request.host_port):
                 return await self._send_request(request)
         except TimeoutError:
-            problem = f"{request.display_origin} did not answer within {request.timeout_seconds:g} s"
+            problem = f"{request.display_origin} did not respond within {request.timeout_seconds:g} s"
             return CallResult(error=problem, is_transient=True, is_sensitive=request.is_sensitive)
         except CallAttemptError as failure:
             return CallResult(
@@ -112,11 +113,13 @@ class Caller:
         except RefusedAddressError as refused:
             problem = str(refused)
             if request.is_sensitive or request.contains_credential(problem):
-                problem = f"{request.display_origin}: its address may not be reached: its network is {refused.kind}"
+                problem = (
+                    f"{request.display_origin}: connecting to its address is not allowed: its network is {refused.kind}"
+                )
             problem += ". Expected a public address, or one in a network of spec.allowedNetworks"
             return CallResult(error=problem, is_sensitive=request.is_sensitive)
-        except Exception as error:  # noqa: BLE001  # of a library, met by what some server sent: a failure of this call
-            problem = f"{request.display_origin} cannot be asked: {type(error).__name__}"
+        except Exception as error:  # noqa: BLE001  # an error of a library about a server's response fails this call
+            problem = f"{request.display_origin}: the call failed: {type(error).__name__}"
             return CallResult(error=problem, is_transient=True, is_sensitive=request.is_sensitive)
 
     async def _send_request(self, request: CallRequest) -> CallResult:

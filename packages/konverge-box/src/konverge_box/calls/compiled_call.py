@@ -1,4 +1,4 @@
-"""One call of the file, compiled: from names to a request."""
+"""One compiled call of the file, which builds a request from a scope."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ _MAX_SECONDS = 600.0
 
 
 class CompiledCall:
-    """An entry of ``external``.
+    """A compiled entry of ``external``.
 
     Args:
-        declared: As the file has it.
+        declared: The entry in the file.
         where: Its path in the file.
-        networks: Where it may go besides the public internet.
+        networks: The allowed networks besides the public internet.
 
     Raises:
-        ConfigurationError: It cannot be made; the message says what to change.
+        ConfigurationError: The entry is invalid. The message describes the necessary change.
     """
 
     def __init__(self, declared: ExternalCall, where: str, networks: AllowedNetworks) -> None:
@@ -78,7 +78,7 @@ class CompiledCall:
         self._pauses = _parse_retry_policy(declared, where)
 
     def list_read_paths(self) -> frozenset[tuple[str, ...]]:
-        """The paths that its expressions may read."""
+        """Return the paths that its expressions can read."""
         parts: tuple[ConditionSet | Template | Structure, ...] = (
             self._conditions,
             self._url,
@@ -86,34 +86,35 @@ class CompiledCall:
             self._headers,
             self._body,
         )
-        found = frozenset[tuple[str, ...]]().union(*(part.list_read_paths() for part in parts))
-        return found | self._credential.list_read_paths() if self._credential is not None else found
+        paths = frozenset[tuple[str, ...]]().union(*(part.list_read_paths() for part in parts))
+        return paths | self._credential.list_read_paths() if self._credential is not None else paths
 
     def find_next_change(self, now: datetime) -> datetime | None:
-        """When its conditions may be otherwise although nothing else is."""
+        """Return the next time at which its conditions can change by themselves; None without one."""
         return self._conditions.find_next_change(now)
 
     def is_enabled(self, scope: Scope) -> bool:
-        """Tell whether it is to be made.
+        """Tell whether its conditions hold, so that it is sent.
 
         Raises:
-            konverge_box.expressions.ExpressionError: A condition cannot be asked.
+            konverge_box.expressions.ExpressionError: A condition cannot be evaluated.
         """
         return scope.holds(self._conditions)
 
     async def build_request(
         self, scope: Scope, reader: ObjectReader, own_namespace: str, environment: Mapping[str, str] | None
     ) -> CallRequest:
-        """What is to be sent.
+        """Build the request.
 
         Args:
-            scope: What its expressions read.
-            reader: For the Secret of its credential.
-            own_namespace: That of the custom resource; empty for one of the cluster.
-            environment: The operator's variables; None for a request that is sent to nobody, and has no credential.
+            scope: The scope of its expressions.
+            reader: Reads the Secret of its credential.
+            own_namespace: The namespace of the custom resource; empty for a cluster-scoped one.
+            environment: The environment variables of the operator; None for a request that is not sent and needs no
+                credential.
 
         Raises:
-            CallAttemptError: It cannot be sent as it is.
+            CallAttemptError: The request is not valid.
             konverge_box.expressions.ExpressionError: An expression has no value.
         """
         url = _render_text(scope, self._url)
@@ -149,20 +150,22 @@ class CompiledCall:
 
 
 def _check_fields(declared: ExternalCall, where: str) -> None:
-    """What a protocol has no use for would be left out without a word."""
+    """Reject fields that the protocol does not use: they would otherwise be ignored silently."""
     protocol = declared.protocol
     if protocol == "postgres":
         load_driver()
     if (protocol == "http") != (not declared.query):
-        found = "one" if declared.query else "none"
-        expected = "no query: it is for prometheus, redis and postgres" if protocol == "http" else "a query"
-        raise ConfigurationError(f"{where}.query: expected {expected}, found {found}")
+        actual = "one" if declared.query else "none"
+        expected = "no query (only prometheus, redis and postgres have one)" if protocol == "http" else "a query"
+        raise ConfigurationError(f"{where}.query: expected {expected}, found {actual}")
     of_http = {"body": declared.body is not UNSET, "method": declared.method != "GET"}
     of_web = {"headers": bool(declared.headers), "expectedStatus": bool(declared.expected_status)}
-    useless = {**(of_http if protocol != "http" else {}), **(of_web if protocol in ("redis", "postgres") else {})}
-    for field, is_given in useless.items():
+    unused = {**(of_http if protocol != "http" else {}), **(of_web if protocol in ("redis", "postgres") else {})}
+    for field, is_given in unused.items():
         if is_given:
-            raise ConfigurationError(f"{where}.{field}: expected none with protocol {protocol}, found one")
+            raise ConfigurationError(
+                f"{where}.{field}: expected no {field} with protocol {protocol}, found one; remove it"
+            )
     if declared.auth is not None:
         try:
             check_headers({declared.auth.header: ""})
@@ -176,7 +179,7 @@ def _check_fields(declared: ExternalCall, where: str) -> None:
 
 
 def _split_query(declared: ExternalCall, where: str) -> tuple[str, list[str]]:
-    """What of a query is always the same, and the texts that are evaluated anew."""
+    """Split a query into its constant text and the expressions that each reconcile evaluates."""
     if declared.protocol == "postgres":
         try:
             return split_query(declared.query)
@@ -186,11 +189,11 @@ def _split_query(declared: ExternalCall, where: str) -> tuple[str, list[str]]:
 
 
 def _split_words(query: str, where: str) -> list[str]:
-    """The words of a command, before expressions are evaluated: a value with blanks in it stays one word."""
+    """Split a command into words before its expressions are evaluated, so that a value with blanks stays one word."""
     words = _WORD.findall(query)
     if not words or words[0].upper() not in READ_COMMANDS:
         known = ", ".join(sorted(READ_COMMANDS))
-        raise ConfigurationError(f"{where}.query: expected a command that reads ({known}), found {query[:40]!r}")
+        raise ConfigurationError(f"{where}.query: expected a command that only reads ({known}), found {query[:40]!r}")
     if len(words) > _MAX_WORDS:
         raise ConfigurationError(f"{where}.query: expected at most {_MAX_WORDS} words, found {len(words)}")
     return words
@@ -219,14 +222,14 @@ def _parse_seconds(text: str, where: str, *, least: float = 0.0, most: float = f
 
 
 def _build_parameters(values: list[Any]) -> tuple[str | None, ...]:
-    found = tuple(None if value is None else str(value) for value in values)
-    if any(value is not None and "\0" in value for value in found):
-        raise CallAttemptError("expected values for the query without NUL, found one")
-    return found
+    parameters = tuple(None if value is None else str(value) for value in values)
+    if any(value is not None and "\0" in value for value in parameters):
+        raise CallAttemptError("expected query values without NUL characters, found one")
+    return parameters
 
 
 def _render_text(scope: Scope, template: Template, *, may_be_null: bool = False) -> Any:
-    """The text of what a template comes to, sensitive if that is."""
+    """Render a template as text. A sensitive value stays sensitive."""
     value = scope.render(template)
     if has_sensitive(value) or (may_be_null and value is None):
         return value

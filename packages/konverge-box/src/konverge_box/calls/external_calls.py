@@ -1,4 +1,4 @@
-"""The calls of one custom resource: which of them wait for which, and what becomes of their answers."""
+"""The calls of one custom resource: their order and their results."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _MAX_CONCURRENT = 16
 
 @dataclass(frozen=True, slots=True)
 class _CallOutcome:
-    """What became of one call.
+    """The outcome of one call.
 
     Args:
-        result: What expressions see of it.
-        problem: Why the pass cannot go on; empty if it can.
+        result: Its value in expressions.
+        problem: The error that fails the step; empty without one.
     """
 
     result: dict[str, Any]
@@ -38,7 +38,7 @@ class _CallOutcome:
 
 
 class ExternalCalls:
-    """The step ``external``, compiled once for a custom resource.
+    """The compiled step ``external`` of a custom resource.
 
     Args:
         declared: The entries, in the order of the file.
@@ -46,7 +46,7 @@ class ExternalCalls:
         allowed_networks: ``allowedNetworks`` of the box.
 
     Raises:
-        ConfigurationError: One of them cannot be made, or needs an extra that is not installed.
+        ConfigurationError: An entry is invalid, or requires an extra that is not installed.
     """
 
     def __init__(self, declared: Sequence[ExternalCall], where: str, allowed_networks: Iterable[str] = ()) -> None:
@@ -57,28 +57,28 @@ class ExternalCalls:
 
     @property
     def batches(self) -> tuple[tuple[str, ...], ...]:
-        """The names of the calls that are made at once, one such set after the other."""
+        """The names of the calls that are sent concurrently, batch after batch."""
         return tuple(tuple(call.name for call in wave) for wave in self._waves)
 
     def find_next_change(self, now: datetime) -> datetime | None:
-        """When a condition of theirs may be otherwise although nothing else is."""
+        """Return the next time at which the conditions of a call can change by themselves; None without one."""
         return min((moment for call in self._calls if (moment := call.find_next_change(now)) is not None), default=None)
 
     async def run_calls(self, scope: Scope, caller: Caller, *, reader: ObjectReader, namespace: str) -> dict[str, Any]:
-        """Make the calls whose conditions hold, each as soon as those that it reads have answered.
+        """Send the calls whose conditions hold, each after the calls whose results it reads.
 
         Args:
-            scope: What the steps before have made.
-            caller: Makes them.
-            reader: For the Secrets of their credentials.
-            namespace: That of the custom resource as the cluster has it; empty for one of the cluster.
+            scope: The scope with the results of earlier steps.
+            caller: Sends the calls.
+            reader: Reads the Secrets of their credentials.
+            namespace: The namespace of the custom resource in the cluster; empty for a cluster-scoped one.
 
         Returns:
-            The results by name, for `scope.plus(external=…)`.
+            The results by name, for `scope.with_names(external=…)`.
 
         Raises:
-            CallError: A call failed and has no ``continueOnError``, or an expression has no value. The others of its
-                wave have ended then.
+            CallError: A call without ``continueOnError`` failed, or an expression has no value. The other calls of its
+                batch have ended.
         """
         results = {call.name: build_external_result(call.protocol, None) for call in self._calls}
         for wave in self._waves:
@@ -111,7 +111,7 @@ async def _run_call(
             return _CallOutcome(build_external_result(call.protocol, None))
         request = await call.build_request(scope, reader, namespace, caller.environment)
     except ExpressionError as error:
-        # Also with continueOnError: a mistake in the file is not something that passes.
+        # Also with continueOnError: an error in the file does not disappear by itself.
         return _CallOutcome(build_external_result(call.protocol, CallResult(error=str(error))), str(error))
     except CallAttemptError as failure:
         answer = CallResult(error=failure.problem)
@@ -142,9 +142,9 @@ def _group_into_batches(calls: Sequence[CompiledCall], where: str) -> tuple[tupl
 
 
 def _find_read_calls(names: frozenset[tuple[str, ...]], before: Mapping[str, Any]) -> set[str]:
-    """The calls that are read; who reads ``external`` as a whole reads all that stand before."""
-    found: set[str] = set()
+    """Return the calls whose results are read. An expression that reads ``external`` reads all earlier calls."""
+    calls: set[str] = set()
     for name in names:
         if name[0] == "external":
-            found |= {name[1]} if len(name) > 1 else set(before)
-    return found
+            calls |= {name[1]} if len(name) > 1 else set(before)
+    return calls

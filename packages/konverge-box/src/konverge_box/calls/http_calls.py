@@ -29,12 +29,12 @@ from konverge_resolution.network import (
 __all__ = ["HttpReply", "build_call_result", "call_http", "call_prometheus"]
 
 _PASSING = (HostUnreachableError, UntrustedCertificateError, BrokenConnectionError, MalformedResponseError)
-"""After which another try may end otherwise."""
+"""The errors after which a retry can succeed."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """An answer of a server. The names of headers are in lower case."""
+    """A response of an HTTP server. Header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -44,23 +44,23 @@ class HttpReply:
 
 
 async def call_http(request: CallRequest, lookup: Lookup, tls: TrustStore, now: datetime) -> CallResult:
-    """Send a request and read its answer, also one that is a failure.
+    """Send a request and return its result, which can be a failure.
 
-    Cancelled, it closes its connection.
+    A cancelled call closes its connection.
 
     Raises:
-        CallAttemptError: There is no answer that can be read.
+        CallAttemptError: The server sent no valid response.
     """
     return build_call_result(request, await _send_request(request, lookup, tls), now)
 
 
 async def call_prometheus(request: CallRequest, lookup: Lookup, tls: TrustStore, now: datetime) -> CallResult:
-    """Ask Prometheus for the present value of a query.
+    """Query Prometheus for the current value of an expression.
 
-    ``result`` is the number of the first sample, null if there is none; ``raw`` is the answer's ``data``.
+    ``result`` is the value of the first sample, null without one; ``raw`` is the ``data`` of the response.
 
     Raises:
-        CallAttemptError: There is no answer that can be read.
+        CallAttemptError: The server sent no valid response.
     """
     path = request.url.path.rstrip("/")
     if not path.endswith("/api/v1/query"):
@@ -68,18 +68,18 @@ async def call_prometheus(request: CallRequest, lookup: Lookup, tls: TrustStore,
     url = request.url.with_path(path).with_query({**request.url.query, "query": request.query})
     answer = build_call_result(request, await _send_request(replace(request, url=url), lookup, tls), now)
     fields = {"status": answer.fields["status"]}
-    told = answer.fields["json"]
-    said = isinstance(told, dict) and told.get("status")
-    if said == "success" and isinstance(told.get("data"), dict) and not answer.error:
-        return replace(answer, fields={**fields, "result": _find_first_value(told["data"]), "raw": told["data"]})
+    reply = answer.fields["json"]
+    outcome = isinstance(reply, dict) and reply.get("status")
+    if outcome == "success" and isinstance(reply.get("data"), dict) and not answer.error:
+        return replace(answer, fields={**fields, "result": _find_first_value(reply["data"]), "raw": reply["data"]})
     error = answer.error
-    if said == "error":
-        error = f"Prometheus refuses the query: {request.quote_reply(str(told.get('error')))}"
-    return replace(answer, fields=fields, error=error or "expected an answer of Prometheus, found something else")
+    if outcome == "error":
+        error = f"Prometheus rejects the query: {request.quote_reply(str(reply.get('error')))}"
+    return replace(answer, fields=fields, error=error or "expected a Prometheus response, found another format")
 
 
 def _find_first_value(data: Mapping[str, Any]) -> Any:
-    """The first sample of a vector, a scalar or a text: ``[time, "value"]``."""
+    """Return the value of the first sample of a vector, a scalar or a text: ``[time, "value"]``."""
     result = data.get("result")
     if data.get("resultType") == "vector" and isinstance(result, list) and result and isinstance(result[0], dict):
         result = result[0].get("value")
@@ -97,18 +97,18 @@ def _find_first_value(data: Mapping[str, Any]) -> Any:
 
 
 def build_call_result(request: CallRequest, received: HttpReply, now: datetime) -> CallResult:
-    """What a server's answer is to a call.
+    """Build the result of a call from the response of the server.
 
     Raises:
-        CallAttemptError: It is in an unknown charset, or its JSON nests too deeply.
+        CallAttemptError: The charset is not supported, or the JSON nests too deeply.
     """
     status = received.status
     text, parsed = decode_body(received.body, received.content_type, received.charset)
     is_success = status in request.expected if request.expected else status < 400
     error = ""
     if not is_success:
-        wanted = " or ".join(str(each) for each in request.expected) or "below 400"
-        error = f"{request.display_origin} answered with status {status}, expected {wanted}"
+        expected = " or ".join(str(each) for each in request.expected) or "below 400"
+        error = f"{request.display_origin}: expected status {expected}, found {status}"
     return CallResult(
         fields={"status": status, "body": text, "json": parsed},
         error=error,
@@ -133,7 +133,7 @@ async def _send_request(request: CallRequest, lookup: Lookup, tls: TrustStore) -
                 unfollowed=request.expected,
             )
     except RefusedAddressError:
-        raise  # whoever makes the call knows which field would allow it
+        raise  # the caller names the field that would allow the address
     except ResponseTooLargeError:
         raise build_too_long_error() from None
     except NetworkError as error:

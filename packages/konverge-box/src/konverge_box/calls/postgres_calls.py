@@ -1,11 +1,11 @@
-"""One attempt of a call to PostgreSQL: one query in a transaction that only reads, on a connection of its own.
+"""One attempt of a call to PostgreSQL: one query in a read-only transaction, on its own connection.
 
-libpq, by psycopg, is told the address and, apart from it, the name that the certificate must have; other drivers take
-one for both. It is driven by its own non-blocking interface: what psycopg has above it waits for the server when it is
-cancelled, and reads as much as the server sends.
+libpq, through psycopg, gets the address and, separately, the name that the certificate must have. Other drivers use
+one value for both. This module uses the non-blocking interface of libpq: the higher interface of psycopg waits for the
+server when it is cancelled, and reads everything that the server sends.
 
-The query becomes a part of ours, which gives the first row as JSON. So it cannot be anything but a query, there can be
-only one, and what is too long stays on the server.
+The query becomes a subquery of one that returns the first row as JSON. So it must be a single query, and a row that is
+too long is not transferred.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ if TYPE_CHECKING:
 __all__ = ["call_postgres", "load_driver", "split_query"]
 
 _TLS_MODES = ("disable", "prefer", "require", "verify-full")
-# libpq takes what cannot be there for what is not there; of an empty text it would make its own default.
+# libpq treats this path like an absent file. Instead of an empty text it would use its own default.
 _NO_FILE = "/dev/null/none"
 _SETTINGS = frozenset({"user", "sslmode"})
-# What PostgreSQL sends besides the row is little; what goes beyond is not its doing.
+# PostgreSQL sends little besides the row: another server causes a larger amount.
 _MAX_BYTES = 4 * MAX_BODY_BYTES
 _ADDRESS_SECONDS = 5.0
 _EXPRESSION = re.compile(r"'(\{\{(?:(?!\}\}).)*\}\})'|(\{\{.*?\}\})", re.DOTALL)
-_PASSING_CLASSES = ("08", "40", "53", "55", "57")  # connections, conflicts, resources, locks, an operator's doing
+_PASSING_CLASSES = ("08", "40", "53", "55", "57")  # connections, conflicts, resources, locks, operator intervention
 
 
 def load_driver() -> ModuleType:
-    """psycopg, with its wrapper of libpq as ``pq``.
+    """Import psycopg, which has its wrapper of libpq as ``pq``.
 
     Raises:
-        ConfigurationError: It is not installed.
+        ConfigurationError: psycopg is not installed.
     """
     try:
         import psycopg
     except ImportError as error:
         raise ConfigurationError(
-            "calls with protocol postgres need psycopg, which is not installed: pip install 'konverge[postgres]'"
+            "calls with protocol postgres require psycopg, which is not installed: pip install 'konverge[postgres]'"
         ) from error
     return psycopg
 
@@ -61,18 +61,16 @@ def load_driver() -> ModuleType:
 async def call_postgres(request: CallRequest, lookup: Lookup) -> CallResult:
     """Send a query: ``result`` is the first value of its first row, ``raw`` that row; null and empty without a row.
 
-    Cancelled, it closes its connection at once; the server notices by itself, and at the latest at the time-out.
+    A cancelled call closes its connection immediately. The server notices that at the latest after the timeout.
 
     Raises:
-        CallAttemptError: There is no answer that can be read.
+        CallAttemptError: The server sent no valid response.
     """
     place = request.host_port
     try:
         addresses = await resolve_permitted(place.host, place.port, lookup, request.networks)
     except OSError:
-        raise CallAttemptError(
-            f"{request.display_origin} has a name that cannot be resolved", is_transient=True
-        ) from None
+        raise CallAttemptError(f"{request.display_origin}: its name cannot be resolved", is_transient=True) from None
     for address in addresses:
         connection = _PostgresConnection(request, address)
         is_last = address == addresses[-1]
@@ -83,14 +81,16 @@ async def call_postgres(request: CallRequest, lookup: Lookup) -> CallResult:
         except (_AddressUnreachableError, TimeoutError):
             continue
         except load_driver().OperationalError:
-            raise CallAttemptError(f"{request.display_origin} hung up without an answer", is_transient=True) from None
+            raise CallAttemptError(
+                f"{request.display_origin} closed the connection without a response", is_transient=True
+            ) from None
         finally:
             connection.close()
-    raise CallAttemptError(f"{request.display_origin} cannot be connected to", is_transient=True)
+    raise CallAttemptError(f"{request.display_origin} is unreachable", is_transient=True)
 
 
 class _AddressUnreachableError(Exception):
-    """Nobody answers at an address."""
+    """No server accepts connections at an address."""
 
 
 class _PostgresConnection:
@@ -119,7 +119,7 @@ class _PostgresConnection:
         milliseconds = max(1, int(self._request.timeout_seconds * 1000))
         self._libpq.send_query(b"BEGIN READ ONLY; SET LOCAL statement_timeout = %d" % milliseconds)
         await self._read_results()
-        # With parameters, also if there are none: so PostgreSQL takes one statement only.
+        # Send parameters even if there are none, so that PostgreSQL accepts only one statement.
         values = [None if value is None else value.encode() for value in self._request.parameters]
         self._libpq.send_query_params(_wrap_query(self._request.query), values)
         (result,) = await self._read_results()
@@ -133,7 +133,7 @@ class _PostgresConnection:
             try:
                 row = msgspec.json.decode(text)
             except DECODE_ERRORS:
-                raise CallAttemptError("expected a row that can be JSON, found one that cannot") from None
+                raise CallAttemptError("expected a row that can be converted to JSON, found one that cannot") from None
         first = next(iter(row.values()), None)
         is_sensitive = self._request.is_sensitive or self._request.contains_credential(str(row))
         return CallResult(fields={"result": first, "raw": row}, is_sensitive=is_sensitive, size=size)
@@ -159,7 +159,7 @@ class _PostgresConnection:
             found.append(result)
 
     async def _wait_for_socket(self, *, is_write: bool) -> None:
-        """Wait until libpq's socket can be read or written; its number is another at times while it connects."""
+        """Wait until libpq's socket is readable or writable. The file descriptor can change while it connects."""
         loop = asyncio.get_running_loop()
         ready = asyncio.Event()
         number = self._libpq.socket
@@ -170,7 +170,7 @@ class _PostgresConnection:
             (loop.remove_writer if is_write else loop.remove_reader)(number)
 
     def _count_bytes(self) -> None:
-        """Count what is about to be read: libpq itself makes room for whatever length the server announces."""
+        """Count the bytes before they are read: libpq itself allocates any length that the server announces."""
         waiting = array.array("i", [0])
         fcntl.ioctl(self._libpq.socket, termios.FIONREAD, waiting)
         self._read += waiting[0]
@@ -178,35 +178,36 @@ class _PostgresConnection:
             raise build_too_long_error()
 
     def _build_connect_error(self) -> Exception:
-        """Why no connection came about, from libpq's text: it has no codes for it."""
-        said = self._libpq.error_message.decode(errors="replace")
+        """Build the error of a failed connection from the text of libpq, which has no codes for it."""
+        text = self._libpq.error_message.decode(errors="replace")
         for sign in ("FATAL:", "certificate", "SSL", "authentication"):
-            if sign in said:
-                _, found, rest = said.partition(sign)
-                quoted = self._request.quote_reply(found + rest)
+            if sign in text:
+                quoted = self._request.quote_reply(text[text.index(sign) :])
                 return CallAttemptError(
-                    f"{self._request.display_origin} refuses the connection: {quoted}", is_transient=True
+                    f"{self._request.display_origin} rejects the connection: {quoted}", is_transient=True
                 )
         return _AddressUnreachableError()
 
     def _build_query_error(self, result: PGresult) -> CallAttemptError:
         code = (result.error_field(self._pq.DiagnosticField.SQLSTATE) or b"").decode(errors="replace")
-        said = (result.error_field(self._pq.DiagnosticField.MESSAGE_PRIMARY) or b"").decode(errors="replace")
+        message = (result.error_field(self._pq.DiagnosticField.MESSAGE_PRIMARY) or b"").decode(errors="replace")
         problem = (
-            f"{self._request.display_origin} refuses the query: {self._request.quote_reply(said)} (SQLSTATE {code})"
+            f"{self._request.display_origin} rejects the query: {self._request.quote_reply(message)} (SQLSTATE {code})"
         )
         return CallAttemptError(problem, is_transient=code.startswith(_PASSING_CLASSES))
 
 
 def _build_conninfo(request: CallRequest, address: str) -> bytes:
-    """The connection string. What libpq would otherwise take from its environment or files, it is told."""
+    """Build the connection string. It sets everything that libpq would otherwise read from its environment or files."""
     url = request.url
     unknown = sorted(set(url.query) - _SETTINGS)
     if unknown:
-        raise CallAttemptError(f"expected only {' and '.join(sorted(_SETTINGS))} after the ? of the URL, found others")
+        raise CallAttemptError(
+            f"expected only {' and '.join(sorted(_SETTINGS))} after the ? of the URL, found other settings"
+        )
     mode = url.query.get("sslmode", "prefer")
     if mode not in _TLS_MODES:
-        raise CallAttemptError(f"sslmode: expected {', '.join(_TLS_MODES)}, found another")
+        raise CallAttemptError(f"sslmode: expected one of {', '.join(_TLS_MODES)}, found another value")
     user = url.query.get("user", "postgres")
     settings = {
         "host": request.host_port.host,
@@ -232,41 +233,41 @@ def _build_conninfo(request: CallRequest, address: str) -> bytes:
 
 def _escape_value(value: str) -> str:
     if "\0" in value:
-        raise CallAttemptError("expected a user, a database and a password without NUL, found one")
+        raise CallAttemptError("expected a user, a database and a password without NUL characters, found one")
     return value.replace("\\", "\\\\").replace("'", "\\'")
 
 
 def split_query(query: str) -> tuple[str, list[str]]:
-    """Take the expressions out of a query: ``… WHERE id = {{ spec.id }}`` becomes ``… WHERE id = $1``.
+    """Replace the expressions of a query by parameters: ``… WHERE id = {{ spec.id }}`` becomes ``… WHERE id = $1``.
 
-    Their values never become a part of the query, whatever they are: who writes a custom resource cannot make another
-    query of it. Quotes around an expression go with it; nothing else can stand within them.
+    The values never become part of the query, so that the author of a custom resource cannot change it. Quotes around
+    an expression are removed with it, and can contain nothing else.
 
     Returns:
         The query, and the expressions in the order of their numbers.
 
     Raises:
-        ValueError: An expression stands where a value cannot.
+        ValueError: An expression is not in the place of a whole value.
     """
     text, expressions, end = "", [], 0
-    for found in _EXPRESSION.finditer(query):
-        text += query[end : found.start()]
+    for match in _EXPRESSION.finditer(query):
+        text += query[end : match.start()]
         if text.count("'") % 2 or text.count('"') % 2:
             raise ValueError(
-                "expected expressions only in place of whole values, found one within quotes. Write "
-                "'{{ … }}' or {{ … }}, and put together in the expression what belongs together"
+                "expected expressions only in place of whole values, found one inside quotes. Write "
+                "'{{ … }}' or {{ … }}, and join the parts of a value inside the expression"
             )
-        expressions.append(found[1] or found[2])
+        expressions.append(match[1] or match[2])
         text += f" ${len(expressions)} "
-        end = found.end()
+        end = match.end()
     text = (text + query[end:]).strip().rstrip(";").rstrip()
     if not text or "{%" in text or "\0" in text:
-        raise ValueError("expected a query such as SELECT 1, with expressions only in place of values")
+        raise ValueError("expected a query, for example SELECT 1, with expressions only in place of values")
     return text, expressions
 
 
 def _wrap_query(query: str) -> bytes:
-    # The line break ends a comment that the query ends with.
+    # The line break terminates a comment at the end of the query.
     return (
         f"SELECT CASE WHEN octet_length(text) <= {MAX_BODY_BYTES} THEN text END FROM "
         f"(SELECT row_to_json(found)::text AS text FROM ({query}\n) AS found LIMIT 1) AS first"

@@ -1,4 +1,4 @@
-"""One attempt of a call to Redis: one command that reads, on a connection of its own."""
+"""One attempt of a call to Redis: one command that only reads, on its own connection."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from konverge_resolution.network import Lookup, TrustStore, open_connection
 __all__ = ["call_redis"]
 
 _BUFFER = 64 * 1024
-# The first word of refusals that pass: while it loads its data, when it has too many clients, without its master.
+# The first words of transient errors: the server loads its data, has too many clients, or has lost its master.
 _PASSING = ("LOADING", "BUSY", "ERR max number of clients", "MASTERDOWN", "TRYAGAIN", "CLUSTERDOWN")
 
 
 async def call_redis(request: CallRequest, lookup: Lookup, tls: TrustStore) -> CallResult:
     """Send a command and read its reply: ``result`` is its value, ``raw`` the same, or for HGETALL a mapping.
 
-    Cancelled, it closes its connection.
+    A cancelled call closes its connection.
 
     Raises:
-        CallAttemptError: There is no reply that can be read.
+        CallAttemptError: The server sent no valid reply.
     """
     transport: asyncio.WriteTransport | None = None
     value: Any = None
@@ -47,7 +47,7 @@ async def call_redis(request: CallRequest, lookup: Lookup, tls: TrustStore) -> C
             writer.write(encode_command(words))
             value = await _read_reply(reader)
     except RedisReplyError as refusal:
-        problem = f"{request.display_origin} refuses: {request.quote_reply(refusal.server_message)}"
+        problem = f"{request.display_origin} rejects the command: {request.quote_reply(refusal.server_message)}"
         raise CallAttemptError(problem, is_transient=refusal.server_message.startswith(_PASSING)) from None
     except (OSError, EOFError, asyncio.LimitOverrunError) as error:
         raise CallAttemptError(f"{request.display_origin} {_describe_failure(error)}", is_transient=True) from None
@@ -60,7 +60,7 @@ async def call_redis(request: CallRequest, lookup: Lookup, tls: TrustStore) -> C
 
 
 def _build_preamble(request: CallRequest) -> list[tuple[str, ...]]:
-    """Who we are, and which of the server's databases is meant."""
+    """Return the commands that authenticate and that select the database."""
     words: list[tuple[str, ...]] = []
     user = request.url.query.get("user", "")
     if request.credential:
@@ -68,7 +68,7 @@ def _build_preamble(request: CallRequest) -> list[tuple[str, ...]]:
     database = request.url.path.strip("/")
     if database:
         if not (database.isascii() and database.isdigit()):
-            raise CallAttemptError("expected a number of a database as the path of the URL, such as redis://host/0")
+            raise CallAttemptError("expected a database number as the path of the URL, for example redis://host/0")
         words.append(("SELECT", database))
     return words
 
@@ -77,7 +77,7 @@ async def _read_reply(reader: asyncio.StreamReader) -> Any:
     parser = parse_reply()
     wanted = next(parser)
     while True:
-        # One line at a time, or so many bytes; the parser has refused what is too much.
+        # Read one line, or the requested number of bytes: the parser rejects too many.
         piece = await (reader.readuntil(b"\n") if wanted is None else reader.readexactly(wanted))
         try:
             wanted = parser.send(piece)
@@ -96,9 +96,9 @@ def _describe_failure(error: Exception) -> str:
         case ssl.SSLCertVerificationError():
             return "has a certificate that is not trusted"
         case ConnectionRefusedError() | TimeoutError():
-            return "cannot be connected to"
+            return "is unreachable"
         case EOFError():
-            return "hung up in the middle of its reply"
+            return "closed the connection before the end of its reply"
         case asyncio.LimitOverrunError():
-            return "gave a reply that is none of Redis"
-    return f"cannot be talked to ({type(error).__name__})"
+            return "sent a reply that is not valid in the Redis protocol"
+    return f"cannot be reached ({type(error).__name__})"

@@ -1,4 +1,4 @@
-"""What is sent: a call whose expressions have been evaluated, checked as far as it can be without a connection."""
+"""The request of a call, with evaluated expressions, checked as far as possible without a connection."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _RESERVED_HEADERS = frozenset(
     {"connection", "content-length", "expect", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"}
     | {"accept-encoding", "proxy-authorization", "proxy-connection"}
 )
-"""Headers that decide how the request is framed, whom it reaches, and how the answer is read."""
+"""Headers that determine the framing of the request, its target, and the decoding of the response."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostPort:
-    """Where a connection goes."""
+    """The host and port of a connection."""
 
     host: str
     port: int
@@ -48,26 +48,26 @@ class HostPort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRequest:
-    """A call as it is sent. It may hold values of Secrets, so it has no text.
+    """A call as it is sent. It can contain values of Secrets, so its text form shows only the origin.
 
     Args:
-        name: What the file calls it.
-        protocol: One of `SCHEMES`.
-        url: Of one of the protocol's schemes, with a host and without a user.
-        networks: Where it may go besides the public internet.
-        method: Of HTTP.
-        headers: Of HTTP, without the credential.
-        body: Of HTTP.
-        query: Of Prometheus and PostgreSQL.
-        parameters: Of PostgreSQL: what stands for ``$1``, ``$2`` and so on in the query.
-        command: Of Redis: its words.
-        credential: A token or password; empty for none.
-        credential_header: Where HTTP puts it.
-        expected: The statuses that are a success; empty for all below 400.
-        timeout_seconds: Of one attempt, from the name's resolution to the last byte.
-        retry_policy: How often it is tried.
-        cache_seconds: How long its answer is kept; zero for not.
-        is_sensitive: Whether an expression of it looked at a Secret.
+        name: The name of the call in the file.
+        protocol: A key of `SCHEMES`.
+        url: The URL with a scheme of the protocol, with a host and without a user.
+        networks: The allowed networks besides the public internet.
+        method: The HTTP method.
+        headers: The HTTP headers without the credential.
+        body: The HTTP body.
+        query: The query for Prometheus or PostgreSQL.
+        parameters: The PostgreSQL parameters ``$1``, ``$2`` and so on.
+        command: The words of the Redis command.
+        credential: The token or password; empty without one.
+        credential_header: The HTTP header of the credential.
+        expected: The HTTP statuses of a success; empty for all below 400.
+        timeout_seconds: The time limit of one attempt, from the name resolution to the last byte.
+        retry_policy: The retries.
+        cache_seconds: The time for which the response is cached; zero without caching.
+        is_sensitive: Tells whether an expression of the request read a Secret.
     """
 
     name: str = ""
@@ -89,21 +89,21 @@ class CallRequest:
     is_sensitive: bool = False
 
     def __repr__(self) -> str:
-        return f"Request({self.protocol} to {self.display_origin})"
+        return f"CallRequest({self.protocol} to {self.display_origin})"
 
     @property
     def host_port(self) -> HostPort:
-        """Where it goes first."""
+        """The host and port of the URL, before any redirect."""
         return get_host_port(self.url)
 
     @property
     def display_origin(self) -> str:
-        """Whom it asks, for messages: scheme, host and port. Paths and queries have tokens in them at times."""
+        """The server for messages: scheme, host and port. Paths and queries can contain tokens."""
         origin = str(self.url.origin())
         return self.quote_reply(origin) if not self.is_sensitive else "a URL that comes from a Secret (not shown)"
 
     def compute_fingerprint(self) -> bytes:
-        """The same for requests that are the same in all that their answer can depend on, credentials included."""
+        """Return a hash of everything that the response can depend on, including the credential."""
         parts = (
             *(self.protocol, str(self.url), self.networks.names, self.method, self.headers, self.body or b""),
             *(
@@ -120,11 +120,11 @@ class CallRequest:
         return hashlib.sha256(msgspec.json.encode(parts)).digest()
 
     def contains_credential(self, text: str) -> bool:
-        """Tell whether a text of the other side has the credential in it."""
+        """Tell whether a text of the server contains the credential."""
         return bool(self.credential) and self.credential in text
 
     def quote_reply(self, text: str) -> str:
-        """A text of the other side, shortened for a message; not if it could repeat what came from a Secret."""
+        """Shorten a text of the server for a message; hide it if it can contain a value of a Secret."""
         if self.is_sensitive or self.contains_credential(text):
             return "(not shown)"
         plain = " ".join(text.encode(errors="replace").decode().split())
@@ -132,42 +132,44 @@ class CallRequest:
 
 
 def get_host_port(url: URL) -> HostPort:
-    """Host and port of a URL that `parsed_url` made."""
+    """Return the host and port of a URL from `parse_call_url`."""
     return HostPort(url.raw_host or "", url.port or PORTS[url.scheme])
 
 
 def parse_call_url(text: str, protocol: str, *, is_sensitive: bool = False) -> URL:
-    """Read a URL.
+    """Parse a URL.
 
     Args:
-        text: As it was written or rendered.
-        protocol: Whose schemes it may have.
-        is_sensitive: Whether messages must not show any of it.
+        text: The URL as written or rendered.
+        protocol: The protocol, which determines the allowed schemes.
+        is_sensitive: Tells whether messages must not contain any part of it.
 
     Raises:
-        CallAttemptError: It cannot be used.
+        CallAttemptError: The URL is not valid.
     """
     try:
         return checked_url(text, SCHEMES[protocol])
     except InvalidRequestError as error:
-        found = "comes from a Secret (not shown) and is none" if is_sensitive else error.problem
-        raise CallAttemptError(f"expected a URL such as {SCHEMES[protocol][0]}://host/…; this one {found}") from None
+        problem = "comes from a Secret (not shown) and is not valid" if is_sensitive else error.problem
+        raise CallAttemptError(f"expected a URL such as {SCHEMES[protocol][0]}://host/…; this one {problem}") from None
 
 
 def check_headers(headers: Mapping[str, str]) -> None:
-    """Check headers, which expressions may have made.
+    """Check headers, which can come from expressions.
 
     Raises:
-        CallAttemptError: One would change the request's form, or what the connection does.
+        CallAttemptError: A header would change the framing of the request or the behavior of the connection.
     """
     if len(headers) > _MAX_HEADERS:
         raise CallAttemptError(f"expected at most {_MAX_HEADERS} headers, found {len(headers)}")
     for name, value in headers.items():
         if not _HEADER_NAME.fullmatch(name):
-            raise CallAttemptError("a header's name: expected letters, digits and dashes, found others")
+            raise CallAttemptError("header name: expected letters, digits and dashes, found other characters")
         if name.lower() in _RESERVED_HEADERS:
-            raise CallAttemptError(f"header {name}: it is set by what sends the request; leave it out")
+            raise CallAttemptError(f"header {name}: expected a header that the operator does not set itself; remove it")
         if _NO_HEADER_LETTER.search(value):
             raise CallAttemptError(f"header {name}: expected one line of text, found line breaks or control characters")
         if len(value) > _MAX_HEADER_LENGTH:
-            raise CallAttemptError(f"header {name}: expected at most {_MAX_HEADER_LENGTH} letters, found {len(value)}")
+            raise CallAttemptError(
+                f"header {name}: expected at most {_MAX_HEADER_LENGTH} characters, found {len(value)}"
+            )

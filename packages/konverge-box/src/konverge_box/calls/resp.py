@@ -1,7 +1,7 @@
-"""RESP2, the protocol of Redis, as far as reads need it: a command out, a value in. No I/O.
+"""The part of RESP2, the Redis protocol, that reads need: it encodes a command and parses a value. No I/O.
 
-The redis library reads whatever length the server announces, up to half a gigabyte, and makes its connections itself,
-to names that it resolves itself. What is needed of it is less than what would have to be changed in it.
+The redis library reads any length that the server announces, up to 512 MB. It also resolves names and opens
+connections itself. Replacing these parts would take more code than this module.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ READ_COMMANDS = frozenset(
     | {"LLEN", "LINDEX", "LRANGE", "SCARD", "SISMEMBER", "SMEMBERS", "XLEN"}
     | {"ZCARD", "ZCOUNT", "ZRANGE", "ZRANK", "ZSCORE", "DBSIZE", "INFO", "PING"}
 )
-"""The commands that a call may have: those that change nothing, wait for nothing and search no whole database."""
+"""The allowed commands: they change nothing, wait for nothing and scan no whole database."""
 
 _MAX_ITEMS = 100_000
 _MAX_DEPTH = 8
@@ -28,27 +28,28 @@ _MAX_LINE_LENGTH = 4096
 
 
 class RedisReplyError(CallAttemptError):
-    """The server answered with an error, whose text is in ``said``."""
+    """An error reply of the server, with its text in `server_message`."""
 
-    def __init__(self, said: str) -> None:
-        super().__init__("the server refuses the command")
-        self.server_message = said
+    def __init__(self, server_message: str) -> None:
+        super().__init__("the server rejects the command")
+        self.server_message = server_message
 
 
 def encode_command(words: tuple[str, ...]) -> bytes:
-    """A command as it is sent. Each word has its length before it, so no word can become two."""
+    """Encode a command. The length precedes each word, so that no word can become two."""
     parts = [word.encode() for word in words]
     return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts)
 
 
 def parse_reply() -> Generator[int | None, bytes, Any]:
-    """Read a reply: asks for bytes, is sent them, and returns the value.
+    """Parse a reply: request bytes by yielding, receive them, and return the value.
 
-    It yields how many bytes it needs, or None for a line, with its end. Texts are UTF-8; what is not is replaced.
+    It yields the number of bytes that it needs, or None for a line including its end. Texts are UTF-8; invalid bytes
+    are replaced.
 
     Raises:
-        CallAttemptError: It is no reply, longer than `MAX_BODY_BYTES`, or nests too deeply; `RedisReplyError` for an
-        error.
+        CallAttemptError: The reply is invalid, longer than `MAX_BODY_BYTES`, or nests too deeply. An error reply raises
+        `RedisReplyError`.
     """
     budget = _ReplyBudget()
     return (yield from _parse_value(budget, 0))
@@ -104,4 +105,4 @@ def _parse_number(digits: bytes) -> int:
 
 
 def _build_unknown_error() -> CallAttemptError:
-    return CallAttemptError("expected a reply of Redis, found something else")
+    return CallAttemptError("expected a Redis reply, found another format")

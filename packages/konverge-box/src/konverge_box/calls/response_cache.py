@@ -1,4 +1,4 @@
-"""Answers that are kept for a time, and requests that several wait for."""
+"""The cache of responses, which also shares one request among concurrent callers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from konverge_box.calls.call_result import CallResult
 __all__ = ["FAILURE_CACHE_SECONDS", "ResponseCache"]
 
 FAILURE_CACHE_SECONDS = 5.0
-"""How long a failure is kept at most: long enough that many owners do not all ask a dead server, and no longer."""
+"""Maximum time for which a failure is cached, so that many owners do not all call a server that is down."""
 
 _OVERHEAD = 1024
-# A parsed JSON text takes several times the room of its letters.
+# A parsed JSON text takes several times the memory of its characters.
 _GROWTH = 6
 
 
@@ -28,12 +28,12 @@ class _CachedResponse:
 
 
 class ResponseCache:
-    """Answers by the fingerprint of their request; what was used last is kept longest.
+    """The cached results by the fingerprint of their request. The least recently used ones are removed first.
 
     Args:
-        clock: Tells when an answer is too old.
-        entries: How many answers there are at most.
-        size: How many bytes they take together at most, about.
+        clock: Determines the age of results.
+        entries: The maximum number of results.
+        size: The approximate maximum of their total size in bytes.
     """
 
     def __init__(self, clock: Clock, *, entries: int = 1000, size: int = 64 << 20) -> None:
@@ -48,14 +48,14 @@ class ResponseCache:
         return len(self._kept)
 
     async def get_or_call(self, key: bytes, seconds: float, ask: Callable[[], Awaitable[CallResult]]) -> CallResult:
-        """The answer that is kept, or else a new one. Of all who want the same at the same time one asks.
+        """Return the cached result, or else a new one. Of concurrent callers with the same key, only one sends a call.
 
-        Who asks and is cancelled leaves it to the next who waits.
+        If that caller is cancelled, the next waiting caller takes over.
 
         Args:
-            key: What the answer depends on, and nothing besides.
-            seconds: How long it may be kept.
-            ask: Gets it.
+            key: The fingerprint of everything that the result depends on.
+            seconds: The time for which the result may be cached.
+            ask: Sends the call.
         """
         while True:
             kept = self._kept.get(key)

@@ -1,4 +1,4 @@
-"""Whether a call is tried again, and after which pause."""
+"""The retries of a call and their delays."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _JITTER = 0.25
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often something is tried in all, and how long the pauses between are.
+    """The number of attempts and the delays between them.
 
     Args:
-        attempts: At least one.
-        initial_seconds: The pause after the first failure.
-        max_seconds: What no pause exceeds, whatever the server asks for.
-        factor: How much longer each pause is than the one before.
+        attempts: The total number of attempts, at least one.
+        initial_seconds: The delay after the first failure.
+        max_seconds: The maximum delay, also if the server requests a longer one.
+        factor: The factor by which each delay exceeds the previous one.
     """
 
     attempts: int = 1
@@ -28,22 +28,22 @@ class RetryPolicy:
     factor: float = 2.0
 
     def compute_delay(self, failures: int, wanted: float | None, entropy: Entropy) -> float | None:
-        """The pause in seconds after so many failures in a row; None when it is not tried again.
+        """Return the delay in seconds after a number of failures in a row; None without a further attempt.
 
-        It is drawn up to a quarter shorter, so that what failed together does not come back together; a server that
-        says when to come back is not asked sooner.
+        A random part shortens the delay by up to a quarter, so that calls that failed together are not retried
+        together. The delay is never shorter than the one that the server requests.
 
         Args:
-            failures: At least one.
-            wanted: What the server asked for; None for nothing.
-            entropy: What draws.
+            failures: The number of failures, at least one.
+            wanted: The delay that the server requests; None without one.
+            entropy: The source of random values.
         """
         if failures >= self.attempts:
             return None
-        pause = min(self.max_seconds, self.initial_seconds * self.factor ** (failures - 1))
-        pause *= entropy.uniform(1.0 - _JITTER, 1.0)
-        return pause if wanted is None else max(pause, min(wanted, self.max_seconds))
+        delay = min(self.max_seconds, self.initial_seconds * self.factor ** (failures - 1))
+        delay *= entropy.uniform(1.0 - _JITTER, 1.0)
+        return delay if wanted is None else max(delay, min(wanted, self.max_seconds))
 
 
 NO_RETRIES = RetryPolicy()
-"""Tried once."""
+"""The policy of a single attempt."""

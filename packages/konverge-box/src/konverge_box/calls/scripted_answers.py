@@ -1,6 +1,6 @@
-"""Answers that are written down: calls without servers, where a box is rendered or simulated.
+"""Scripted answers: calls without servers, where a box is rendered or simulated.
 
-An answer is read as that of a server: `expectedStatus`, JSON, retries and `continueOnError` mean what they always mean.
+An answer is processed like the response of a server: `expectedStatus`, JSON, retries and `continueOnError` apply.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ __all__ = ["OfflineCaller", "ScriptedAnswer", "ScriptedCaller"]
 
 
 class ScriptedAnswer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a call is answered. ``status``, ``json`` and ``body`` are for HTTP, ``result`` and ``raw`` for the others.
+    """The answer to a call. ``status``, ``json`` and ``body`` are for HTTP, ``result`` and ``raw`` for other protocols.
 
-    With ``error`` there is no answer, as of a server that cannot be reached.
+    With ``error`` there is no response, like from an unreachable server.
     """
 
     status: int = 200
@@ -35,10 +35,10 @@ class ScriptedAnswer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     error: str = ""
 
     def to_result(self, request: CallRequest, clock: Clock) -> CallResult:
-        """What this is to a call.
+        """Convert the answer to the result of a call.
 
         Raises:
-            CallAttemptError: There is no answer, or it cannot be read.
+            CallAttemptError: The answer has an ``error``, or it is not valid.
         """
         if self.error:
             raise CallAttemptError(self.error, is_transient=True)
@@ -52,12 +52,12 @@ class ScriptedAnswer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class ScriptedCaller(Caller):
-    """Sends nothing: each call gets the answer that is written down for it, through all that surrounds a real one.
+    """A caller that sends nothing. Each call gets its scripted answer, with caching and retries like a real call.
 
     Args:
-        answers: By the calls' names; looked up for each attempt, so they may change meanwhile.
-        clock: Waits between attempts, and tells how old an answer is.
-        entropy: Draws the pauses.
+        answers: The answers by the names of the calls. Each attempt looks them up, so they can change.
+        clock: Waits between attempts, and determines the age of answers.
+        entropy: The source of random retry delays.
     """
 
     def __init__(self, answers: Mapping[str, ScriptedAnswer], *, clock: Clock, entropy: Entropy) -> None:
@@ -65,22 +65,22 @@ class ScriptedCaller(Caller):
         self._answers = answers
 
     async def _send_request(self, request: CallRequest) -> CallResult:
-        known = self._answers.get(request.name)
-        if known is None:
-            raise CallAttemptError(f"nobody has said what {request.name} is answered: put it under answers")
-        return known.to_result(request, self._clock)
+        scripted = self._answers.get(request.name)
+        if scripted is None:
+            raise CallAttemptError(f"expected an answer for the call {request.name}, found none; add it under answers")
+        return scripted.to_result(request, self._clock)
 
 
 class OfflineCaller(Caller):
-    """Sends nothing, and takes calls without an answer for calls that are not made.
+    """A caller that sends nothing. A call without an answer counts as not sent.
 
     Args:
-        answers: By the calls' names.
-        clock: The time.
-        entropy: Not drawn from: nothing is tried twice.
+        answers: The answers by the names of the calls.
+        clock: The current time.
+        entropy: The source of random values, which is not used: there are no retries.
 
     Attributes:
-        requests: What each call would have asked, in order: its name, its method or protocol, and whom.
+        requests: The method or protocol and the server of each call, by its name.
     """
 
     def __init__(self, answers: Mapping[str, ScriptedAnswer], *, clock: Clock, entropy: Entropy) -> None:
@@ -89,17 +89,17 @@ class OfflineCaller(Caller):
         self.requests: dict[str, str] = {}
 
     async def call(self, request: CallRequest) -> CallResult:
-        """The answer that is known."""
-        what = request.method if request.protocol == "http" else request.protocol
-        self.requests[request.name] = f"{what} {request.display_origin}"
-        known = self._answers.get(request.name)
-        if known is None:
+        """Return the scripted answer."""
+        kind = request.method if request.protocol == "http" else request.protocol
+        self.requests[request.name] = f"{kind} {request.display_origin}"
+        scripted = self._answers.get(request.name)
+        if scripted is None:
             return CallResult(is_sent=False)
         try:
-            return known.to_result(request, self._clock)
+            return scripted.to_result(request, self._clock)
         except CallAttemptError as failure:
             return CallResult(error=failure.problem, is_sensitive=request.is_sensitive)
 
 
 async def _resolve_nothing(host: str, port: int) -> tuple[str, ...]:
-    raise CallAttemptError(f"{host} is not looked up: nothing is sent")
+    raise CallAttemptError(f"{host} is not resolved: no call is sent")

@@ -1,12 +1,11 @@
-"""A box at work: its steps as one pipeline, its passes, the operator that it is.
+"""The runtime of a box: its compiled steps, its reconciles, and the operator around them.
 
-In comes an `OperatorBox`, out comes a `konverge.Operator`: `build_box_operator`. Each custom resource of the file has a
-`Pipeline`, all its steps compiled; a pass runs them in the order of one table
-(`konverge_box.runtime.step_order.ORDER`),
-and writes the status once, last, whatever happened.
+The input is an `OperatorBox`, the output a `konverge.Operator`: `build_box_operator`. Each custom resource of the file
+has a `Pipeline`, which contains its compiled steps. A reconcile runs them in the order of one table
+(`konverge_box.runtime.step_order.STEP_ORDER`). Then it writes the status once, also after an error.
 
-What one custom resource of a box does, or fails to do, changes nothing for another one, unless it says ``dependsOn``. A
-changed file is taken over as a whole or not at all.
+A failure of one custom resource affects another one only through ``dependsOn``. A changed file is applied completely
+or not at all.
 """
 
 from konverge_box.runtime.box_controller import BoxController, build_box_operator

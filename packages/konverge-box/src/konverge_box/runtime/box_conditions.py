@@ -1,4 +1,4 @@
-"""What a pass reports of a custom resource besides its groups: the conditions, and which of them are stale. Pure."""
+"""The conditions that a reconcile reports besides those of groups, and the search for stale conditions. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ VALIDATION_FAILED = "ValidationFailed"
 VALIDATION_WARNING = "ValidationWarning"
 
 MAX_MESSAGE_LENGTH = 1024
-"""Letters of the message of Ready: an error may quote what somebody else has written at any length."""
+"""Maximum number of characters in the message of Ready: an error can quote text of any length."""
 
 _REASONS = frozenset(ConditionReason) | {"Reconciled", *PROVIDER_REASONS}
 
@@ -39,41 +39,41 @@ _REASONS = frozenset(ConditionReason) | {"Reconciled", *PROVIDER_REASONS}
 def build_ready_condition(
     owner: Object, parts: Sequence[tuple[str, Condition]], notes: Sequence[str] = ()
 ) -> Condition:
-    """The summary of a pass that came to its end.
+    """Return the Ready condition of a reconcile whose steps all succeeded.
 
     Args:
         owner: The custom resource.
-        parts: What each group and provider is called, and its condition.
-        notes: What went wrong that stops nothing.
+        parts: The name and the condition of each group and provider.
+        notes: Problems that stop nothing.
     """
     if parts:
-        found = summarize_conditions(READY, parts, read_generation(owner), noun="part")
+        summary = summarize_conditions(READY, parts, read_generation(owner), noun="part")
     else:
-        found = Condition(READY, "True", "Reconciled", "", read_generation(owner))
-    told = "; ".join(text for text in (found.message, *notes) if text)
-    return Condition(READY, found.status, found.reason, _shorten_text(told), found.observed_generation)
+        summary = Condition(READY, "True", "Reconciled", "", read_generation(owner))
+    message = "; ".join(text for text in (summary.message, *notes) if text)
+    return Condition(READY, summary.status, summary.reason, _shorten_text(message), summary.observed_generation)
 
 
 def build_failed_condition(owner: Object, problem: str) -> Condition:
-    """A step has failed."""
+    """Return the Ready condition of a reconcile in which a step failed."""
     return Condition(READY, "False", ConditionReason.ERROR, _shorten_text(problem), read_generation(owner))
 
 
 def build_denied_condition(owner: Object, violations: RuleViolations) -> Condition:
-    """The custom resource breaks rules."""
-    told = _shorten_text(summarize_violations(violations.denied))
-    return Condition(READY, "False", VALIDATION_FAILED, told, read_generation(owner))
+    """Return the Ready condition of a custom resource that breaks deny rules."""
+    message = _shorten_text(summarize_violations(violations.denied))
+    return Condition(READY, "False", VALIDATION_FAILED, message, read_generation(owner))
 
 
 def build_dependency_condition(owner: Object, problem: str) -> Condition:
-    """Another custom resource of the box is not there yet."""
+    """Return the Ready condition of a custom resource that waits for another one of the box."""
     return Condition(READY, "False", "DependencyNotReady", _shorten_text(problem), read_generation(owner))
 
 
 def build_validation_conditions(
     owner: Object, violations: RuleViolations, *, can_deny: bool, can_warn: bool
 ) -> list[Condition]:
-    """What validation has found; of a kind of rule that the box does not have, nothing."""
+    """Return one condition for deny rules and one for warn rules, each only if the box has such rules."""
     generation = read_generation(owner)
     rows = (
         (can_deny, VALIDATION_FAILED, violations.denied, "DenyRuleViolation", "ValidationPassed"),
@@ -81,28 +81,32 @@ def build_validation_conditions(
     )
     return [
         Condition(
-            kind, str(bool(found)), broken if found else kept, _shorten_text(summarize_violations(found)), generation
+            kind,
+            str(bool(broken)),
+            reason if broken else otherwise,
+            _shorten_text(summarize_violations(broken)),
+            generation,
         )
-        for is_asked, kind, found, broken, kept in rows
-        if is_asked
+        for has_rules, kind, broken, reason, otherwise in rows
+        if has_rules
     ]
 
 
 def find_suspect_types(owner: Object, declared: Collection[str]) -> list[str]:
-    """The types of conditions of groups and providers that the file may have had once, by their names and reasons."""
-    found: list[str] = []
+    """Find condition types that an earlier file may have declared for groups or providers, by name and reason."""
+    suspects: list[str] = []
     for condition in _list_conditions(owner):
         kind, reason = condition.get("type"), condition.get("reason")
         if isinstance(kind, str) and kind.endswith("Ready") and kind not in declared and reason in _REASONS:
-            found.append(kind)
-    return found
+            suspects.append(kind)
+    return suspects
 
 
 def find_stale_types(live: Object, suspected: Iterable[str]) -> list[str]:
-    """Those of the suspected that only we have written, by the record of the API server.
+    """Return the suspected types that only the operator has written, according to the managed fields.
 
     Args:
-        live: The custom resource with its managed fields. Whoever wrote Ready is us.
+        live: The custom resource with its managed fields. The field managers of Ready are the operator's.
         suspected: Types of conditions.
     """
     writers = _find_writers(live, "f:conditions")
@@ -115,19 +119,19 @@ def find_stale_types(live: Object, suspected: Iterable[str]) -> list[str]:
 
 
 def is_stale_field(live: Object, name: str) -> bool:
-    """Tell whether only we have written this field of the status.
+    """Tell whether only the operator has written this field of the status.
 
     Args:
         live: The custom resource with its managed fields.
         name: The field.
     """
     own = _find_writers(live, "f:conditions").get(_format_condition_key(READY), set())
-    found = _find_writers(live).get(f"f:{name}", set())
-    return bool(own) and bool(found) and found <= own
+    writers = _find_writers(live).get(f"f:{name}", set())
+    return bool(own) and bool(writers) and writers <= own
 
 
 def _find_writers(live: Object, *path: str) -> dict[str, set[str]]:
-    """Who has written what is below a path of the status, by key."""
+    """Return the field managers of each key below a path of the status."""
     writers: dict[str, set[str]] = {}
     for entry in _list_mappings(live["metadata"].get("managedFields")):
         for key in _get_child_fields(entry.get("fieldsV1"), "f:status", *path):
@@ -150,8 +154,8 @@ def _list_conditions(owner: Object) -> list[Mapping[str, Any]]:
     return _list_mappings(status.get("conditions") if isinstance(status, Mapping) else None)
 
 
-def _list_mappings(listed: Any) -> list[Mapping[str, Any]]:
-    return [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
+def _list_mappings(value: Any) -> list[Mapping[str, Any]]:
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
 def _shorten_text(text: str) -> str:

@@ -1,8 +1,8 @@
-"""How the custom resources of a box do: started, healthy, degraded; and who waits for whom. Pure.
+"""The health of the custom resources of a box (started, healthy, degraded) and their dependencies. Pure.
 
-A custom resource has *started* when every owner that was there at the beginning has had a pass, however it ended. It is
-*degraded* after so many failures in a row, of whichever owners, and *healthy* when it has started and is not. One
-success ends both the row and the degradation.
+A custom resource has *started* when every owner that existed at the beginning was reconciled, with any result. It is
+*degraded* after `failureThreshold` failures in a row, of any owners. It is *healthy* when it has started and is not
+degraded. One success ends the row of failures and the degradation.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from konverge.kube import ObjectKey
 __all__ = ["BoxHealth", "BoxReconcileResult", "CustomResourceHealth", "Wanted"]
 
 Wanted: TypeAlias = Literal["started", "healthy"]
-"""What a custom resource waits for of another one."""
+"""The state of another custom resource that a custom resource waits for."""
 
 _MAX_ERROR_LENGTH = 500
 
 
 class BoxReconcileResult(StrEnum):
-    """How a pass ended."""
+    """The result of one reconcile."""
 
     SUCCESS = "success"
     DENIED = "denied"
@@ -35,16 +35,16 @@ class BoxReconcileResult(StrEnum):
 
 @dataclass(slots=True)
 class CustomResourceHealth:
-    """One custom resource of a box.
+    """The health of one custom resource of a box.
 
     Args:
-        failure_threshold: After so many failures in a row it is degraded.
-        pending: The owners that were there at the beginning and have had no pass; None before the beginning.
-        failures: How many passes have failed in a row.
-        last_error: What the last failure was, kept after it is over.
-        last_error_at: When that was.
-        results: How many passes ended in which way.
-        waiting: The owners whose passes wait for another custom resource.
+        failure_threshold: The number of failures in a row after which it is degraded.
+        pending: The owners of the beginning that were not reconciled yet; None before the beginning.
+        failures: The number of reconciles in a row that have failed.
+        last_error: The error of the last failure. It is kept after a success.
+        last_error_at: The time of the last failure.
+        results: The number of reconciles by result.
+        waiting: The owners that wait for another custom resource.
     """
 
     failure_threshold: int
@@ -57,12 +57,12 @@ class CustomResourceHealth:
 
     @property
     def is_started(self) -> bool:
-        """Tell whether every owner that was there at the beginning has had a pass."""
+        """Tell whether every owner of the beginning was reconciled."""
         return self.pending is not None and not self.pending
 
     @property
     def is_degraded(self) -> bool:
-        """Tell whether too many passes have failed in a row."""
+        """Tell whether too many reconciles in a row have failed."""
         return self.failures >= self.failure_threshold
 
     @property
@@ -71,76 +71,76 @@ class CustomResourceHealth:
         return self.is_started and not self.is_degraded
 
     def has_state(self, wanted: Wanted) -> bool:
-        """Tell whether it is as somebody wants it."""
+        """Tell whether it has the state that another custom resource waits for."""
         return self.is_healthy if wanted == "healthy" else self.is_started
 
     @property
     def state(self) -> str:
-        """In one word."""
+        """The state in one word: degraded, healthy or pending."""
         if self.is_degraded:
             return "degraded"
         return "healthy" if self.is_started else "pending"
 
 
 class BoxHealth:
-    """All custom resources of a box.
+    """The health of all custom resources of a box.
 
     Args:
-        depends_on: By the name of each: what it waits for of which others.
-        thresholds: By the same names: after how many failures in a row each is degraded.
+        depends_on: The dependencies of each custom resource: the names of others and the state that each must have.
+        thresholds: The number of failures in a row after which each custom resource is degraded, by name.
     """
 
     def __init__(self, depends_on: Mapping[str, Mapping[str, Wanted]], thresholds: Mapping[str, int]) -> None:
         self.resources = {name: CustomResourceHealth(threshold) for name, threshold in thresholds.items()}
-        """By name."""
+        """The health of each custom resource, by name."""
         self._depends_on = dict(depends_on)
 
     def configure(self, depends_on: Mapping[str, Mapping[str, Wanted]], thresholds: Mapping[str, int]) -> None:
-        """The file says otherwise from now on; what has happened stays."""
+        """Use the settings of a changed file; keep the recorded results."""
         self._depends_on = dict(depends_on)
         for name, threshold in thresholds.items():
             self.resources[name].failure_threshold = threshold
 
     @property
     def has_started(self) -> bool:
-        """Tell whether it is known which owners there were at the beginning."""
+        """Tell whether the owners of the beginning are known."""
         return all(health.pending is not None for health in self.resources.values())
 
     def start(self, owners: Mapping[str, Iterable[ObjectKey]]) -> None:
-        """These owners are there at the beginning."""
+        """Record the owners that exist at the beginning."""
         for name, health in self.resources.items():
             if health.pending is None:
                 health.pending = set(owners.get(name, ()))
 
     def remove_missing(self, name: str, existing: Iterable[ObjectKey]) -> None:
-        """Wait for no owner that is gone."""
-        unseen = self.resources[name].pending
-        if unseen:
-            unseen.intersection_update(existing)
+        """Stop waiting for owners that no longer exist."""
+        pending = self.resources[name].pending
+        if pending:
+            pending.intersection_update(existing)
 
     def find_unmet(self, name: str) -> tuple[str, Wanted] | None:
-        """The first other custom resource that this one has to wait for, and what for; None when it may go on."""
+        """Return the first unmet dependency and the state that it must have; None when nothing is left to wait for."""
         for other, wanted in self._depends_on.get(name, {}).items():
             if not self.resources[other].has_state(wanted):
                 return other, wanted
         return None
 
     def record_waiting(self, name: str, key: ObjectKey) -> None:
-        """A pass over this owner did nothing but wait."""
+        """Record that a reconcile of this owner only waited."""
         self.resources[name].results[BoxReconcileResult.WAITING] += 1
         self.resources[name].waiting.add(key)
 
     def record_reconcile(
         self, name: str, key: ObjectKey, result: BoxReconcileResult, *, error: str = "", at: datetime
     ) -> None:
-        """A pass over this owner has ended.
+        """Record the end of a reconcile of this owner.
 
         Args:
             name: The custom resource.
             key: The owner.
-            result: How it ended. What is denied is the owner's mistake, and says nothing about the box.
-            error: What it failed with; nothing secret is in it.
-            at: When.
+            result: The result. A denied owner is invalid input, not a failure of the box.
+            error: The error of a failure, without secret values.
+            at: The time of the end.
         """
         health = self.resources[name]
         health.results[result] += 1
@@ -154,17 +154,17 @@ class BoxHealth:
             health.failures = 0
 
     def take_unblocked(self) -> dict[str, set[ObjectKey]]:
-        """The owners that have waited and need not any more, by custom resource; each is told once."""
-        found: dict[str, set[ObjectKey]] = {}
+        """Return the owners whose dependencies are met now, by custom resource, and forget that they waited."""
+        unblocked: dict[str, set[ObjectKey]] = {}
         for name, health in self.resources.items():
             if health.waiting and self.find_unmet(name) is None:
-                found[name], health.waiting = health.waiting, set()
-        return found
+                unblocked[name], health.waiting = health.waiting, set()
+        return unblocked
 
     def describe_unmet(self, name: str, wanted: Wanted) -> str:
-        """Why a custom resource is not as somebody wants it."""
+        """Describe why a custom resource does not have the state that another one waits for."""
         health = self.resources[name]
         if not health.is_started:
-            return f"waits until {name} is {wanted}: {len(health.pending or ())} of its objects have had no pass yet"
-        row = f"{health.failures} passes in a row have failed"
-        return f"waits until {name} is {wanted}: {row}, the last with: {health.last_error}"
+            return f"waits until {name} is {wanted}: {len(health.pending or ())} of its objects were not reconciled yet"
+        failures = f"{health.failures} reconciles in a row have failed"
+        return f"waits until {name} is {wanted}: {failures}, the last with: {health.last_error}"

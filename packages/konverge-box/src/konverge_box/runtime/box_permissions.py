@@ -1,4 +1,4 @@
-"""What a box has to be allowed, derived from the file alone."""
+"""The permissions that a box needs, derived from the file alone."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["list_uses"]
 _RBAC = "rbac.authorization.k8s.io"
 _SECRET = GroupVersionKind("", "v1", "Secret")
 _JOB = GroupVersionKind("batch", "v1", "Job")
-# The API server lets nobody grant what he has not himself, unless he may do this.
-_TO_GRANT = {
+# The API server refuses to grant permissions that the client does not have itself, except with these verbs.
+_VERBS_TO_GRANT = {
     "Role": (("roles", "escalate"),),
     "ClusterRole": (("clusterroles", "escalate"),),
     "RoleBinding": (("roles", "bind"), ("clusterroles", "bind")),
@@ -23,7 +23,7 @@ _TO_GRANT = {
 
 
 def list_uses(box: OperatorBox, declared: CustomResource) -> Iterator[tuple[GroupVersionKind, tuple[str, ...]]]:
-    """What is done with objects besides the custom resource itself, kind by kind.
+    """Return the kinds that the box uses besides the custom resource itself, with the verbs for each.
 
     Args:
         box: The box.
@@ -31,7 +31,7 @@ def list_uses(box: OperatorBox, declared: CustomResource) -> Iterator[tuple[Grou
     """
     own = declared.resource.gvk
     if declared.on_create or declared.on_reconcile or declared.providers or declared.on_delete:
-        yield own, ("patch",)  # what was made once, and what is kept outside of the cluster, is noted on it
+        yield own, ("patch",)  # annotations record objects that are created once and items of providers
     for entry in declared.cross:
         yield _find_cross_kind(box, entry.crd, entry.api_version, entry.kind), READ
     if any(call.auth is not None and call.auth.secret_ref is not None for call in declared.external):
@@ -53,7 +53,7 @@ def _list_resource_uses(resource: BoxResource) -> Iterator[tuple[GroupVersionKin
     gvk = resource.gvk
     yield gvk, (*READ, *WRITE, "delete")
     if gvk.group == _RBAC:
-        for plural, verb in _TO_GRANT.get(gvk.kind, ()):
+        for plural, verb in _VERBS_TO_GRANT.get(gvk.kind, ()):
             yield GroupVersionKind(_RBAC, "v1", "ClusterRole" if plural == "clusterroles" else "Role"), (verb,)
 
 

@@ -1,8 +1,8 @@
-"""Taking over a box file that has changed, while the operator runs.
+"""The reload of a box file that has changed, while the operator runs.
 
-The new file is compiled first. If anything of it cannot be used, the box stays as it was and says so; if all is well,
-the new pipelines take the place of the old ones at once: a pass that is under way ends with the steps that it began
-with, and every object gets another one. What only a start can change is refused, with the words to restart.
+The new file is compiled first. If a part of it cannot be used, the old box stays active and the error is reported.
+Otherwise the new pipelines replace the old ones together: a running reconcile finishes with the steps it began with,
+and every owner is queued again. A change that requires a restart is rejected, and the message says so.
 """
 
 from __future__ import annotations
@@ -34,53 +34,53 @@ _NO_SIGNATURE: _Signature = (0, 0, 0, 0)
 
 
 class BoxReloader:
-    """Looks at the file of a box.
+    """The reloader of a box file: it polls the file and replaces the active box.
 
     Args:
         active: The box in use.
-        file: Its file, as it was when the box was loaded.
+        file: The file from which the box was loaded.
 
     Attributes:
-        problem: Why what is there now is not in use; empty when it is.
+        problem: The error of the current file; empty when the file is in use.
     """
 
     def __init__(self, active: ActiveBox, file: Path) -> None:
         self.problem = ""
         self._active = active
         self._file = file
-        self._seen: _Signature = _NO_SIGNATURE  # what is there now may be newer than what was loaded
+        self._last_signature: _Signature = _NO_SIGNATURE  # the file may have changed since it was loaded
 
     async def watch(self, clock: Clock, *, poll_seconds: float = _POLL_SECONDS) -> None:
-        """Look again and again, until cancelled.
+        """Poll the file until cancelled.
 
         Args:
-            clock: The time.
-            poll_seconds: How long between two looks.
+            clock: Waits between two polls.
+            poll_seconds: The time between two polls.
         """
         while True:
             await clock.sleep(poll_seconds)
             await self.reload_if_changed()
 
     async def reload_if_changed(self) -> bool:
-        """Take the file over if it has changed since the last look.
+        """Replace the active box if the file has changed since the last poll.
 
         Returns:
-            Whether another box is at work now.
+            Whether another box is active now.
         """
         signature = await asyncio.to_thread(_read_signature, self._file)
-        if signature == self._seen:
+        if signature == self._last_signature:
             return False
         try:
             text = await asyncio.to_thread(_read_file, self._file)
-            # Compiling a long file takes a while; passes go on meanwhile.
+            # Compiling a long file takes time: reconciles continue meanwhile.
             box, pipelines = await asyncio.to_thread(self._compile_box, text)
         except (KonvergeError, OSError, ValueError) as error:
-            self._seen = signature
+            self._last_signature = signature
             self._reject_box(format_error(error))
             return False
         if await asyncio.to_thread(_read_signature, self._file) != signature:
-            return False  # replaced while we read: the next look sees it whole
-        self._seen = signature
+            return False  # the file was replaced during the read: the next poll reads it completely
+        self._last_signature = signature
         if box == self._active.box:
             if self.problem:
                 self._clear_problem()
@@ -91,15 +91,15 @@ class BoxReloader:
     def _compile_box(self, text: bytes) -> tuple[OperatorBox, dict[str, Pipeline]]:
         box = load_valid_box(text, file=str(self._file), pool=self._active.pool)
         pipelines = dict(compile_pipelines(box, self._active.pool))
-        mistakes = list(find_restart_errors(self._active.box, box, self._active.pipelines, pipelines))
-        if mistakes:
-            raise KonvergeError(f"{self._file}: restart the operator for this: {'; '.join(mistakes)}")
+        errors = list(find_restart_errors(self._active.box, box, self._active.pipelines, pipelines))
+        if errors:
+            raise KonvergeError(f"{self._file}: restart the operator to apply these changes: {'; '.join(errors)}")
         return box, pipelines
 
     def _reject_box(self, problem: str) -> None:
         self.problem = problem[:_MAX_PROBLEM_LENGTH]
         _log.error(
-            "box %s: the changed file is not in use, the one before stays: %s",
+            "box %s: the changed file cannot be used, the box stays as it was before: %s",
             self._active.box.metadata.name,
             self.problem,
         )
@@ -114,8 +114,8 @@ class BoxReloader:
         self._clear_problem()
         for name in changed:
             _log.warning(
-                "box %s: the schema of %s has changed; the cluster keeps the definition that it has until "
-                "konverge crd %s is applied",
+                "box %s: the schema of %s has changed: the cluster keeps the old CustomResourceDefinition; "
+                "apply the output of konverge crd %s",
                 box.metadata.name,
                 name,
                 self._file,
@@ -133,36 +133,36 @@ class BoxReloader:
 def find_restart_errors(
     old: OperatorBox, new: OperatorBox, compiled: Mapping[str, Pipeline], recompiled: Mapping[str, Pipeline]
 ) -> Iterator[str]:
-    """What of a changed box needs a start, one sentence each.
+    """Describe each change of a box that requires a restart of the operator.
 
     Args:
-        old: The box at work.
-        new: The changed one.
-        compiled: The pipelines of the former.
-        recompiled: Those of the latter.
+        old: The active box.
+        new: The changed box.
+        compiled: The pipelines of the active box.
+        recompiled: The pipelines of the changed box.
     """
     if old.metadata.name != new.metadata.name:
-        yield f"metadata.name was {old.metadata.name}, and is {new.metadata.name}"
+        yield f"metadata.name was {old.metadata.name} and is now {new.metadata.name}"
     if old.spec.crds.keys() != new.spec.crds.keys():
-        yield f"spec.crds were {', '.join(old.spec.crds)}, and are {', '.join(new.spec.crds)}"
+        yield f"spec.crds were {', '.join(old.spec.crds)} and are now {', '.join(new.spec.crds)}"
         return
     for name, declared in new.spec.crds.items():
         before, after = old.spec.crds[name].resource, declared.resource
         where = f"spec.crds.{name}"
         for field in ("api_version", "kind", "plural", "scope"):
             if getattr(before, field) != getattr(after, field):
-                found = f"was {getattr(before, field)!r}, and is {getattr(after, field)!r}"
-                yield f"{where}.resource.{to_camel_case(field)} {found}"
+                change = f"was {getattr(before, field)} and is now {getattr(after, field)}"
+                yield f"{where}.resource.{to_camel_case(field)} {change}"
         if (before.schema is None) != (after.schema is None):
-            yield f"{where}.resource.schema was {'not ' if before.schema is None else ''}there"
+            yield f"{where}.resource.schema was {'added' if before.schema is None else 'removed'}"
         one, other = compiled[name], recompiled[name]
         if other.finalizers != one.finalizers:
-            yield f"{where}.finalizers were {', '.join(one.finalizers)}, and are {', '.join(other.finalizers)}"
+            yield f"{where}.finalizers were {', '.join(one.finalizers)} and are now {', '.join(other.finalizers)}"
         fields = one.validation.unique_fields, other.validation.unique_fields
         if fields[0] != fields[1]:
-            yield f"{where}.validation asks for other unique fields"
+            yield f"{where}.validation has other unique fields"
         elif fields[0] and _build_canonical_steps(one) != _build_canonical_steps(other):
-            yield f"{where} has unique fields, and what normalize or mutation make of them changed"
+            yield f"{where} has unique fields, and its normalize or mutation step has changed"
 
 
 def _build_canonical_steps(pipeline: Pipeline) -> tuple[object, ...]:
@@ -175,10 +175,10 @@ def _schema_differs(old: OperatorBox, new: OperatorBox, name: str) -> bool:
 
 def _read_signature(file: Path) -> _Signature:
     try:
-        found = os.stat(file)
+        status = os.stat(file)
     except OSError:
         return None
-    return found.st_ino, found.st_dev, found.st_mtime_ns, found.st_size
+    return status.st_ino, status.st_dev, status.st_mtime_ns, status.st_size
 
 
 def _read_file(file: Path) -> bytes:

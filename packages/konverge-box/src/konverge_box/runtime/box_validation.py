@@ -1,7 +1,7 @@
-"""Whether a box can run: what loading finds, and what only compiling its steps finds, each with its place in the file.
+"""The complete check of a box file: the errors of loading and of compiling, each with its position in the file.
 
-Loading knows the file alone. What a step of its own refuses (a command of Redis that writes, a query that its protocol
-has no use for, a field that a provider does not have, a schema that no server would take) is known to who compiles it.
+Loading reads only the file. Compiling the steps finds further errors: a Redis command that writes, a query that the
+protocol does not support, an unknown field of a provider, a schema that no server would accept.
 """
 
 from __future__ import annotations
@@ -24,19 +24,21 @@ from konverge_resolution.network import AllowedNetworks
 
 __all__ = ["find_box_errors", "load_valid_box", "validate_box"]
 
-_PLACE = re.compile(r"(?P<path>spec(?:\.[\w-]+|\[[^\]]*\])+)(?:, line \d+, column \d+)?: (?P<problem>.*)", re.DOTALL)
+_PATH_AND_PROBLEM = re.compile(
+    r"(?P<path>spec(?:\.[\w-]+|\[[^\]]*\])+)(?:, line \d+, column \d+)?: (?P<problem>.*)", re.DOTALL
+)
 
 
 def load_valid_box(text: str | bytes, *, file: str = "box.yaml", pool: ProviderPool | None = None) -> OperatorBox:
-    """The box of a file, all of whose steps compile.
+    """Load the box of a file, and compile all its steps.
 
     Args:
         text: The file's content.
-        file: What it is called in messages. What it imports is in the lock file beside it.
-        pool: The providers; those of installed packages when not given.
+        file: The name of the file in messages. The lock file beside it contains the imports.
+        pool: The providers (default: those of installed packages).
 
     Raises:
-        BoxFileError: It cannot be used; the error has every mistake that was found.
+        BoxFileError: The box cannot be used. The error contains every validation error.
     """
     imported = load_locked_imports(text, file)
     box = load_box(text, file=file, imported=imported)
@@ -47,12 +49,12 @@ def load_valid_box(text: str | bytes, *, file: str = "box.yaml", pool: ProviderP
 def find_box_errors(
     text: str | bytes, *, file: str = "box.yaml", pool: ProviderPool | None = None
 ) -> tuple[BoxFieldError, ...]:
-    """What is wrong in a file, in the order in which it stands there; empty for a box that can run.
+    """Return the validation errors of a file in the order of their positions; nothing for a valid box.
 
     Args:
         text: The file's content.
-        file: What it is called in messages.
-        pool: The providers; those of installed packages when not given.
+        file: The name of the file in messages.
+        pool: The providers (default: those of installed packages).
     """
     try:
         load_valid_box(text, file=file, pool=pool)
@@ -69,17 +71,17 @@ def validate_box(
     pool: ProviderPool | None = None,
     imported: Sequence[ImportedBox] | None = None,
 ) -> None:
-    """Compile every step of a box that was loaded.
+    """Compile every step of a loaded box.
 
     Args:
         box: The box.
-        text: The file's content, for the places of mistakes.
-        file: What it is called in messages.
-        pool: The providers; those of installed packages when not given.
-        imported: What it imports, for the places of mistakes.
+        text: The file's content, for the positions of errors.
+        file: The name of the file in messages.
+        pool: The providers (default: those of installed packages).
+        imported: The imported boxes, for the positions of errors.
 
     Raises:
-        BoxFileError: Steps cannot be compiled; the error has the first mistake of each part.
+        BoxFileError: Steps cannot be compiled. The error contains the first validation error of each part.
     """
     pool = pool or ProviderPool()
     problems = dict.fromkeys(problem for name in box.spec.crds for problem in _find_problems(box, name, pool))
@@ -88,10 +90,10 @@ def validate_box(
 
 
 def _find_problems(box: OperatorBox, name: str, pool: ProviderPool) -> Iterator[tuple[str, str]]:
-    """The path of each mistake, and the mistake."""
+    """Yield the path and the message of each error."""
     where, declared = f"spec.crds.{name}", box.spec.crds[name]
     networks = AllowedNetworks(box.spec.allowed_networks)
-    # Parts that know nothing of each other one by one: a file is mended faster if all of them complain at once.
+    # Independent parts are compiled separately, so that one run reports the errors of all of them.
     parts: list[tuple[str, Callable[[], object]]] = [(f"{where}.resource", partial(build_resource_class, declared))]
     for index, call in enumerate(declared.external):
         path = f"{where}.external[{index}]"
@@ -107,7 +109,7 @@ def _find_problems(box: OperatorBox, name: str, pool: ProviderPool) -> Iterator[
             has_problems = True
             yield _locate_error(error, path)
     if has_problems:
-        return  # the whole would complain of the same again
+        return  # the whole pipeline would report the same errors again
     try:
         Pipeline(box, name, pool)
     except KonvergeError as error:
@@ -116,8 +118,8 @@ def _find_problems(box: OperatorBox, name: str, pool: ProviderPool) -> Iterator[
 
 def _locate_error(error: KonvergeError, otherwise: str) -> tuple[str, str]:
     text = format_error(error)
-    found = _PLACE.fullmatch(text)
-    return (found["path"], found["problem"]) if found else (otherwise, text)
+    match = _PATH_AND_PROBLEM.fullmatch(text)
+    return (match["path"], match["problem"]) if match else (otherwise, text)
 
 
 def _build_errors(
@@ -128,13 +130,13 @@ def _build_errors(
         merge_imports(source, imported)
     positions = {format_path(path): at for source in sources for path, at in source.positions.items()}
     files = {format_path(path): source.find_file(path) for source in sources for path in source.positions}
-    mistakes: list[BoxFieldError] = []
+    errors: list[BoxFieldError] = []
     for path, problem in problems:
         nearest = path
-        while nearest and nearest not in positions:  # of what is absent the nearest value above
+        while nearest and nearest not in positions:  # an absent field has the position of its nearest parent
             nearest = nearest[: max(nearest.rfind("."), nearest.rfind("["), 0)]
         line, column = positions.get(nearest, (1, 1))
-        mistakes.append(
+        errors.append(
             BoxFieldError(file=files.get(nearest, file), line=line, column=column, path=path, message=problem)
         )
-    return sorted(mistakes, key=lambda mistake: (mistake.line, mistake.column))
+    return sorted(errors, key=lambda error: (error.line, error.column))

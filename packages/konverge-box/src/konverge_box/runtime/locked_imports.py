@@ -1,7 +1,7 @@
-"""What a box imports, taken from the lock file and the folder of content beside it; no network is asked.
+"""The imports of a box, read from the lock file and the content folder beside it, without a network.
 
-``konverge box lock box.yaml`` resolves the references and writes ``box.lock.yaml`` and ``box.lock.yaml.d``. Whatever
-loads the box afterwards (lint, run, a reload, package) takes exactly what is there, and checks it by its digest.
+``konverge box lock box.yaml`` resolves the references and writes ``box.lock.yaml`` and ``box.lock.yaml.d``. Every later
+load of the box (lint, run, a reload, package) uses exactly this content and verifies its digest.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from konverge_resolution.resolvers import load_resolvers
 __all__ = ["IMPORTED_KINDS", "build_lock_path", "list_imports", "load_locked_imports"]
 
 IMPORTED_KINDS = AllowedKinds.parse([f"{KIND}.{API_VERSION.partition('/')[0]}"])
-"""Of what a box imports: boxes."""
+"""The kinds that a box can import: boxes."""
 
 _MAX_IMPORTS = 100
 
 
 def build_lock_path(file: Path) -> Path:
-    """The lock file of a box: ``box.lock.yaml`` for ``box.yaml``."""
+    """Return the lock file of a box: ``box.lock.yaml`` for ``box.yaml``."""
     return file.with_name(f"{file.stem}.lock.yaml")
 
 
 @dataclass(frozen=True, slots=True)
 class _ImportEntry:
-    """One import: where it stands, and in what."""
+    """One import: its path, its file and its value."""
 
     source: YamlSource
     path: FieldPath
@@ -54,40 +54,40 @@ class _ImportEntry:
 
 
 def list_imports(text: str | bytes, file: str) -> list[ParsedReference]:
-    """The references that a box has itself, in order.
+    """Return the references in the box itself, in order.
 
     Args:
         text: The box.
-        file: What it is called in messages.
+        file: The name of the file in messages.
 
     Raises:
-        BoxFileError: One is none.
+        BoxFileError: An import is not a valid reference.
     """
-    found = []
-    for each in _find_imports(text, file):
+    references = []
+    for entry in _find_imports(text, file):
         try:
-            found.append(parse_reference(each.value, where=format_path(each.path)))
+            references.append(parse_reference(entry.value, where=format_path(entry.path)))
         except ResolutionError as error:
-            raise _build_import_error(each, error.message) from None
-    return found
+            raise _build_import_error(entry, error.message) from None
+    return references
 
 
 def load_locked_imports(text: str | bytes, file: str) -> tuple[ImportedBox, ...] | None:
-    """All that a box imports, directly or not.
+    """Load everything that a box imports, directly or through other imports.
 
     Args:
         text: The box.
-        file: Its file; one that is none (stdin) has no lock file.
+        file: The path of the file. Stdin has no lock file.
 
     Returns:
-        What is imported, nothing for a box without imports; None when there is no lock file.
+        The imported boxes, empty for a box without imports; None when there is no lock file.
 
     Raises:
-        BoxFileError: Something of it is not locked, not here or not what it should be.
+        BoxFileError: An import is not locked, its content is missing, or the content has another digest.
         konverge.errors.ConfigurationError: The lock file cannot be read.
     """
-    wanted = _find_imports(text, file)
-    if not wanted:
+    pending = _find_imports(text, file)
+    if not pending:
         return ()
     lock_file = build_lock_path(Path(file))
     try:
@@ -99,40 +99,40 @@ def load_locked_imports(text: str | bytes, file: str) -> tuple[ImportedBox, ...]
         raise ConfigurationError(f"{lock_file}: {error.strerror}") from error
     contents, registry = ContentStore(find_content_folder(lock_file)), ResolverRegistry.of(load_resolvers())
     lookup = LockLookup(lock, registry)
-    found: dict[bytes, ImportedBox] = {}
-    while wanted:
-        each = wanted.pop(0)
+    boxes: dict[bytes, ImportedBox] = {}
+    while pending:
+        wanted = pending.pop(0)
         try:
-            locked = _find_locked(each, lookup, registry)
+            locked = _find_locked(wanted, lookup, registry)
             entry = locked.entry
-            if entry.key in found:
+            if entry.key in boxes:
                 continue
-            if len(found) >= _MAX_IMPORTS:
+            if len(boxes) >= _MAX_IMPORTS:
                 raise ResolutionError(Reason.TOO_LARGE, f"expected at most {_MAX_IMPORTS} imports")
             data = contents.get(Digest.parse(entry.digest))
             if data is None:
-                told = f"its content {entry.digest} is not in {contents.folder}; konverge box lock {file} gets it"
-                raise ResolutionError(Reason.UNREACHABLE, told)
+                problem = f"content {entry.digest} is not in {contents.folder}; run konverge box lock {file}"
+                raise ResolutionError(Reason.UNREACHABLE, problem)
             locked.check_content(data)
         except ResolutionError as error:
-            raise _build_import_error(each, error.message) from None
+            raise _build_import_error(wanted, error.message) from None
         label = str(entry.source)
-        found[entry.key] = ImportedBox(label, data)
+        boxes[entry.key] = ImportedBox(label, data)
         container = ParentDefinition(locked.pinned_reference, ResolvedContent(data, entry.source))
-        wanted += [
+        pending += [
             _ImportEntry(inner.source, inner.path, inner.value, container) for inner in _find_imports(data, label)
         ]
-    return tuple(found.values())
+    return tuple(boxes.values())
 
 
 def _find_imports(text: str | bytes, file: str) -> list[_ImportEntry]:
     sources = parse_source(text, file)
     value = sources[0].value if sources else None
     spec = value.get("spec") if isinstance(value, dict) else None
-    listed = spec.get("imports") if isinstance(spec, dict) else None
-    if not isinstance(listed, list):
+    imports = spec.get("imports") if isinstance(spec, dict) else None
+    if not isinstance(imports, list):
         return []
-    return [_ImportEntry(sources[0], ("spec", "imports", index), each) for index, each in enumerate(listed)]
+    return [_ImportEntry(sources[0], ("spec", "imports", index), entry) for index, entry in enumerate(imports)]
 
 
 def _find_locked(wanted: _ImportEntry, lookup: LockLookup, registry: ResolverRegistry) -> LockedReference:
@@ -140,15 +140,15 @@ def _find_locked(wanted: _ImportEntry, lookup: LockLookup, registry: ResolverReg
     choices = written.choices
     if not choices:
         if wanted.container is None:
-            told = "a path alone is for boxes that came from somewhere themselves; name a resolver"
-            raise ResolutionError(Reason.INVALID_PARAMETERS, told)
+            problem = "expected a resolver, found only a path, which only an imported box can use; name a resolver"
+            raise ResolutionError(Reason.INVALID_PARAMETERS, problem)
         choices = (build_relative_reference(registry, wanted.container, written.path, digest=written.digest),)
     for reference in choices:
         entry = lookup.find(reference)
         if entry is not None:
             return lookup.check(entry, reference)
-    told = f"{lookup.describe_missing(choices[0])}; lock it with konverge box lock"
-    raise ResolutionError(Reason.NOT_FOUND, told)
+    problem = f"{lookup.describe_missing(choices[0])}; lock it with konverge box lock"
+    raise ResolutionError(Reason.NOT_FOUND, problem)
 
 
 def _build_import_error(wanted: _ImportEntry, message: str) -> BoxFileError:

@@ -1,4 +1,4 @@
-"""All steps of one custom resource, compiled once of what the file declares."""
+"""The compiled steps of one custom resource."""
 
 from __future__ import annotations
 
@@ -24,20 +24,19 @@ __all__ = ["Pipeline", "compile_pipelines"]
 
 
 _SOONEST = timedelta(seconds=10)
-"""However short an answer is kept, it is not asked for more often than that without another reason."""
+"""The shortest time after which an expired result of a call triggers a reconcile by itself."""
 
 
 class Pipeline:
-    """The steps of one custom resource. It keeps nothing from one pass to the next.
+    """The compiled steps of one custom resource. It keeps no data between reconciles.
 
     Args:
         box: The box.
-        name: What the file calls the custom resource.
+        name: The file's name for the custom resource.
         pool: The providers of the process.
 
     Raises:
-        konverge.errors.KonvergeError: A step cannot be compiled: an extra or a provider is not installed, or loading
-            has let through what cannot be.
+        konverge.errors.KonvergeError: A step cannot be compiled. For example, an extra or a provider is not installed.
     """
 
     def __init__(self, box: OperatorBox, name: str, pool: ProviderPool) -> None:
@@ -55,7 +54,7 @@ class Pipeline:
         self.can_deny = any(rule.action == "deny" for rule in declared.validation)
         self.can_warn = any(rule.action == "warn" for rule in declared.validation)
         self.observations = Observations(declared.cross, f"{where}.cross", _collect_kinds(box))
-        # No event tells that an answer has changed: when it is not kept any more, the pass comes again.
+        # No event reports that the result of a call has changed: reconcile again when the cached result expires.
         self.requeue_periods = {
             call.name: max(parse_period(call.cache_for), _SOONEST) for call in declared.external if call.cache_for
         }
@@ -72,60 +71,63 @@ class Pipeline:
         self._needs_finalizers = any(steps) or _may_leave_objects(declared, scopes)
 
     def build_canonical(self, scope: Scope, obj: Object) -> Object:
-        """The object as all steps after the first two see it.
+        """Return the canonical object: the result of the first two steps, which all later steps see.
 
         Args:
-            scope: What the steps see of the object as it was read.
-            obj: That object.
+            scope: The scope of the object as it was read.
+            obj: The object as it was read.
 
         Raises:
-            konverge_box.steps.StepError: A value cannot be what the file says.
+            konverge_box.steps.StepError: A value cannot get the form that the file declares.
             konverge_box.expressions.ExpressionError: An expression has no value.
         """
         return self.mutations.apply_rules(scope, self.normalization.normalize_object(scope, obj)).object
 
     def find_next_change(self, now: datetime) -> datetime | None:
-        """When a step may come to something else although nothing else changes; None if time does not matter."""
+        """Return the next time at which a step can have another result without any change; None without such a time."""
         timed = (self.mutations, self.validation, self.observations, self.calls, self.providers, self.status_fields)
         moments = [step.find_next_change(now) for step in timed]
         return min((moment for moment in moments if moment is not None), default=None)
 
     @property
     def finalizers(self) -> tuple[str, ...]:
-        """What holds an object until the box has cleaned up after it.
+        """The finalizers that keep an object until the box has cleaned up after it.
 
-        Also where nothing needs it now: objects may have it from an earlier file, and somebody has to take it away.
+        They exist also where no step needs them: an object can have them from an earlier file, and the box must then
+        remove them.
         """
         return self.declared.finalizers or (f"{self.gvk.group or 'core.konverge.dev'}/box",)
 
     def needs_finalizers(self, owner: Object) -> bool:
-        """Tell whether an object has to have them before its pass; not when the cluster cleans up after it by itself.
+        """Tell whether an object needs the finalizers before it is reconciled.
+
+        It needs none when the garbage collector of the cluster deletes everything that belongs to it.
 
         Args:
-            owner: The object: what an earlier file has made for it outside of the cluster is recorded there.
+            owner: The object. Its annotations record the items of providers that an earlier file created.
         """
         annotations = owner["metadata"].get("annotations") or {}
         return self._needs_finalizers or PROVIDERS_ANNOTATION in annotations
 
     @property
     def reconcile_timeout(self) -> timedelta:
-        """How long one pass may take."""
+        """The time limit of one reconcile."""
         return timedelta(minutes=2) + timedelta(minutes=1) * len(self.declared.providers)
 
 
 def compile_pipelines(box: OperatorBox, pool: ProviderPool) -> Mapping[str, Pipeline]:
-    """The pipelines of a box, by the names that the file gives its custom resources.
+    """Compile the pipelines of a box, by the file's names for its custom resources.
 
     Raises:
-        konverge.errors.KonvergeError: One of them cannot be compiled.
+        konverge.errors.KonvergeError: A pipeline cannot be compiled.
     """
     return {name: Pipeline(box, name, pool) for name in box.spec.crds}
 
 
 def _may_leave_objects(declared: CustomResource, scopes: Mapping[GroupVersionKind, str]) -> bool:
-    """Tell whether it may make objects that do not go with it: in other namespaces than its own, or in none.
+    """Tell whether the garbage collector may leave some of its objects: those in another namespace or in none.
 
-    Of kinds that nobody knows here it is to be expected.
+    A kind that the box does not define is assumed to be cluster-scoped.
     """
     if declared.resource.scope == "Cluster":
         return False

@@ -1,4 +1,4 @@
-"""From a custom resource of a file to the class under which the framework knows it."""
+"""The Python class of a custom resource that a box declares."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _COLUMN_TYPES = ("string", "integer", "number", "boolean", "date")
 
 
 def build_resource_class(declared: CustomResource) -> type[UnstructuredResource]:
-    """The class of a custom resource; with the schema of the file if it has one.
+    """Build the class of a custom resource, with the schema of the file if there is one.
 
-    Its status takes whatever ``status.fields`` writes, whether the schema knows the field or not.
+    The schema of the status accepts every field of ``status.fields``, also fields that the file's schema does not have.
 
     Raises:
-        konverge.errors.BuildError: No server would take its definition.
+        konverge.errors.BuildError: No server would accept its CustomResourceDefinition.
     """
     resource = declared.resource
     schema: dict[Any, Object] | None = None
     if resource.schema is not None:
-        schema = {part: complete_schema(found) for part, found in resource.schema.items()}
+        schema = {part: complete_schema(declared_part) for part, declared_part in resource.schema.items()}
         schema["status"] = _build_status_schema(
             schema.get("status", {}), [field.path for field in declared.status.fields]
         )
@@ -48,38 +48,38 @@ def build_resource_class(declared: CustomResource) -> type[UnstructuredResource]
 
 
 def _build_status_schema(schema: Object, paths: list[str]) -> Object:
-    found: Object = {"type": "object", **copy_json(schema)}
-    found.setdefault("properties", {})
-    found["properties"].pop("conditions", None)  # the framework's own
-    found["properties"]["observedGeneration"] = {"type": "integer", "format": "int64"}
-    found[_OPEN] = True
+    completed: Object = {"type": "object", **copy_json(schema)}
+    completed.setdefault("properties", {})
+    completed["properties"].pop("conditions", None)  # the framework adds its own
+    completed["properties"]["observedGeneration"] = {"type": "integer", "format": "int64"}
+    completed[_OPEN] = True
     for path in paths:
-        _allow_unknown_fields(found, split_path(path))
-    return found
+        _allow_unknown_fields(completed, split_path(path))
+    return completed
 
 
 def _allow_unknown_fields(node: Object, keys: tuple[str, ...]) -> None:
-    """Let the schema take the field, and whatever its value has in it where the schema is silent about that."""
+    """Make the schema accept the field, and any content of its value where the schema does not describe the content."""
     for key in keys:
         properties = node.get("properties")
         if not isinstance(properties, dict) or key not in properties:
             break
         node = properties[key]
-    is_silent = not ({"properties", "additionalProperties"} & node.keys())
-    if node.get("type") == "object" and (is_silent or keys):
+    is_undescribed = not ({"properties", "additionalProperties"} & node.keys())
+    if node.get("type") == "object" and (is_undescribed or keys):
         node[_OPEN] = True
 
 
 def _build_column(resource: ResourceType, number: int, column: dict[str, Any]) -> PrintColumn:
     where = f"custom resource {resource.kind}"
-    place = f"additionalPrinterColumns[{number}]"
+    path = f"additionalPrinterColumns[{number}]"
     unknown = sorted(column.keys() - {"name", "type", "jsonPath", "description", "priority", "format"})
-    mistakes = [f"{place}.{name}: no field of a column" for name in unknown]
-    mistakes += [f"{place}.{name} is missing" for name in ("name", "type", "jsonPath") if not column.get(name)]
+    errors = [f"{path}.{name}: unknown field" for name in unknown]
+    errors += [f"{path}.{name} is missing" for name in ("name", "type", "jsonPath") if not column.get(name)]
     if column.get("type") not in (None, *_COLUMN_TYPES):
-        mistakes.append(f"{place}.type: expected one of {', '.join(_COLUMN_TYPES)}, found {column['type']!r}")
-    if mistakes:
-        raise BuildError(where, mistakes)
+        errors.append(f"{path}.type: expected one of {', '.join(_COLUMN_TYPES)}, found {column['type']!r}")
+    if errors:
+        raise BuildError(where, errors)
     return PrintColumn(
         name=column["name"],
         type=column["type"],

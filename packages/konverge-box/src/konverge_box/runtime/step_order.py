@@ -93,7 +93,7 @@ async def _run_for_each(inputs: ReconcileInputs, state: ReconcileState) -> None:
     ctx.request_requeue(plan.requeue_at)
     for entry in (entry for group in plan.groups for entry in group.entries):
         if entry.is_foreign:
-            report_kept_object(ctx, f"{entry.gvk.kind} {entry.key} is not of this object, and stays")
+            report_kept_object(ctx, f"{entry.gvk.kind} {entry.key} does not belong to this object and is kept")
 
 
 def report_kept_object(ctx: OwnerContext, message: str) -> None:

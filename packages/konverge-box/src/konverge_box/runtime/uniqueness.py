@@ -1,6 +1,6 @@
-"""Whether another custom resource has a value: who came first keeps it.
+"""Unique field values: the oldest custom resource keeps a value.
 
-The index is over canonical objects, so that what `normalize` makes equal is equal here.
+The index contains canonical objects, so that values that `normalize` makes equal are equal here.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ _MAX_KEY_LENGTH = 200
 
 
 def format_index_name(path: str) -> str:
-    """The index of the values of a field."""
+    """Return the name of the index over the values of a field."""
     return f"konverge.dev/unique/{path}"
 
 
 def format_index_key(value: Any) -> str:
-    """A value as an index has it."""
+    """Return the key of a value in an index."""
     text = json.dumps(value, sort_keys=True, default=str)
     return text if len(text) <= _MAX_KEY_LENGTH else hashlib.sha256(text.encode()).hexdigest()
 
 
 def build_index_function(pipeline: Callable[[], Pipeline], path: str) -> Callable[[Object], list[str]]:
-    """The function of an index: under which value a custom resource is found.
+    """Return the function of an index over a field's values.
 
-    One whose canonical form cannot be made, or depends on the time, is found under the value that it has as it is.
+    An object whose canonical form cannot be computed, or depends on the time, is indexed under its stored value.
     """
     keys = split_path(path)
 
     def list_values(obj: Object) -> list[str]:
-        with suppress(KonvergeError):  # its own pass says so
+        with suppress(KonvergeError):  # the reconcile of the object reports it
             obj = pipeline().build_canonical(build_scope(obj, EvaluationEnvironment()), obj)
         value = get_value(obj, keys)
         return [] if isinstance(value, Absent | Sensitive) or is_empty(value) else [format_index_key(value)]
@@ -58,7 +58,7 @@ def build_index_function(pipeline: Callable[[], Pipeline], path: str) -> Callabl
 
 
 def is_oldest(owner: Object, others: Iterable[Object]) -> bool:
-    """Tell whether none of the others is older: of the same second, the UID decides."""
+    """Tell whether none of the others is older. Within the same second, the UID decides."""
     return all(
         _get_age(owner) <= _get_age(other) for other in others if other["metadata"]["uid"] != owner["metadata"]["uid"]
     )
@@ -67,19 +67,19 @@ def is_oldest(owner: Object, others: Iterable[Object]) -> bool:
 async def build_cluster_uniqueness_check(
     cluster: ObjectReader, pipeline: Pipeline, owner: Object
 ) -> Callable[[str, Any], bool]:
-    """As `BoxRun.is_unique`, where no process has an index.
+    """Return the uniqueness check of a dry run, where no process has an index: it lists the objects once.
 
     Args:
-        cluster: Read once.
+        cluster: The cluster that is read.
         pipeline: The steps of the custom resource.
-        owner: Who asks.
+        owner: The custom resource that is checked.
     """
     paths = pipeline.validation.unique_fields
     others = await cluster.list(pipeline.gvk) if paths else []
 
     def check(path: str, value: Any) -> bool:
         values_of = build_index_function(lambda: pipeline, path)
-        return is_oldest(owner, [each for each in others if format_index_key(value) in values_of(each)])
+        return is_oldest(owner, [other for other in others if format_index_key(value) in values_of(other)])
 
     return check
 

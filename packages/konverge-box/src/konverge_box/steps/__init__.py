@@ -1,8 +1,8 @@
-"""The steps of a box's pipeline, each compiled once from what the file declares of it.
+"""The steps of a box's pipeline. Each is compiled once from its part of the file.
 
-A step gets a `Scope` (what the steps before it have made) and answers with what it makes; it decides, and writes
-nothing. Steps that look at the cluster do it through a `Reader`, whose reads come from shared caches. The exception is
-the deletion, which has a client and does what its decisions say.
+A step gets a `Scope` (the results of earlier steps) and returns its result. It decides and writes nothing. Steps that
+read the cluster use an `ObjectReader`, whose reads come from shared caches. The exception is the deletion: it has a
+client and carries out its decisions.
 """
 
 from konverge_box.steps.entry_conditions import compile_entry_conditions

@@ -1,7 +1,7 @@
-"""What is done with an object that an entry of the file stands for. Pure, and the same for all kinds.
+"""The decision about one object of an entry. It is pure, and the same for all kinds.
 
-The decision rests on how the entry treats its object (`ApplyPolicy`), whether its conditions hold, and what the cluster
-has. An object is deleted only where its entry keeps it, only if it is ours, and only if no other entry wants it.
+It depends on the policy of the entry (`ApplyPolicy`), on its conditions and on the state in the cluster. An object is
+deleted only if the policy deletes, the object belongs to the custom resource, and no other entry declares it.
 """
 
 from __future__ import annotations
@@ -20,43 +20,43 @@ __all__ = [
     "decide_action",
 ]
 
-FOREIGN_OBJECT = "it is somebody else's"
-"""Why an object that is not wanted is not deleted either."""
+FOREIGN_OBJECT = "it does not belong to this custom resource"
+"""The explanation for an object that is not declared, and is not deleted either."""
 
 
 class ObjectAction(Enum):
-    """What happens in this pass."""
+    """The action on an object in this reconcile."""
 
     APPLY = "apply"
-    """It is made, or made to be as declared."""
+    """The object is created or updated."""
     LEAVE = "leave"
-    """It is there and stays as it is; its health counts."""
+    """The object exists and stays unchanged. Its health counts."""
     SKIP = "skip"
-    """Nothing is done about it."""
+    """Nothing happens, and no health counts."""
     DELETE = "delete"
 
 
 class ApplyTiming(Enum):
-    """When what an entry renders is applied."""
+    """The times at which a rendered object is applied."""
 
     ALWAYS = "always"
-    """In each pass: what differs is corrected."""
+    """In each reconcile, which corrects differences."""
     MADE = "made"
-    """Once; who deletes the object by hand does not get it again."""
+    """Once. An object that a user deletes is not created again."""
     RUN = "run"
-    """Once, for a Job: nor is it ever deleted."""
+    """Once, for a Job, which is never deleted."""
     ONCE = "once"
-    """Whenever there is none: the values of a Secret."""
+    """Whenever the object is absent: for a Secret with generated values."""
     RENEWED = "renewed"
-    """Whenever there is none, or its time has come."""
+    """Whenever the object is absent or its values have expired."""
 
 
 class ApplyPolicy(NamedTuple):
-    """How an entry treats its object.
+    """The policy of an entry for its object.
 
     Args:
-        timing: When what it renders is applied.
-        deletes: Whether the object goes when the entry does not want it any more.
+        timing: The times at which the object is applied.
+        deletes: Tells whether the object is deleted when the entry no longer declares it.
     """
 
     timing: ApplyTiming
@@ -64,24 +64,24 @@ class ApplyPolicy(NamedTuple):
 
     @property
     def is_marked(self) -> bool:
-        """Tell whether it is noted on the owner that the object was made."""
+        """Tell whether a mark on the owner records that the object was created."""
         return self.timing in (ApplyTiming.MADE, ApplyTiming.RUN)
 
     @property
     def can_remove(self) -> bool:
-        """Tell whether it ever deletes the object."""
+        """Tell whether the policy ever deletes the object."""
         return self.deletes and self.timing is not ApplyTiming.RUN
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedObject:
-    """What the cluster has.
+    """The state of the object in the cluster.
 
     Args:
-        exists: There is an object of that name.
-        is_ours: It was made for this owner.
-        is_marked: The owner is marked: the object has been made once.
-        is_due: Its values have reached their age.
+        exists: An object of that name exists.
+        is_ours: The object was created for this owner.
+        is_marked: The owner has the mark that the object was created once.
+        is_due: The values of the object have expired.
     """
 
     exists: bool = False
@@ -91,39 +91,39 @@ class ObservedObject:
 
 
 class ActionDecision(NamedTuple):
-    """A decision and why."""
+    """The action on an object, with an explanation."""
 
     action: ObjectAction
     explanation: str
 
 
-def decide_action(keeping: ApplyPolicy, seen: ObservedObject, *, passes: bool, is_wanted: bool) -> ActionDecision:
-    """What is done with the object.
+def decide_action(policy: ApplyPolicy, seen: ObservedObject, *, is_on: bool, is_wanted: bool) -> ActionDecision:
+    """Decide the action on an object.
 
     Args:
-        keeping: How the entry treats it.
-        seen: What the cluster has.
-        passes: The entry's conditions hold, and those of its group.
-        is_wanted: Another entry of the custom resource wants the object.
+        policy: The policy of the entry.
+        seen: The state of the object in the cluster.
+        is_on: The conditions of the entry and of its group hold.
+        is_wanted: Another entry of the custom resource declares the object.
     """
-    if passes:
-        return _decide_desired(keeping.timing, seen)
+    if is_on:
+        return _decide_desired(policy.timing, seen)
     if is_wanted:
-        return ActionDecision(ObjectAction.SKIP, "another entry wants it")
-    if not keeping.can_remove:
-        return ActionDecision(ObjectAction.SKIP, "its conditions do not hold; what was made stays")
+        return ActionDecision(ObjectAction.SKIP, "another entry declares it")
+    if not policy.can_remove:
+        return ActionDecision(ObjectAction.SKIP, "its conditions do not hold; an existing object stays")
     if seen.exists and seen.is_ours:
         return ActionDecision(ObjectAction.DELETE, "its conditions do not hold")
     return ActionDecision(ObjectAction.SKIP, "its conditions do not hold" if not seen.exists else FOREIGN_OBJECT)
 
 
-def _decide_desired(values: ApplyTiming, seen: ObservedObject) -> ActionDecision:
-    if values is ApplyTiming.ALWAYS:
+def _decide_desired(timing: ApplyTiming, seen: ObservedObject) -> ActionDecision:
+    if timing is ApplyTiming.ALWAYS:
         return ActionDecision(ObjectAction.APPLY, "kept as declared")
     if not seen.exists:
-        if values in (ApplyTiming.MADE, ApplyTiming.RUN) and seen.is_marked:
-            return ActionDecision(ObjectAction.SKIP, "it was made once, and is not made again")
-        return ActionDecision(ObjectAction.APPLY, "there is none")
-    if values is ApplyTiming.RENEWED and seen.is_ours and seen.is_due:
-        return ActionDecision(ObjectAction.APPLY, "its values are made anew")
-    return ActionDecision(ObjectAction.LEAVE, "it is there, and left as it is")
+        if timing in (ApplyTiming.MADE, ApplyTiming.RUN) and seen.is_marked:
+            return ActionDecision(ObjectAction.SKIP, "it was created once and is not created again")
+        return ActionDecision(ObjectAction.APPLY, "it does not exist")
+    if timing is ApplyTiming.RENEWED and seen.is_ours and seen.is_due:
+        return ActionDecision(ObjectAction.APPLY, "its values have expired")
+    return ActionDecision(ObjectAction.LEAVE, "it exists and stays unchanged")

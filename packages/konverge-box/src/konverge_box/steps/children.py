@@ -1,11 +1,11 @@
-"""What expressions of the status see of the objects that a box has made: ``children``.
+"""The ``children`` in expressions of the status: the objects that a box has created.
 
-``children.deployment`` is the first Deployment in the order of the file that exists, ``children.deployments`` has all
-by name. Only the kinds that the status names are read, from the caches that the components fill anyhow.
+``children.deployment`` is the first existing Deployment in the order of the file, ``children.deployments`` contains
+all by name. Only the kinds that the status refers to are read, from the caches that the components use anyway.
 
-Names are told apart by namespace: an object in the custom resource's own, or in none, has its name as key, any other
-``namespace/name``. Where the file has several kinds under ``custom``, the kind comes first: ``Certificate/web``. So an
-object never changes its key because another one comes.
+The key of an object in the custom resource's namespace, or of a cluster-scoped one, is its name; of any other object
+``namespace/name``. If the file has several kinds under ``custom``, the kind comes first: ``Certificate/web``. So a new
+object never changes the key of another one.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ __all__ = ["Child", "ChildrenReader"]
 
 
 class Child(NamedTuple):
-    """An object that a pass has planned.
+    """A planned object.
 
     Args:
-        resource: What of the file it was made from.
-        key: Which object it is.
-        is_desired: It is to be there; if not, one of that name is shown only as long as it is the custom resource's.
+        resource: The entry of the file that declares it.
+        key: Its namespace and name.
+        is_desired: It should exist. Otherwise an object of that name is included only while it belongs to the custom
+            resource.
     """
 
     resource: BoxResource
@@ -40,11 +41,11 @@ class Child(NamedTuple):
 
 
 class ChildrenReader:
-    """The children of one custom resource that its status looks at.
+    """The reader of the children that the status of a custom resource refers to.
 
     Args:
         groups: The groups of ``onCreate`` and then of ``onReconcile``.
-        names: The paths that the status reads (`konverge_box.steps.status_fields.StatusFields.names`).
+        names: The paths that the status reads (`konverge_box.steps.status_fields.StatusFields.list_read_paths`).
     """
 
     def __init__(self, groups: Iterable[Group], names: Iterable[tuple[str, ...]]) -> None:
@@ -65,16 +66,16 @@ class ChildrenReader:
     async def read(
         self, owner: Object, planned: Sequence[Child], reader: ObjectReader, secrets: SecretValues | None = None
     ) -> dict[str, Any]:
-        """What ``children`` is in this pass.
+        """Return the value of ``children`` in this reconcile.
 
         Args:
             owner: The custom resource.
-            planned: The objects of the pass's plan, in the order of the file.
+            planned: The planned objects, in the order of the file.
             reader: Reads from the caches.
-            secrets: Values that are hidden in what controllers report of the objects.
+            secrets: Secret values that are redacted in the conditions of the objects.
 
         Raises:
-            konverge.errors.KonvergeError: A kind that is served could not be read.
+            konverge.errors.KonvergeError: A served kind could not be read.
         """
         children: dict[str, Any] = {}
         for key, kinds in self._kinds.items():
@@ -87,36 +88,36 @@ class ChildrenReader:
 
 
 def _find_kind_keys(names: Iterable[tuple[str, ...]]) -> frozenset[str] | None:
-    """The keys of the kinds that are read; None when that cannot be told beforehand, as for ``children[spec.kind]``."""
+    """Return the keys of the kinds that are read; None when they depend on a value, as for ``children[spec.kind]``."""
     of_children = [name[1:] for name in names if name[:1] == ("children",)]
     kinds: list[BoxKind | None] = [find_child_kind(name[0]) if name else None for name in of_children]
     return None if None in kinds else frozenset(kind.key for kind in kinds if kind is not None)
 
 
 async def _list_existing(owner: Object, planned: Iterable[Child], reader: ObjectReader) -> list[Object]:
-    found: dict[tuple[GroupVersionKind, ObjectKey], Object] = {}
+    existing: dict[tuple[GroupVersionKind, ObjectKey], Object] = {}
     for child in planned:
         identity = child.resource.gvk, child.key
-        if identity in found:
-            continue  # variants of one object, of which one is wanted
+        if identity in existing:
+            continue  # several entries can declare variants of one object
         try:
             live = await reader.get(*identity)
         except KindUnreachableError:
-            raise  # fields keep what they had
+            raise  # the status fields keep their values
         except (NotFoundError, KindNotServedError):
             continue
         if child.is_desired or is_ours(live, owner):
-            found[identity] = live
-    return list(found.values())
+            existing[identity] = live
+    return list(existing.values())
 
 
 def _to_expression_value(obj: Object, secrets: SecretValues) -> Object:
-    """An object as expressions see it: always with a ``status``, and with nothing of a Secret readable."""
+    """Convert an object to its value in expressions: always with a ``status``, and with sensitive Secret values."""
     metadata = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
     status = obj.get("status")
     status = dict(status) if isinstance(status, dict) else {}
     if isinstance(conditions := status.get("conditions"), list):
-        # What admission says of an object's Pods stands here, with the values that it quotes.
+        # Conditions repeat the messages of admission about an object's Pods, which can quote secret values.
         status["conditions"] = [_redact_condition(condition, secrets) for condition in conditions]
     seen = {**obj, "metadata": metadata, "status": status}
     if GroupVersionKind.of(obj).is_secret:
@@ -124,7 +125,7 @@ def _to_expression_value(obj: Object, secrets: SecretValues) -> Object:
             if name in seen:
                 seen[name] = to_sensitive(seen[name])
         annotations = metadata.get("annotations")
-        if isinstance(annotations, dict) and LAST_APPLIED in annotations:  # what kubectl applied is all in there
+        if isinstance(annotations, dict) and LAST_APPLIED in annotations:  # it contains the whole Secret
             metadata["annotations"] = {**annotations, LAST_APPLIED: to_sensitive(annotations[LAST_APPLIED])}
     return seen
 

@@ -1,4 +1,4 @@
-"""A group of the file, compiled."""
+"""The compiled form of a group of the file."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class CompiledGroup:
-    """A group.
+    """A compiled group.
 
     Args:
-        declared: What the file says.
-        name: What its component is called.
+        declared: The group in the file.
+        name: The name of its component.
         step: The path of its step in the file, for example ``spec.crds.website.onReconcile``.
-        index: Its place among the groups of the step.
+        index: Its index among the groups of the step.
         names: The condition types of earlier groups, by name.
         box_name: The box.
 
     Attributes:
-        name: What its component is called.
-        condition_type: Through which the component reports.
-        conditions: When it is on.
-        grace_period: How long it may take to become ready; zero is for ever.
-        waits_for: The condition types of the groups that have to be ready first.
-        resources: Its entries, in the order in which they are made.
-        time_conditions: The conditions in it that turn by the passing of time.
+        name: The name of its component.
+        condition_type: The type of the component's condition.
+        conditions: The conditions under which the group is enabled.
+        grace_period: The time within which it must become ready; zero sets no limit.
+        waits_for: The condition types of the groups that must be ready first.
+        resources: Its entries, in the order in which they are applied.
+        time_conditions: Its conditions whose result depends on the time.
     """
 
     def __init__(self, declared: Group, name: str, step: str, index: int, names: dict[str, str], box_name: str) -> None:
@@ -53,16 +53,16 @@ class CompiledGroup:
         )
         own = (*self.conditions.when, *self.conditions.any_of, *self.suspend)
         every = (*own, *(condition for resource in self.resources for condition in resource.timed_conditions))
-        # Few depend on the time; whether one does, depends on none.
+        # Few conditions depend on the time, and that is the same for every reconcile.
         self.time_conditions: tuple[CompiledCondition, ...] = tuple(
             each for each in every if each.find_next_change(_EPOCH) is not None
         )
 
     def is_suspended(self, scope: Scope) -> bool:
-        """Tell whether its workloads are to be taken down.
+        """Tell whether the workloads of the group must be suspended.
 
         Raises:
-            konverge_box.expressions.ExpressionError: A condition cannot be asked.
+            konverge_box.expressions.ExpressionError: A condition cannot be evaluated.
         """
         holds = (each.holds(scope.names, environment=scope.environment) for each in self.suspend)
         return bool(self.suspend) and all(holds)

@@ -1,4 +1,4 @@
-"""One entry of a group, compiled: which objects it stands for in a pass, and how each is rendered."""
+"""A compiled entry of a group: its objects in a reconcile, and how each is rendered."""
 
 from __future__ import annotations
 
@@ -35,31 +35,31 @@ from konverge_box.steps.wait_conditions import WaitConditions
 
 __all__ = ["CompiledResource"]
 
-# What stays the same as long as the custom resource is the same one.
+# The fields that never change during the life of a custom resource.
 _FIXED = frozenset({("metadata", "name"), ("metadata", "namespace"), ("metadata", "uid")})
 
 
 class CompiledResource:
-    """An entry of a group.
+    """A compiled entry of a group.
 
     Args:
-        declared: What the file says.
+        declared: The entry in the file.
         step: The path of its step in the file, for example ``spec.crds.website.onReconcile``.
-        group: The name of its group; empty for one without.
-        box_name: The box, for the label `MANAGED_BY`.
+        group: The name of its group; empty for a group without a name.
+        box_name: The name of the box, for the label `MANAGED_BY`.
 
     Attributes:
-        declared: What the file says.
-        path: Where it stands in the file.
+        declared: The entry in the file.
+        path: Its path in the file.
         gvk: Its kind.
-        apply_policy: How it treats its objects.
-        entry: The label by which its objects are known. It does not depend on where in the file the entry stands.
-        repetition: What it is repeated for.
-        conditions: When its objects are wanted.
-        wait_for: What holds them back.
-        has_fixed_key: It always stands for the same object of a custom resource.
-        renewal_period: After which time its values are made anew; None for never.
-        certificate: What it holds instead of data of its own; None for nothing.
+        apply_policy: The policy for its objects.
+        entry: The label value of its objects. It does not depend on the position of the entry in the file.
+        repetition: Its repetition by ``forEach``.
+        conditions: The conditions under which its objects should exist.
+        wait_for: The conditions under which its objects are applied.
+        has_fixed_key: Tells whether it always declares the same object of a custom resource.
+        renewal_period: The time after which its values are generated again; None for never.
+        certificate: The certificate that it contains instead of data of its own; None without one.
     """
 
     def __init__(self, declared: BoxResource, step: str, group: str, box_name: str) -> None:
@@ -87,80 +87,85 @@ class CompiledResource:
         self._object = compile_structure(body, where=path)
         schema = find_builtin_schema(self.gvk)
         self._places = find_string_fields(body, schema)
-        self._may_be_null = schema is None  # only there may a null be a value
+        self._may_be_null = schema is None  # null can only be a value in a kind without a known schema
         self.entry = compute_short_hash(step, group, declared.kind, str(self.gvk), name, namespace)
         self._labels = {MANAGED_BY: to_label_value(box_name), ENTRY: self.entry}
         read = self._name.list_read_paths() | (
             self._namespace.list_read_paths() if self._namespace is not None else frozenset()
         )
-        # The namespaces of a list may become others with the file, and the entry stays the same one.
+        # The namespaces of a list can change with the file, while the entry stays the same.
         self.has_fixed_key = not self.repetition.is_loop and self._namespaces is None and read <= _FIXED
 
     @property
     def timed_conditions(self) -> tuple[CompiledCondition, ...]:
-        """The conditions that may turn by the passing of time, as well as others."""
+        """All its conditions, including those that depend on the time."""
         return (*self.conditions.when, *self.conditions.any_of, *self.wait_for.conditions)
 
     def may_leave_namespace(self, *, is_namespaced: bool) -> bool:
-        """Tell whether an object of it may be outside of the custom resource's namespace.
+        """Tell whether one of its objects can be outside of the custom resource's namespace.
 
         Args:
-            is_namespaced: Whether its kind has namespaces.
+            is_namespaced: Tells whether its kind is namespaced.
         """
         return self._namespace is not None or self._namespaces is not None or not is_namespaced
 
-    def list_keys(self, turn: Scope, own_namespace: str, *, namespaced: bool) -> list[ObjectKey]:
-        """Which objects it stands for in one turn: one, or one for each of ``toNamespaces``.
+    def list_keys(self, scope: Scope, own_namespace: str, *, namespaced: bool) -> list[ObjectKey]:
+        """Return the keys of its objects for one item: one key, or one for each of ``toNamespaces``.
 
         Args:
-            turn: The scope.
-            own_namespace: The custom resource's; empty for one without.
-            namespaced: Whether its kind has namespaces.
+            scope: The scope of the item.
+            own_namespace: The namespace of the custom resource; empty for a cluster-scoped one.
+            namespaced: Tells whether its kind is namespaced.
 
         Raises:
-            StepError: A name is none.
+            StepError: A name is invalid.
             konverge_box.expressions.ExpressionError: A name has no value.
         """
-        name = self._render_text(turn, self._name, "name")
+        name = self._render_text(scope, self._name, "name")
         if not namespaced:
             if self._namespace is not None or self._namespaces is not None:
-                raise StepError(f"{self.path}.namespace", f"{self.gvk.kind} lives in no namespace; leave it out")
+                raise StepError(
+                    f"{self.path}.namespace",
+                    f"expected no namespace for the cluster-scoped kind {self.gvk.kind}; remove it",
+                )
             return [ObjectKey("", name)]
         if self._namespaces is not None:
-            return [ObjectKey(each, name) for each in self._list_target_namespaces(turn, self._namespaces)]
-        namespace = own_namespace if self._namespace is None else self._render_text(turn, self._namespace, "namespace")
+            return [ObjectKey(each, name) for each in self._list_target_namespaces(scope, self._namespaces)]
+        namespace = own_namespace if self._namespace is None else self._render_text(scope, self._namespace, "namespace")
         if not namespace:
             raise StepError(f"{self.path}.namespace", f"expected the namespace of this {self.gvk.kind}, found none")
         return [ObjectKey(namespace, name)]
 
-    def find_source(self, turn: Scope, own_namespace: str) -> ObjectKey | None:
-        """The object whose data it copies, None for none.
+    def find_source(self, scope: Scope, own_namespace: str) -> ObjectKey | None:
+        """Return the key of the object whose data it copies; None without such an object.
 
         Raises:
-            StepError: The name is none.
-            konverge_box.expressions.ExpressionError: It has no value.
+            StepError: The name is invalid.
+            konverge_box.expressions.ExpressionError: The name has no value.
         """
         if self._source is None:
             return None
-        name, namespace = turn.render(self._source)
+        name, namespace = scope.render(self._source)
         where = f"{self.path}.from"
         return ObjectKey(_to_name(namespace or own_namespace, where), _to_name(name, where))
 
-    def render_object(self, turn: Scope, key: ObjectKey, owner_uid: str) -> Object:
-        """The object, with the labels of its owner. What comes from a Secret, or goes into one, is sensitive in it.
+    def render_object(self, scope: Scope, key: ObjectKey, owner_uid: str) -> Object:
+        """Render the object, with the labels of its owner. Values from a Secret, or for a Secret, are sensitive in it.
 
         Raises:
-            StepError: It cannot be an object.
+            StepError: The result is not a valid object.
             konverge_box.expressions.ExpressionError: An expression in it has no value.
         """
-        obj: Object = turn.render(self._object)
+        obj: Object = scope.render(self._object)
         coerce_to_strings(obj, self._places)
         if not self._may_be_null:
             obj = remove_nulls(obj)
         metadata = obj.get("metadata", {})
         if has_sensitive(metadata):
-            # Whoever may list objects sees it.
-            raise StepError(f"{self.path}.metadata", "it comes from a Secret; labels and annotations hide nothing")
+            # Every client that may list the objects sees the metadata.
+            raise StepError(
+                f"{self.path}.metadata", "expected no value from a Secret: labels and annotations are not confidential"
+            )
         labels = metadata.get("labels") if isinstance(metadata, dict) else None
         if not isinstance(metadata, dict) or not isinstance(labels, dict | None):
             raise StepError(f"{self.path}.labels", f"expected a mapping, found {describe_value_type(labels)}")
@@ -173,22 +178,22 @@ class CompiledResource:
             obj |= {field: to_sensitive(obj[field]) for field in SECRET_FIELDS if obj.get(field)}
         return obj
 
-    def _list_target_namespaces(self, turn: Scope, namespaces: Structure | Template) -> list[str]:
+    def _list_target_namespaces(self, scope: Scope, namespaces: Structure | Template) -> list[str]:
         where = f"{self.path}.toNamespaces"
-        found = turn.render(namespaces)
-        if not isinstance(found, list) or has_sensitive(found):
-            what = "what comes from a Secret" if has_sensitive(found) else describe_value_type(found)
-            raise StepError(where, f"expected a list of namespaces, found {what}")
-        if len(found) > MAX_ITEMS:
-            raise StepError(where, f"expected at most {MAX_ITEMS} namespaces, found {len(found)}")
-        return list(dict.fromkeys(_to_name(each, where) for each in found))
+        names = scope.render(namespaces)
+        if not isinstance(names, list) or has_sensitive(names):
+            actual = "a value from a Secret" if has_sensitive(names) else describe_value_type(names)
+            raise StepError(where, f"expected a list of namespaces, found {actual}")
+        if len(names) > MAX_ITEMS:
+            raise StepError(where, f"expected at most {MAX_ITEMS} namespaces, found {len(names)}")
+        return list(dict.fromkeys(_to_name(name, where) for name in names))
 
-    def _render_text(self, turn: Scope, template: Template, field: str) -> str:
-        return _to_name(turn.render(template), f"{self.path}.{field}")
+    def _render_text(self, scope: Scope, template: Template, field: str) -> str:
+        return _to_name(scope.render(template), f"{self.path}.{field}")
 
 
 def _parse_renewal_period(declared: BoxResource) -> timedelta | None:
-    """After which time the values of a Secret are made anew; None for never."""
+    """Return the time after which the values of a Secret are generated again; None for never."""
     if declared.rotate_after is not None:
         return parse_period(declared.rotate_after)
     return None if declared.tls is None else parse_period(declared.tls.valid_for) * 2 / 3
@@ -216,20 +221,20 @@ def _compile_namespaces(declared: BoxResource, path: str) -> Structure | Templat
 
 
 def _remove_key(obj: Mapping[str, Any]) -> Object:
-    found = {name: value for name, value in obj.items() if name not in ("apiVersion", "kind", "metadata")}
-    hidden = ("name", "namespace")
-    found["metadata"] = {name: value for name, value in obj["metadata"].items() if name not in hidden}
-    return found
+    body = {name: value for name, value in obj.items() if name not in ("apiVersion", "kind", "metadata")}
+    key_fields = ("name", "namespace")
+    body["metadata"] = {name: value for name, value in obj["metadata"].items() if name not in key_fields}
+    return body
 
 
 def _to_name(value: Any, where: str) -> str:
-    """A name that was rendered: text, or a whole number, which reads as one.
+    """Convert a rendered value to a name: text, or an integer in decimal digits.
 
     Raises:
-        StepError: It is neither, or nobody may see it.
+        StepError: The value is neither, or it is sensitive.
     """
     if isinstance(value, Sensitive):
-        raise StepError(where, "it comes from a Secret, and names are seen by everybody")
+        raise StepError(where, "expected no value from a Secret: names are not confidential")
     if type(value) is int:
         return str(value)
     if type(value) is not str or not value:

@@ -1,4 +1,4 @@
-"""A planned group as a component: each object a primitive of its kind, each decision an option of the engine."""
+"""The component of a planned group: each object is a primitive of its kind, each decision an option of the engine."""
 
 from __future__ import annotations
 
@@ -78,23 +78,23 @@ PRIMITIVES: Mapping[str, type[Primitive[Any]]] = {
     "podDisruptionBudgets": PodDisruptionBudget,
     "pods": Pod,
 }
-"""What each kind of the file is to the engine."""
+"""The primitive of each kind of the file."""
 
 
 def build_component(planned: PlannedGroup, *, adopts: bool = True) -> Component:
-    """The component of a group in this pass.
+    """Build the component of a group for this reconcile.
 
-    Sensitive values are revealed here, in the objects that the primitives keep for the engine, and nowhere else. What
-    is wrong with an object is told by the component's condition.
+    Sensitive values are revealed only here, in the objects that the primitives keep for the engine. The condition of
+    the component reports the errors of an object.
 
     Args:
         planned: The group.
-        adopts: Whether objects that exist already are taken over, where the resource does not say.
+        adopts: Tells whether existing objects are adopted, unless the resource declares ``adopt``.
     """
     builder = ComponentBuilder(planned.name, condition_type=planned.condition_type)
     for entry in planned.entries:
         _register_entry(builder, entry, adopts=adopts)
-    # What others need is made first, and goes last.
+    # Objects that others need are created first and deleted last.
     for entry in reversed(planned.entries):
         if entry.action is ObjectAction.DELETE:
             builder.with_resource(_build_name_only(entry), delete())
@@ -116,7 +116,7 @@ def _register_entry(builder: ComponentBuilder, entry: PlannedResource, *, adopts
             else:
                 builder.with_resource(desired, ownership, adopt(allowed))
         case ObjectAction.LEAVE if entry.foreign_owner and not allowed:
-            # What is made once would be used as if it were ours: a Secret with values of somebody else's.
+            # Otherwise the group would use an object of another owner, for example a Secret with foreign values.
             refusal = Unplannable(
                 f"{entry.gvk.kind} {entry.key} exists already, {entry.foreign_owner}, and adoption is refused. "
                 "Delete it, give one of the two another name, or allow its adoption"
@@ -130,19 +130,19 @@ def _build_desired(entry: PlannedResource) -> Primitive[Any] | Unplannable:
     if entry.object is None:
         return Unplannable(entry.problem, is_failure=True) if entry.problem else Unplannable(entry.blocked)
     more: dict[str, Any] = {}
-    if entry.resource.kind == "pods" or entry.is_renewed:  # little of a Pod, or nothing of a Secret, can be changed
+    if entry.resource.kind == "pods" or entry.is_renewed:  # few fields of a Pod, or none of a Secret, can change
         more["recreate"] = True
     holds_secret = has_sensitive(entry.object)
-    # A primitive has a copy of its own, so that only what is hidden in it needs one of ours.
+    # A primitive copies its object, so that only an object with sensitive values needs a copy here.
     made = _build_primitive(entry, reveal_sensitive(entry.object) if holds_secret else entry.object, **more)
     made.holds_secret = holds_secret
-    if made.errors:  # what one custom resource has brought about: a failure of its group, not of the box
+    if made.errors:  # the values of one custom resource caused it: a failure of its group, not of the box
         return Unplannable(f"{entry.resource.path}: {'; '.join(made.errors)}", is_failure=True)
     return made
 
 
 def _build_read_only(entry: PlannedResource) -> Primitive[Any]:
-    """One that is only looked at: what judges it looks at the live object."""
+    """Build the primitive of an object that is only read: its health comes from the live object."""
     if issubclass(PRIMITIVES[entry.resource.kind], StaticKind):
         return _build_name_only(entry)
     return _build_primitive(entry, _build_minimal_object(entry))

@@ -1,7 +1,7 @@
-"""What a custom resource remembers: short hashes in an annotation of it, of what is not to be made or run again.
+"""The marks on a custom resource: short hashes in an annotation, of objects that must not be created or run again.
 
-A hash covers the UID of the custom resource: its annotations may be copied to another one, whose objects have not been
-made for that.
+A hash covers the UID of the custom resource: a user can copy its annotations to another custom resource, whose objects
+do not exist yet.
 """
 
 from __future__ import annotations
@@ -18,29 +18,30 @@ from konverge_box.steps.resource_plan import ResourcePlan
 __all__ = ["MAX_MARKS_LENGTH", "compute_mark", "plan_marks", "read_marks"]
 
 MAX_MARKS_LENGTH = 8000
-"""An object may have 256 KiB of annotations. The oldest mark of what the file does not make any more is forgotten."""
+"""Maximum number of marks: an object can have 256 KiB of annotations. The oldest marks that the file no longer needs
+are removed first."""
 
 
 def compute_mark(owner: Object, gvk: GroupVersionKind, key: ObjectKey) -> str:
-    """The mark for one object."""
+    """Return the mark for one object."""
     return compute_short_hash(str(owner["metadata"]["uid"]), *gvk.group_kind, *key)
 
 
 def read_marks(owner: Object, annotation: str = CREATED) -> list[str]:
-    """The marks that a custom resource has, the oldest first; none where somebody has written something else."""
+    """Return the marks of a custom resource, the oldest first; nothing for an invalid annotation."""
     annotations = owner["metadata"].get("annotations")
     text = annotations.get(annotation) if isinstance(annotations, dict) else None
     try:
-        found = json.loads(text) if isinstance(text, str) else []
+        marks = json.loads(text) if isinstance(text, str) else []
     except (ValueError, RecursionError):
         return []
-    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+    return [mark for mark in marks if isinstance(mark, str)] if isinstance(marks, list) else []
 
 
 async def plan_marks(plan: ResourcePlan, owner: Object, reader: ObjectReader) -> list[str] | None:
-    """What the annotation is to hold after the components of the plan have run; None when that is what it holds.
+    """Return the marks that the annotation needs after the components of the plan have run; None without a change.
 
-    Only what is really there is marked: a component may have stopped before it made an object.
+    Only objects that exist are marked: a component can have stopped before it created an object.
 
     Raises:
         konverge.errors.KonvergeError: An object could not be read.
@@ -58,6 +59,6 @@ async def plan_marks(plan: ResourcePlan, owner: Object, reader: ObjectReader) ->
         return None
     current = {compute_mark(owner, entry.gvk, entry.key) for group in plan.groups for entry in group.entries}
     marks = list(dict.fromkeys([*old, *due]))
-    spare = len(marks) - MAX_MARKS_LENGTH
-    forgotten = set([each for each in marks if each not in current][: max(0, spare)])
-    return [each for each in marks if each not in forgotten]
+    surplus = len(marks) - MAX_MARKS_LENGTH
+    dropped = set([mark for mark in marks if mark not in current][: max(0, surplus)])
+    return [mark for mark in marks if mark not in dropped]

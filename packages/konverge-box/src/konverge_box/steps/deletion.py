@@ -1,11 +1,11 @@
-"""What happens before a custom resource may go: the file's ``onDelete``, group by group.
+"""The ``onDelete`` of the file: the steps before a custom resource is deleted, group by group.
 
-In a group all Jobs run to their end, then its objects are deleted in the foreground, so that what they own goes first;
-when all are gone it is the next group's turn. No pass waits for any of that. A pass looks at how things stand, does
-what can be done now, and says what it waits for; a change of any of these objects makes the next pass.
+All Jobs of a group run to completion. Then its objects are deleted in the foreground, so that their dependents are
+deleted first. The next group starts when all are gone. A reconcile never waits: it reads the current state, does what
+can be done now, and reports what it waits for. A change of one of these objects triggers the next reconcile.
 
-All state is in the cluster: the Jobs, the objects, and on the custom resource the note of which Jobs have run, which
-outlives them. So a crash loses nothing, and repeats nothing that has ended.
+All state is in the cluster: the Jobs, the objects, and an annotation of the custom resource with the completed Jobs,
+which outlives them. So a crash loses nothing and repeats no completed Job.
 """
 
 from __future__ import annotations
@@ -59,31 +59,31 @@ _MAX_MESSAGES = 10
 
 
 class DeletionClient(Protocol):
-    """What a deletion needs of a cluster; `konverge.runtime.CachedClient` and `konverge.client.Client` have it."""
+    """The client of a deletion; `konverge.runtime.CachedClient` and `konverge.client.Client` implement it."""
 
     async def mapping(self, gvk: GroupVersionKind) -> RestMapping:
-        """Where the kind is served and whether it is namespaced.
+        """Return the URL path of the kind, and whether it is namespaced.
 
         Raises:
-            konverge.errors.KindNotServedError: It is not served.
+            konverge.errors.KindNotServedError: The kind is not served.
         """
 
     async def get(self, gvk: GroupVersionKind, key: ObjectKey, *, live: bool = False) -> Object:
-        """One object, whose later changes make a pass.
+        """Return one object, whose later changes trigger a reconcile.
 
         Raises:
-            konverge.errors.NotFoundError: There is none.
+            konverge.errors.NotFoundError: The object does not exist.
         """
 
     async def create(self, obj: Object) -> Object:
         """Create an object.
 
         Raises:
-            konverge.errors.AlreadyExistsError: There is one of that name.
+            konverge.errors.AlreadyExistsError: An object of that name exists.
         """
 
     async def patch(self, gvk: GroupVersionKind, key: ObjectKey, body: Any, *, patch_type: Literal["merge"]) -> Object:
-        """Change some fields of an object."""
+        """Change some fields of an object; return the new object."""
 
     async def delete(
         self,
@@ -93,19 +93,19 @@ class DeletionClient(Protocol):
         uid: str,
         propagation: Literal["Background", "Foreground"] = "Background",
     ) -> Object | None:
-        """Delete the object if it still is the one of that UID; answers what still holds on, None when it is gone."""
+        """Delete the object if it still has this UID; return what finalizers still hold, None when it is gone."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeletionProgress:
-    """How far a deletion is.
+    """The progress of a deletion.
 
     Args:
-        done: All groups are through.
-        waiting_for: What is waited for, for the Ready condition; empty when done.
-        requeue_after: When to look again if no change makes a pass before; None when done.
-        is_overdue: It takes longer than its timeout; ``waiting`` says so, and how to get out.
-        kept: What is not the custom resource's to delete, and was left alone.
+        done: All groups are complete.
+        waiting_for: The pending work, for the Ready condition; empty when done.
+        requeue_after: The delay until the next reconcile if no change triggers one before; None when done.
+        is_overdue: The deletion takes longer than its timeout. Then ``waiting_for`` also describes the way out.
+        kept: The objects that do not belong to the custom resource and were not deleted.
     """
 
     done: bool
@@ -117,7 +117,7 @@ class DeletionProgress:
 
 @dataclass(slots=True)
 class _GroupProgress:
-    """What came of the things of a group in this pass."""
+    """The progress of one group in this reconcile."""
 
     waiting: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -130,15 +130,15 @@ class _GroupProgress:
 
 
 class Deletion:
-    """The ``onDelete`` of one custom resource of a box, compiled.
+    """The compiled ``onDelete`` of one custom resource of a box.
 
     Args:
-        declared: What the file says; None for nothing.
+        declared: The ``onDelete`` of the file; None without one.
         where: Its path in the file, for example ``spec.crds.web.onDelete``.
-        box_name: The box, for labels.
+        box_name: The name of the box, for labels.
 
     Raises:
-        konverge.errors.ConfigurationError: Something of it cannot be compiled.
+        konverge.errors.ConfigurationError: A part of it cannot be compiled.
     """
 
     def __init__(self, declared: OnDelete | None, where: str, box_name: str) -> None:
@@ -153,85 +153,84 @@ class Deletion:
 
     @property
     def kinds(self) -> frozenset[GroupVersionKind]:
-        """The kinds that it creates or deletes."""
+        """The kinds of the objects that it creates or deletes."""
         return frozenset[GroupVersionKind]().union(*(group.kinds for group in self._groups))
 
     async def run_step(self, scope: Scope, owner: Object, client: DeletionClient, now: datetime) -> DeletionProgress:
-        """Do what can be done now. It never waits, and can be called again in any state that it has left.
+        """Do what can be done now, without waiting. It can be called again after any result.
 
-        Conditions and names are asked as of the moment at which the deletion began: nothing that is under way is left
-        because a time of day is over. When the timeout is over, the same goes on, but says so.
+        Conditions and names are evaluated at the time when the deletion began: the end of a time window does not
+        abandon a started deletion. After the timeout, the deletion continues and reports that it is overdue.
 
-        Cancelled, it leaves what the next step goes on with.
+        The next call continues the work of a cancelled one.
 
         Args:
-            scope: What the custom resource itself has (`konverge_box.steps.build_scope`).
-            owner: The custom resource, which is being deleted; a note of Jobs that have run is put on it in place, as
-                on the one in the cluster.
+            scope: The scope of the custom resource itself (`konverge_box.steps.build_scope`).
+            owner: The custom resource, which is being deleted. The annotation with completed Jobs is set on it in
+                place, as in the cluster.
             client: The cluster.
             now: The time.
 
         Raises:
-            StepError: Something cannot go on by itself, a Job that failed for one, or the server refused something.
-                Everything else of the group that could be done is done.
-            konverge_box.expressions.ExpressionError: A name or a condition has no value; nothing was done.
-            konverge.errors.ConflictError: The custom resource has changed, so that no note could be made on it.
+            StepError: The deletion needs help from a user, for example after a failed Job, or the server rejected a
+                request. All other possible work of the group is done.
+            konverge_box.expressions.ExpressionError: A name or a condition has no value. Nothing was done.
+            konverge.errors.ConflictError: The custom resource has changed, so that it could not be annotated.
             konverge.errors.ConnectionFailedError: The server cannot be reached.
         """
         if not self._groups:
             return DeletionProgress(done=True)
-        began = _get_deletion_time(owner, now)
-        scope = Scope(scope.names, EvaluationEnvironment(now=began))
+        started = _get_deletion_time(owner, now)
+        scope = Scope(scope.names, EvaluationEnvironment(now=started))
         if not scope.holds(self._conditions):
             return DeletionProgress(done=True)
         planned = plan_deletion(self._groups, scope, owner)
-        spared: list[str] = []
+        kept: list[str] = []
         for group in planned:
-            turn = await self._process_group(group, owner, client)
-            spared += turn.kept
-            if turn.is_done:
+            progress = await self._process_group(group, owner, client)
+            kept += progress.kept
+            if progress.is_done:
                 continue
-            late = describe_overdue(began, now, self._timeout)
-            told = "; ".join(
-                _limit_messages(turn.problems) + [f"waiting: {each}" for each in _limit_messages(turn.waiting)]
-            )
-            if turn.problems:
-                raise StepError(group.where, f"{told}. {late}" if late else told)
-            waiting = f"{group.name}: {'; '.join(_limit_messages(turn.waiting))}"
+            overdue = describe_overdue(started, now, self._timeout)
+            problems, pending = _limit_messages(progress.problems), _limit_messages(progress.waiting)
+            if problems:
+                message = "; ".join([*problems, *(f"waiting: {each}" for each in pending)])
+                raise StepError(group.where, f"{message}. {overdue}" if overdue else message)
+            waiting = f"{group.name}: {'; '.join(pending)}"
             return DeletionProgress(
                 done=False,
-                waiting_for=f"{waiting}. {late}" if late else waiting,
-                requeue_after=compute_requeue_after(began, now, self._timeout),
-                is_overdue=bool(late),
-                kept=tuple(_limit_messages(spared)),
+                waiting_for=f"{waiting}. {overdue}" if overdue else waiting,
+                requeue_after=compute_requeue_after(started, now, self._timeout),
+                is_overdue=bool(overdue),
+                kept=tuple(_limit_messages(kept)),
             )
         await self._remove_jobs(planned, owner, client)
-        return DeletionProgress(done=True, kept=tuple(_limit_messages(spared)))
+        return DeletionProgress(done=True, kept=tuple(_limit_messages(kept)))
 
     async def _process_group(
         self, group: PlannedDeletionGroup, owner: Object, client: DeletionClient
     ) -> _GroupProgress:
-        turn = _GroupProgress()
+        progress = _GroupProgress()
         for job in group.jobs:
             try:
-                await _run_job(job, owner, client, turn)
+                await _run_job(job, owner, client, progress)
             except (ApiError, KindNotServedError) as error:
-                turn.problems.append(f"{job}: {error}")
-        if turn.completed_jobs:
-            await _record_jobs(turn.completed_jobs, owner, client)
-        if not turn.is_done:
-            return turn
+                progress.problems.append(f"{job}: {error}")
+        if progress.completed_jobs:
+            await _record_jobs(progress.completed_jobs, owner, client)
+        if not progress.is_done:
+            return progress
         for target in group.targets:
             try:
-                await _delete_target(target, owner, client, turn)
+                await _delete_target(target, owner, client, progress)
             except (ApiError, KindNotServedError) as error:
-                turn.problems.append(f"{target.gvk.kind} {target.name}: {error}")
-        return turn
+                progress.problems.append(f"{target.gvk.kind} {target.name}: {error}")
+        return progress
 
     async def _remove_jobs(
         self, planned: Iterable[PlannedDeletionGroup], owner: Object, client: DeletionClient
     ) -> None:
-        """Delete the Jobs, which no owner reference does: the notes say that they have run."""
+        """Delete the completed Jobs, which have no owner reference."""
         problems: list[str] = []
         for job in (job for group in planned for job in group.jobs):
             try:
@@ -246,28 +245,28 @@ class Deletion:
             raise StepError(self._where, "; ".join(_limit_messages(problems)))
 
 
-async def remove_leftovers(found: Iterable[Object], owner: Object, client: DeletionClient, where: str) -> None:
-    """Delete what no owner reference takes along: cluster-scoped objects, and those in other namespaces.
+async def remove_leftovers(leftovers: Iterable[Object], owner: Object, client: DeletionClient, where: str) -> None:
+    """Delete the objects without an owner reference: cluster-scoped objects, and those in other namespaces.
 
-    Nobody waits until they are gone: a delete that the server has accepted is not lost.
+    It does not wait until they are gone: the server completes an accepted delete.
 
     Args:
-        found: The objects as they were read; what is not the custom resource's is left alone.
+        leftovers: The objects as they were read. Objects that do not belong to the custom resource are kept.
         owner: The custom resource.
         client: The cluster.
         where: The custom resource's path in the file, for the error.
 
     Raises:
-        StepError: The server refused to delete some of them; the others are deleted.
+        StepError: The server rejected the delete of some of them. The others are deleted.
         konverge.errors.ConnectionFailedError: The server cannot be reached.
     """
     problems: list[str] = []
-    for each in found:
-        if not is_ours(each, owner) or is_deleting(each):
+    for obj in leftovers:
+        if not is_ours(obj, owner) or is_deleting(obj):
             continue
-        gvk, key = GroupVersionKind.of(each), ObjectKey.of(each)
+        gvk, key = GroupVersionKind.of(obj), ObjectKey.of(obj)
         try:
-            await client.delete(gvk, key, uid=each["metadata"]["uid"])
+            await client.delete(gvk, key, uid=obj["metadata"]["uid"])
         except (ApiError, KindNotServedError) as error:
             if _is_gone(error):
                 continue
@@ -277,66 +276,70 @@ async def remove_leftovers(found: Iterable[Object], owner: Object, client: Delet
 
 
 def _is_gone(error: Exception) -> bool:
-    """Tell whether there is no such object any more, or no object of its kind at all."""
+    """Tell whether the object no longer exists, or its kind is no longer served."""
     is_kind_gone = isinstance(error, KindNotServedError) and not isinstance(error, KindUnreachableError)
     return is_kind_gone or isinstance(error, NotFoundError | ConflictError)
 
 
-async def _run_job(job: PlannedJob, owner: Object, client: DeletionClient, turn: _GroupProgress) -> None:
+async def _run_job(job: PlannedJob, owner: Object, client: DeletionClient, progress: _GroupProgress) -> None:
     has_run = job.entry in read_marks(owner, RAN)
     live = None if has_run else await _get_object(client, JOB, job.key)
     decision = decide_job(live, owner, named=str(job), entry=job.entry, has_run=has_run)
     match decision.action:
         case DeletionAction.ACT:
-            with suppress(AlreadyExistsError):  # a cache that is behind: the next pass sees it
+            with suppress(AlreadyExistsError):  # the cache is stale: the next reconcile sees the Job
                 await client.create(job.object)
-            turn.waiting.append(f"{job} runs")
+            progress.waiting.append(f"{job} runs")
         case DeletionAction.NOTE:
-            turn.completed_jobs.append(job)
+            progress.completed_jobs.append(job)
         case _:
-            _add_decision(decision, turn)
+            _add_decision(decision, progress)
 
 
 async def _record_jobs(ran: Sequence[PlannedJob], owner: Object, client: DeletionClient) -> None:
-    """Note that the Jobs have run before anything is deleted: a Job may go with it, with its namespace for one."""
+    """Record the completed Jobs on the owner before anything is deleted, since a delete can remove a Job."""
     text = json.dumps([*read_marks(owner, RAN), *(job.entry for job in ran)])
     metadata = owner["metadata"]
-    # With the UID, a later object of that name is none the wiser; with the version, no newer list is replaced by an
-    # older one, whose Jobs would run again.
+    # The UID protects a later object of the same name. The version protects a newer list against an older one, whose
+    # Jobs would run again.
     same = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
     body = {"metadata": {**same, "annotations": {RAN: text}}}
-    answer = await client.patch(GroupVersionKind.of(owner), ObjectKey.of(owner), body, patch_type="merge")
-    metadata["annotations"] = dict(answer["metadata"].get("annotations") or {})
-    metadata["resourceVersion"] = answer["metadata"]["resourceVersion"]
+    updated = await client.patch(GroupVersionKind.of(owner), ObjectKey.of(owner), body, patch_type="merge")
+    metadata["annotations"] = dict(updated["metadata"].get("annotations") or {})
+    metadata["resourceVersion"] = updated["metadata"]["resourceVersion"]
 
 
-async def _delete_target(target: PlannedTarget, owner: Object, client: DeletionClient, turn: _GroupProgress) -> None:
+async def _delete_target(
+    target: PlannedTarget, owner: Object, client: DeletionClient, progress: _GroupProgress
+) -> None:
     try:
         is_namespaced = (await client.mapping(target.gvk)).namespaced
     except KindUnreachableError:
         raise
     except KindNotServedError:
-        return  # and so there is no object of it
+        return  # so no object of the kind exists
     namespace = (target.namespace or ObjectKey.of(owner).namespace) if is_namespaced else ""
     named = f"{target.gvk.kind} {ObjectKey(namespace, target.name)}"
     if is_namespaced and not namespace:
-        turn.problems.append(f"{target.where}: expected a namespace for {named}, since {owner['kind']} has none")
+        progress.problems.append(
+            f"{target.where}: expected a namespace for {named}, found none: {owner['kind']} is cluster-scoped"
+        )
         return
     key = ObjectKey(namespace, target.name)
     live = await _get_object(client, target.gvk, key)
     decision = decide_target(live, owner, named=named)
     if live is None or decision.action is not DeletionAction.ACT:
-        _add_decision(decision, turn)
+        _add_decision(decision, progress)
         return
     try:
         held = await client.delete(target.gvk, key, uid=live["metadata"]["uid"], propagation="Foreground")
     except NotFoundError:
         return
     except ConflictError:
-        turn.waiting.append(f"{named}, of which there is another one now")
+        progress.waiting.append(f"{named}, which was replaced by another object")
         return
     if held is not None:
-        _add_decision(decide_target(held, owner, named=named), turn)
+        _add_decision(decide_target(held, owner, named=named), progress)
 
 
 async def _get_object(client: DeletionClient, gvk: GroupVersionKind, key: ObjectKey) -> Object | None:
@@ -346,24 +349,24 @@ async def _get_object(client: DeletionClient, gvk: GroupVersionKind, key: Object
         return None
 
 
-def _add_decision(decision: DeletionDecision, turn: _GroupProgress) -> None:
+def _add_decision(decision: DeletionDecision, progress: _GroupProgress) -> None:
     match decision.action:
         case DeletionAction.REPORT:
-            turn.problems.append(decision.message)
+            progress.problems.append(decision.message)
         case DeletionAction.WAIT | DeletionAction.ACT:
-            turn.waiting.append(decision.message)
+            progress.waiting.append(decision.message)
         case _ if decision.message:
-            turn.kept.append(decision.message)
+            progress.kept.append(decision.message)
 
 
 def _get_deletion_time(owner: Object, now: datetime) -> datetime:
-    """When the deletion began; a time that cannot be read counts as now, since it must not hold the object for ever."""
+    """Return the time when the deletion began; the current time if it cannot be parsed, so that nothing blocks it."""
     try:
         return parse_time(str(owner["metadata"].get("deletionTimestamp")))
     except ValueError:
         return now
 
 
-def _limit_messages(told: Sequence[str]) -> list[str]:
-    shown = list(told[:_MAX_MESSAGES])
-    return shown if len(told) <= _MAX_MESSAGES else [*shown, f"and {len(told) - _MAX_MESSAGES} more"]
+def _limit_messages(messages: Sequence[str]) -> list[str]:
+    first = list(messages[:_MAX_MESSAGES])
+    return first if len(messages) <= _MAX_MESSAGES else [*first, f"and {len(messages) - _MAX_MESSAGES} more"]

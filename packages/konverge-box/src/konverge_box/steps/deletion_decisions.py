@@ -1,6 +1,6 @@
-"""What is to happen next to one Job or object of a deletion, from how it stands in the cluster. Pure.
+"""The next action on one Job or object of a deletion, from its state in the cluster. Pure.
 
-Nothing else is known than what the cluster has, so whoever comes after a crash decides the same.
+The decision uses only the state of the cluster, so that it is the same after a crash.
 """
 
 from __future__ import annotations
@@ -25,52 +25,52 @@ __all__ = [
 ]
 
 REQUEUE_AFTER = timedelta(seconds=15)
-"""How long until the next look when no change wakes, which happens where the operator watches nothing."""
+"""Delay until the next reconcile without a change: the operator may not watch the kind."""
 
 REQUEUE_AFTER_OVERDUE = timedelta(minutes=1)
 
-_WAY_OUT = "It is tried further; to let the object go without it, take its finalizer away"
+_WAY_OUT = "The deletion continues; to delete the object without it, remove the finalizer of the object"
 
 
 class DeletionAction(Enum):
-    """What is to be done."""
+    """The next action of a deletion."""
 
     NOTHING = "nothing"
-    """It is over."""
+    """Do nothing: the work is complete."""
     ACT = "act"
-    """The Job is to be created, the object to be deleted."""
+    """Create the Job, or delete the object."""
     NOTE = "note"
-    """The Job has just ended; that is to be noted before anything else."""
+    """Record the completion of the Job before anything else."""
     WAIT = "wait"
-    """It is under way."""
+    """Wait for work in progress."""
     REPORT = "report"
-    """It cannot go on without somebody's help."""
+    """Report a problem that requires the help of a user."""
 
 
 class DeletionDecision(NamedTuple):
-    """A decision, and what is to be said of it."""
+    """The next action, with a message."""
 
     action: DeletionAction
     message: str = ""
 
 
 def is_of_deletion(job: Object, owner: Object, entry: str) -> bool:
-    """Tell whether a Job was created by this deletion of the owner, for that entry."""
+    """Tell whether this deletion of the owner created the Job for that entry."""
     labels = job["metadata"].get("labels") or {}
     return is_handed_over(job, owner) and bool(labels.get(ENTRY) == entry)
 
 
 def decide_job(live: Object | None, owner: Object, *, named: str, entry: str, has_run: bool) -> DeletionDecision:
-    """What is to happen to a Job.
+    """Decide the next action on a Job.
 
-    It runs once, to its end; one that failed stays, and so does the owner.
+    It runs once, to completion. A failed Job stays, and so does the owner.
 
     Args:
-        live: The Job; None when there is none.
+        live: The Job; None when it does not exist.
         owner: The custom resource.
-        named: What the Job is called in messages.
-        entry: The label by which a Job of this deletion is known.
-        has_run: It is noted that it has run.
+        named: The name of the Job in messages.
+        entry: The label value of the Jobs of this deletion.
+        has_run: The owner records that the Job is complete.
     """
     if has_run:
         return DeletionDecision(DeletionAction.NOTHING)
@@ -80,41 +80,41 @@ def decide_job(live: Object | None, owner: Object, *, named: str, entry: str, ha
     if is_of_this and _find_true_condition(live, "Complete"):
         return DeletionDecision(DeletionAction.NOTE)
     if is_deleting(live):
-        return DeletionDecision(DeletionAction.WAIT, f"{named}, which is to be made anew, is still being deleted")
+        return DeletionDecision(DeletionAction.WAIT, f"{named} is still being deleted, and is then created again")
     if not is_of_this:
-        problem = "there is a Job of that name already, which is not of this deletion"
+        problem = "a Job of that name exists already and does not belong to this deletion"
         return DeletionDecision(
-            DeletionAction.REPORT, f"{named}: {problem}. Give the one in the box a name of its own, or delete the other"
+            DeletionAction.REPORT, f"{named}: {problem}. Give the Job in the box another name, or delete the other Job"
         )
     if failed := _find_true_condition(live, "Failed"):
-        why = (failed.message or failed.reason or "it does not say why").rstrip(".")
-        return DeletionDecision(DeletionAction.REPORT, f"{named} failed: {why}. Delete the Job to have it run again")
+        why = (failed.message or failed.reason or "without a reason").rstrip(".")
+        return DeletionDecision(DeletionAction.REPORT, f"{named} failed: {why}. Delete the Job to run it again")
     return DeletionDecision(DeletionAction.WAIT, f"{named} runs")
 
 
 def decide_target(live: Object | None, owner: Object, *, named: str) -> DeletionDecision:
-    """What is to happen to an object that is to be deleted: only if it is ours, and once it is enough."""
+    """Decide the next action on an object of a deletion. An object that does not belong to the owner is kept."""
     if live is None:
         return DeletionDecision(DeletionAction.NOTHING)
     if not is_ours(live, owner):
-        return DeletionDecision(DeletionAction.NOTHING, f"{named} is not of this object, and stays")
+        return DeletionDecision(DeletionAction.NOTHING, f"{named} does not belong to this object and is kept")
     if is_deleting(live):
         held = ", ".join(map(str, (live["metadata"].get("finalizers") or [])[:5]))
         return DeletionDecision(DeletionAction.WAIT, f"{named} is being deleted{f' (held by {held})' if held else ''}")
     return DeletionDecision(DeletionAction.ACT)
 
 
-def describe_overdue(began: datetime, now: datetime, timeout: timedelta) -> str:
-    """What is to be said of a deletion that should be over; empty while it has time."""
-    return "" if now - began < timeout else f"Not done after {format_period(timeout)}. {_WAY_OUT}"
+def describe_overdue(started: datetime, now: datetime, timeout: timedelta) -> str:
+    """Describe a deletion that exceeds its timeout; return an empty text before."""
+    return "" if now - started < timeout else f"Not complete after {format_period(timeout)}. {_WAY_OUT}"
 
 
-def compute_requeue_after(began: datetime, now: datetime, timeout: timedelta) -> timedelta:
-    """When to look again if nothing wakes: in time to say that it is late."""
-    left = began + timeout - now
+def compute_requeue_after(started: datetime, now: datetime, timeout: timedelta) -> timedelta:
+    """Return the delay until the next reconcile without a change, so that the timeout is reported in time."""
+    left = started + timeout - now
     return min(REQUEUE_AFTER, left) if left > timedelta(0) else REQUEUE_AFTER_OVERDUE
 
 
 def _find_true_condition(job: Object, condition_type: str) -> Condition | None:
-    found = find_condition(job, condition_type)
-    return found if found is not None and found.status == "True" else None
+    condition = find_condition(job, condition_type)
+    return condition if condition is not None and condition.status == "True" else None

@@ -1,6 +1,6 @@
-"""What a deletion has to do, from the file and the custom resource: groups of Jobs and of objects, with their names.
+"""The plan of a deletion, from the file and the custom resource: groups of Jobs and of objects, with their names.
 
-All of it is rendered before anything is done, so that a mistake in the last group is told before the first is gone.
+All groups are rendered before anything is deleted, so that an error in the last group is reported in time.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from konverge_box.expressions import (
     compile_structure,
     reveal_sensitive,
 )
+from konverge_box.expressions.values import describe_value_type
 from konverge_box.file import CUSTOM, KINDS, BoxResource, DeleteGroup, DeleteTarget
 from konverge_box.steps.entry_conditions import compile_entry_conditions
 from konverge_box.steps.errors import StepError
@@ -38,18 +39,18 @@ __all__ = [
 JOB = GroupVersionKind("batch", "v1", "Job")
 
 MAX_JOBS = 1000
-"""Jobs that the deletion of one custom resource may have."""
+"""Maximum number of Jobs in the deletion of one custom resource."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedJob:
-    """A Job that is to run to its end.
+    """A Job that must run to completion.
 
     Args:
         where: Its path in the file.
-        key: Which Job it is.
+        key: Its namespace and name.
         entry: The value of its label `ENTRY`.
-        object: The Job as it is to be created.
+        object: The Job to create.
     """
 
     where: str
@@ -63,7 +64,7 @@ class PlannedJob:
 
 @dataclass(frozen=True, slots=True)
 class PlannedTarget:
-    """An object that is to be deleted; an empty namespace is the custom resource's, if the kind has namespaces."""
+    """An object to delete. An empty namespace stands for that of the custom resource, if the kind is namespaced."""
 
     where: str
     gvk: GroupVersionKind
@@ -73,13 +74,13 @@ class PlannedTarget:
 
 @dataclass(frozen=True, slots=True)
 class PlannedDeletionGroup:
-    """What is done together.
+    """The Jobs and objects of one group.
 
     Args:
         where: Its path in the file.
-        name: What it is called in messages.
-        jobs: They run first.
-        targets: They are deleted when all Jobs have run.
+        name: Its name in messages.
+        jobs: The Jobs, which run first.
+        targets: The objects, which are deleted when all Jobs are complete.
     """
 
     where: str
@@ -89,16 +90,16 @@ class PlannedDeletionGroup:
 
 
 class CompiledDeletionGroup:
-    """One group of the file, compiled.
+    """One compiled group of ``onDelete``.
 
     Args:
         declared: The group.
         where: Its path in the file.
-        name: What messages call it.
-        box_name: The box.
+        name: Its name in messages.
+        box_name: The name of the box.
 
     Raises:
-        konverge.errors.ConfigurationError: Something of it cannot be compiled.
+        konverge.errors.ConfigurationError: A part of it cannot be compiled.
     """
 
     def __init__(self, declared: DeleteGroup, where: str, name: str, box_name: str) -> None:
@@ -114,11 +115,11 @@ class CompiledDeletionGroup:
 
     @property
     def kinds(self) -> frozenset[GroupVersionKind]:
-        """The kinds that it creates or deletes."""
+        """The kinds of the objects that it creates or deletes."""
         return frozenset([*(each.gvk for each in self._targets), *([JOB] if self._jobs else ())])
 
     def plan_group(self, scope: Scope, owner: Object) -> PlannedDeletionGroup | None:
-        """What it has to do; None when its conditions do not hold."""
+        """Plan the group; return None when its conditions do not hold."""
         if not scope.holds(self._conditions):
             return None
         jobs = tuple(job for each in self._jobs for job in each.plan_jobs(scope, owner))
@@ -130,7 +131,7 @@ class CompiledDeletionGroup:
 def plan_deletion(
     groups: tuple[CompiledDeletionGroup, ...], scope: Scope, owner: Object
 ) -> tuple[PlannedDeletionGroup, ...]:
-    """All that is to be done, in order.
+    """Plan all groups, in their order.
 
     Raises:
         StepError: Two Jobs have one name, or there are too many.
@@ -140,11 +141,11 @@ def plan_deletion(
     seen: dict[ObjectKey, str] = {}
     for job in (job for group in planned for job in group.jobs):
         if job.key in seen:
-            # The second would be taken to have run with the first.
-            raise StepError(job.where, f"{job} is that of {seen[job.key]} already: give each Job a name of its own")
+            # The second Job would count as complete together with the first.
+            raise StepError(job.where, f"{job} is also declared by {seen[job.key]}; give each Job its own name")
         seen[job.key] = job.where
         if len(seen) > MAX_JOBS:
-            raise StepError(job.where, f"expected at most {MAX_JOBS} Jobs in a deletion")
+            raise StepError(job.where, f"expected at most {MAX_JOBS} Jobs in a deletion, found more")
     return tuple(planned)
 
 
@@ -167,9 +168,10 @@ class _CompiledJob:
         metadata.setdefault("namespace", ObjectKey.of(owner).namespace)
         key = ObjectKey.of(obj)
         if not key.namespace:
-            raise StepError(self._where, f"expected a namespace for Job {key.name}, since {owner['kind']} has none")
+            problem = f"expected a namespace for Job {key.name}, found none: {owner['kind']} is cluster-scoped"
+            raise StepError(self._where, problem)
         uid = owner["metadata"]["uid"]
-        # With the UID: annotations, and the notes in them, may be copied to another custom resource.
+        # With the UID: a user can copy the annotations with the completed Jobs to another custom resource.
         entry = compute_short_hash(f"onDelete {uid} {key}")
         metadata["labels"] = {
             **(metadata.get("labels") or {}),
@@ -177,8 +179,8 @@ class _CompiledJob:
             OWNER_UID: uid,
             ENTRY: entry,
         }
-        # No reference to the owner: who deletes that in the foreground would delete the Job first. And no TTL: a Job
-        # that goes before it was seen to have run would run again.
+        # No owner reference: a foreground delete of the owner would delete the Job first. No TTL: a Job that is
+        # deleted before its completion is recorded would run again.
         metadata.pop("ownerReferences", None)
         if isinstance(obj.get("spec"), dict):
             obj["spec"].pop("ttlSecondsAfterFinished", None)
@@ -192,17 +194,17 @@ class _CompiledTarget:
         self._namespace = compile_expression(declared.namespace, where=f"{where}.namespace")
         kind = KINDS.get(key)
         if kind is None or (key == CUSTOM and not (declared.api_version and declared.kind)):
-            raise ConfigurationError(f"{where}: expected a kind that a box knows, or apiVersion and kind under custom")
+            raise ConfigurationError(f"{where}: expected a kind of the box, or apiVersion and kind under custom")
         self.gvk = kind.gvk or GroupVersionKind.parse(declared.api_version or "", declared.kind or "")
 
     def plan_target(self, scope: Scope) -> PlannedTarget:
         name = self._render_text(scope, self._name)
         if not name:
-            raise StepError(self._where, f"expected the name of a {self.gvk.kind}, found none")
+            raise StepError(self._where, f"expected the name of a {self.gvk.kind}, found empty text")
         return PlannedTarget(self._where, self.gvk, self._render_text(scope, self._namespace), name)
 
     def _render_text(self, scope: Scope, template: Template) -> str:
-        found = reveal_sensitive(scope.render(template))
-        if isinstance(found, bool) or not isinstance(found, str | int):
-            raise StepError(template.where, "expected a text")
-        return str(found)
+        value = reveal_sensitive(scope.render(template))
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            raise StepError(template.where, f"expected text, found {describe_value_type(value)}")
+        return str(value)

@@ -1,4 +1,4 @@
-"""The conditions of anything in the file that may have some."""
+"""The conditions of any entry of the file that can have conditions."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ __all__ = ["compile_entry_conditions"]
 
 
 def compile_entry_conditions(declared: ConditionalEntry | ValidationRule, where: str) -> ConditionSet:
-    """Its ``when`` and ``or``, compiled.
+    """Compile the ``when`` and ``or`` of an entry.
 
     Args:
         declared: A part of a loaded file.
         where: Its path in the file.
 
     Raises:
-        konverge_box.expressions.ExpressionSyntaxError: What loading would have refused.
+        konverge_box.expressions.ExpressionSyntaxError: A condition is invalid. Loading the file reports that earlier.
     """
     written = {
         "when": [condition.to_mapping() for condition in declared.when],

@@ -1,4 +1,4 @@
-"""What a step of a pipeline fails with."""
+"""The error of a failed step of a pipeline."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ __all__ = ["StepError"]
 
 
 class StepError(KonvergeError):
-    """A step cannot do what the file says, with what the cluster and the custom resource have.
+    """An error of a step: the file's declaration does not fit the cluster or the custom resource.
 
     Args:
         where: The path in the file, for example ``spec.crds.website.normalize.spec.size``.
-        problem: What was expected and what was found.
+        problem: The expected value and the value that was found.
     """
 
     def __init__(self, where: str, problem: str) -> None:

@@ -1,4 +1,4 @@
-"""What a resource is repeated for: the elements of a list, or the entries of a map in the order of their keys."""
+"""The repetition of a resource: for each item of a list, or for each entry of a map in the order of the keys."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from konverge_box.expressions import Sensitive
+from konverge_box.expressions.values import describe_value_type
 from konverge_box.file import ForEach
 from konverge_box.steps.errors import StepError
 from konverge_box.steps.scope import Scope
@@ -13,16 +14,16 @@ from konverge_box.steps.scope import Scope
 __all__ = ["MAX_ITEMS", "Repetition"]
 
 MAX_ITEMS = 1000
-"""So many objects may come from one entry of the file."""
+"""Maximum number of items for one entry of the file."""
 
 _ABSENT = object()
 
 
 class Repetition:
-    """A ``forEach``; or none, which is one turn without an item.
+    """A compiled ``forEach``. Without one, there is one repetition without an item.
 
     Args:
-        declared: What the file says.
+        declared: The file's ``forEach``; None without one.
         where: The path of the resource in the file.
     """
 
@@ -33,33 +34,33 @@ class Repetition:
 
     @property
     def is_loop(self) -> bool:
-        """Tell whether there may be any number of turns."""
+        """Tell whether the file declares a ``forEach``."""
         return self._declared is not None
 
     def list_scopes(self, scope: Scope) -> list[Scope]:
-        """The scope of each turn: with ``item``, ``index``, what ``as`` names, and of a map ``value``.
+        """Return one scope for each item, with ``item``, ``index``, the name in ``as`` and, for a map, ``value``.
 
-        What is absent or null has no turns.
+        A field that is absent or null has no items.
 
         Raises:
-            StepError: The field is neither a list nor a map, or has more than `MAX_ITEMS`. A text where a list
-                should be must not count as an empty list: that would delete every object of the list.
+            StepError: The field is neither a list nor a map, or has more than `MAX_ITEMS`. Text instead of a list must
+                not count as an empty list: that would delete every object of the list.
         """
         if self._declared is None:
             return [scope]
-        found = self._find_items(scope)
-        if found is _ABSENT or found is None:
+        items = self._find_items(scope)
+        if items is _ABSENT or items is None:
             return []
-        if not isinstance(found, Mapping | list | tuple):
-            what = "what comes from a Secret" if isinstance(found, Sensitive) else type(found).__name__
-            raise StepError(self._where, f"expected a list or a map in {self._declared.field}, found {what}")
-        if len(found) > MAX_ITEMS:
-            problem = f"expected at most {MAX_ITEMS} items in {self._declared.field}, found {len(found)}"
+        if not isinstance(items, Mapping | list | tuple):
+            actual = "a value from a Secret" if isinstance(items, Sensitive) else describe_value_type(items)
+            raise StepError(self._where, f"expected a list or a map in {self._declared.field}, found {actual}")
+        if len(items) > MAX_ITEMS:
+            problem = f"expected at most {MAX_ITEMS} items in {self._declared.field}, found {len(items)}"
             raise StepError(self._where, problem)
-        if isinstance(found, Mapping):
-            entries = sorted(found.items())
+        if isinstance(items, Mapping):
+            entries = sorted(items.items())
             return [self._build_scope(scope, index, key, value=value) for index, (key, value) in enumerate(entries)]
-        return [self._build_scope(scope, index, item) for index, item in enumerate(found)]
+        return [self._build_scope(scope, index, item) for index, item in enumerate(items)]
 
     def _build_scope(self, scope: Scope, index: int, item: Any, **value: Any) -> Scope:
         assert self._declared is not None
@@ -68,13 +69,13 @@ class Repetition:
         return scope.with_names(**names)
 
     def _find_items(self, scope: Scope) -> Any:
-        """The value as it is, not a copy: it may be longer than anything that is rendered."""
-        found: Any = scope.names
+        """Return the value itself, not a copy: it can be longer than the limit of rendered values."""
+        value: Any = scope.names
         for step in self._path:
-            if isinstance(found, Mapping):
-                found = found.get(step, _ABSENT)
-            elif isinstance(found, list | tuple) and step.isdecimal() and int(step) < len(found):
-                found = found[int(step)]
+            if isinstance(value, Mapping):
+                value = value.get(step, _ABSENT)
+            elif isinstance(value, list | tuple) and step.isdecimal() and int(step) < len(value):
+                value = value[int(step)]
             else:
                 return _ABSENT
-        return found
+        return value

@@ -1,4 +1,4 @@
-"""By which labels and annotations a box knows again what it has made."""
+"""The labels and annotations by which a box recognizes the objects that it created."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ __all__ = [
 ]
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
-"""Label of every object: the box."""
+"""Label of every object: the name of the box."""
 
 OWNER_UID = "konverge.dev/owner-uid"
-"""Label of every object: the UID of its custom resource. An owner reference says the same where there may be one."""
+"""Label of every object: the UID of its custom resource. It is needed where no owner reference is allowed."""
 
 ENTRY = "konverge.dev/entry"
-"""Label of every object: a short hash of the entry of the file that it was made from."""
+"""Label of every object: a short hash of the file's entry that declares it."""
 
 CREATED = "konverge.dev/created"
-"""Annotation of the custom resource: what was made once and is not to be made again, as short hashes in a JSON list."""
+"""Annotation of the custom resource: the objects that are never created again, as short hashes in a JSON list."""
 
 GENERATED_AT = "konverge.dev/generated-at"
-"""Annotation of a Secret: when its values were made."""
+"""Annotation of a Secret: the time at which its values were generated."""
 
 RAN = "konverge.dev/ran"
-"""Annotation of a custom resource that is being deleted: which Jobs of its deletion have run, as short hashes in a JSON
-list. A Job may go with what is deleted after it, its namespace for one; it is not to run again for that."""
+"""Annotation of a custom resource that is being deleted: the completed Jobs of its deletion, as short hashes in a JSON
+list. A later deletion can remove a completed Job, for example with its namespace. The Job must not run again."""
 
 _LABEL_LENGTH = 63
 _LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
@@ -41,12 +41,12 @@ _HASH_LENGTH = 12
 
 
 def compute_short_hash(*texts: str) -> str:
-    """By which a label or an annotation knows these texts again."""
+    """Return a short hash of the texts, which fits into a label or an annotation."""
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:_HASH_LENGTH]
 
 
 def to_label_value(text: str) -> str:
-    """A text as the value of a label: itself where that is allowed, else its beginning and a hash."""
+    """Convert a text to a valid label value: unchanged if possible, otherwise its beginning and a hash."""
     if _LABEL.fullmatch(text):
         return text
     begin = re.sub(r"[^A-Za-z0-9]+", "-", text)[: _LABEL_LENGTH - _HASH_LENGTH - 1].strip("-")

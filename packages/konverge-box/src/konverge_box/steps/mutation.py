@@ -1,6 +1,6 @@
-"""Step 2: defaults and overrides, rule after rule; each sees what the ones before it made.
+"""Step 2: defaults and overrides, rule after rule. Each rule sees the results of the earlier rules.
 
-What is made is for this pass, and all later steps of it see it at once. It is never written to the cluster.
+The result is only for this reconcile, whose later steps see it. It is never written to the cluster.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _EXPECTED = "expected a field of spec, or one of metadata.labels or metadata.ann
 
 @dataclass(frozen=True, slots=True)
 class MutationChange:
-    """What one rule changed.
+    """The change of one rule.
 
     Args:
-        field: The path.
-        before: What it had; an `Absent` if nothing.
-        after: What it has now; an `Absent` if it was left out. It may be sensitive.
+        field: The path of the field.
+        before: The old value; an `Absent` without one.
+        after: The new value, which can be sensitive; an `Absent` if the field was removed.
         where: The rule, as a path in the file.
     """
 
@@ -57,39 +57,39 @@ class MutationChange:
 
 @dataclass(frozen=True, slots=True)
 class MutationResult:
-    """The object after all rules, and what they changed, in their order."""
+    """The object after all rules, and their changes in order."""
 
     object: Object
     changes: tuple[MutationChange, ...]
 
 
 class Mutations:
-    """``mutation``, compiled.
+    """The compiled ``mutation`` rules.
 
     Args:
         declared: The rules.
         where: Their path in the file, for example ``spec.crds.website.mutation``.
 
     Raises:
-        konverge.errors.KonvergeError: What loading would have refused.
+        konverge.errors.KonvergeError: A rule is invalid. Loading the file reports that earlier.
     """
 
     def __init__(self, declared: tuple[MutationRule, ...], where: str) -> None:
         self._rules = [_CompiledMutation(rule, f"{where}[{number}]") for number, rule in enumerate(declared)]
 
     def apply_rules(self, scope: Scope, obj: Object) -> MutationResult:
-        """The object with its defaults and overrides.
+        """Return the object with its defaults and overrides.
 
-        A default is for a field that is absent, null or empty (text, a list or a mapping with nothing in it). An
-        override is for any; ``omit`` as an override leaves the field out, as a default it changes nothing.
+        A default applies to a field that is absent, null or empty (empty text, an empty list or an empty mapping). An
+        override applies to any field. ``omit`` as an override removes the field; as a default it changes nothing.
 
         Args:
-            scope: What the first rule sees; its ``spec`` and ``metadata`` are those of the object from there on.
-            obj: It is not changed, and the new one shares with it what stays.
+            scope: The scope of the first rule. Later rules see the ``spec`` and ``metadata`` of the changed object.
+            obj: The object, which is not changed. The result shares its unchanged parts.
 
         Raises:
-            StepError: A value is not of its type, an expression for a field gives no field that may be set, or
-                something on the way to one is no mapping.
+            StepError: A value does not have its type, an expression for a field returns a field that must not be set,
+                or a parent of a field is not a mapping.
             konverge_box.expressions.ExpressionError: An expression has no value.
         """
         scope = _update_scope(scope, obj)
@@ -105,7 +105,7 @@ class Mutations:
         return MutationResult(obj, tuple(changes))
 
     def find_next_change(self, now: datetime) -> datetime | None:
-        """When a rule may apply, or no longer, although nothing else changes."""
+        """Return the next time at which the conditions of a rule can change by themselves; None without one."""
         return find_earliest_change((rule.conditions for rule in self._rules), now)
 
 
@@ -129,7 +129,7 @@ class _CompiledMutation:
         if not self._is_override and not is_empty(before):
             return obj, None
         value = scope.render(self._value)
-        # Labels and annotations are texts.
+        # The values of labels and annotations are text.
         kind: ValueType | None = "string" if keys[0] == "metadata" else self._kind
         if kind is not None:
             value = cast_value(value, kind, self.where)
@@ -144,7 +144,7 @@ class _CompiledMutation:
 
     def _check_settable(self, path: Any) -> Keys:
         try:
-            # Not longer: each key may make a level of the object.
+            # The length is limited because each key can add a level to the object.
             keys = split_path(path if type(path) is str and len(path) <= _MAX_PATH_LENGTH else "")
         except ValueError as error:
             raise StepError(f"{self.where}.field", str(error)) from None

@@ -1,7 +1,7 @@
-"""Step 1: the canonical spec, made from the object as it was read.
+"""Step 1: the canonical spec, computed from the object as it was read.
 
-All expressions see that object, never what another one has made, so their order means nothing. What is made is for
-this pass: it is never written to the cluster.
+All expressions see that object, never the result of another expression, so their order does not matter. The result is
+only for this reconcile: it is never written to the cluster.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ __all__ = ["Normalization"]
 
 
 class Normalization:
-    """``normalize``, compiled.
+    """The compiled ``normalize`` step.
 
     Args:
-        declared: What the file says.
+        declared: The declaration in the file.
         where: Its path in the file, for example ``spec.crds.website.normalize``.
 
     Raises:
-        konverge.errors.KonvergeError: What loading would have refused.
+        konverge.errors.KonvergeError: The declaration is invalid. Loading the file reports that earlier.
     """
 
     def __init__(self, declared: NormalizeSpec, where: str) -> None:
@@ -42,20 +42,20 @@ class Normalization:
             for path, kind in declared.types.items()
             if path not in declared.spec
         ]
-        # A field after those that it is in, so that neither takes the other away, however the file orders them.
+        # A field follows its parents, so that neither removes the other, independent of the order in the file.
         self._fields = sorted([*made, *typed], key=lambda field: len(field.keys))
 
     def normalize_object(self, scope: Scope, obj: Object) -> Object:
-        """The object with its canonical spec.
+        """Return the object with its canonical spec.
 
-        A field whose value is ``omit``, or with a type null or blank, is left out.
+        A field whose value is ``omit`` is removed. A field with a type is also removed if its value is null or blank.
 
         Args:
-            scope: What expressions see: the object as it was read.
-            obj: That object; it is not changed, and the new one shares with it what stays.
+            scope: The scope of the object as it was read.
+            obj: The object, which is not changed. The result shares its unchanged parts.
 
         Raises:
-            StepError: A value is not of its type, or something on the way to a field is no mapping.
+            StepError: A value does not have its type, or a parent of a field is not a mapping.
             konverge_box.expressions.ExpressionError: An expression has no value.
         """
         made = [(field, field.compute_value(scope, obj)) for field in self._fields]
@@ -65,7 +65,7 @@ class Normalization:
 
 
 class _NormalizedField:
-    """A field, and where its value is from: what the file says, or without that the object."""
+    """A field of the canonical spec. Its value comes from the file, or else from the object."""
 
     def __init__(self, path: str, declared: Structure | None, kind: ValueType | None, where: str) -> None:
         self.where = f"{where}.{'types' if declared is None else 'spec'}.{path}"
@@ -74,8 +74,8 @@ class _NormalizedField:
         self._kind: ValueType | None = kind
 
     def compute_value(self, scope: Scope, obj: Object) -> Any:
-        """The value in its type; `OMIT` to leave the field out."""
-        found = get_value(obj, self.keys) if self._declared is None else scope.render(self._declared)
-        if isinstance(found, Absent):
+        """Return the value in its type; `OMIT` removes the field."""
+        value = get_value(obj, self.keys) if self._declared is None else scope.render(self._declared)
+        if isinstance(value, Absent):
             return OMIT
-        return found if self._kind is None else cast_value(found, self._kind, self.where)
+        return value if self._kind is None else cast_value(value, self._kind, self.where)

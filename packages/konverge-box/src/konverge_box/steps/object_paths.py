@@ -1,6 +1,6 @@
-"""Fields by their dotted path: found, set and left out, without ever changing the object that was given.
+"""Reading, setting and removing fields by their dotted path, without changing the given object.
 
-Only the mappings on the way to a field are copied; what is beside them is shared between the old object and the new.
+Only the parents of a field are copied. The old and the new object share all other parts.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ __all__ = ["Keys", "get_value", "remove_value", "split_path", "with_value"]
 Keys: TypeAlias = tuple[str, ...]
 
 _PATH = re.compile(r"[A-Za-z_][\w-]*(?:\.[\w-]+)*")
-# Their keys have dots and slashes, and nothing is below them.
+# Keys of labels and annotations contain dots and slashes, and have no fields below them.
 _FLAT = re.compile(r"metadata\.(labels|annotations)\.([A-Za-z0-9][\w./-]*)")
 _MAX_PATH_LENGTH = 80
 
 
 def split_path(path: str) -> Keys:
-    """The keys that a path goes through; all behind ``metadata.labels.`` or ``metadata.annotations.`` is one key.
+    """Split a path into its keys. Everything after ``metadata.labels.`` or ``metadata.annotations.`` is one key.
 
     Raises:
-        ValueError: It is no path, which loading refuses; the message says what was expected.
+        ValueError: The path is invalid. The message describes the expected form.
     """
     plain = path.strip().removeprefix(".")
     flat = _FLAT.fullmatch(plain)
@@ -40,7 +40,7 @@ def split_path(path: str) -> Keys:
 
 
 def get_value(obj: Mapping[str, Any], keys: Keys) -> Any:
-    """The value of a field, or an `Absent`."""
+    """Return the value of a field; an `Absent` for an absent one."""
     value: Any = obj
     for number, key in enumerate(keys):
         if not isinstance(value, Mapping) or key not in value:
@@ -50,16 +50,16 @@ def get_value(obj: Mapping[str, Any], keys: Keys) -> Any:
 
 
 def with_value(obj: Mapping[str, Any], keys: Keys, value: Any, where: str) -> Object:
-    """The object with this value in that field; mappings on the way that are absent or null are made.
+    """Return the object with this value in that field. Parents that are absent or null are created.
 
     Args:
-        obj: It stays as it is.
-        keys: The way to the field.
-        value: What it shall have.
-        where: Who sets it, as a path in the file.
+        obj: The object, which is not changed.
+        keys: The path of the field.
+        value: The new value.
+        where: The path of the declaration in the file.
 
     Raises:
-        StepError: Something on the way is no mapping.
+        StepError: A parent of the field is not a mapping.
     """
     changed = dict(obj)
     inner = changed
@@ -77,7 +77,7 @@ def with_value(obj: Mapping[str, Any], keys: Keys, value: Any, where: str) -> Ob
 
 
 def remove_value(obj: Mapping[str, Any], keys: Keys) -> Object:
-    """The object without that field; the mappings on the way stay, even empty."""
+    """Return the object without that field. Its parents stay, also if they become empty."""
     changed = dict(obj)
     if isinstance(get_value(obj, keys), Absent):
         return changed

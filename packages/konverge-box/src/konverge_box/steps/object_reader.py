@@ -1,4 +1,4 @@
-"""What the steps of a pipeline read the cluster with."""
+"""The interfaces with which the steps of a pipeline read the cluster."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ __all__ = ["MappingReader", "ObjectReader", "list_owned_objects"]
 
 
 class ObjectReader(Protocol):
-    """Reads objects; a later change of what was read wakes the custom resource.
+    """A reader of objects. A later change of a read object queues the custom resource.
 
-    `konverge.runtime.CachedClient` is one.
+    `konverge.runtime.CachedClient` implements it.
     """
 
     async def get(self, gvk: GroupVersionKind, key: ObjectKey, *, live: bool = False) -> Object:
-        """One object.
+        """Return one object.
 
         Raises:
-            konverge.errors.NotFoundError: There is none.
+            konverge.errors.NotFoundError: The object does not exist.
         """
 
-    # Last: below it, `list` would mean this method in annotations.
+    # This method is the last one: below it, `list` in annotations would refer to the method.
     async def list(
         self, gvk: GroupVersionKind, *, namespace: str = "", labels: Mapping[str, str] | LabelSelector | str = ""
     ) -> list[Object]:
-        """The objects that have these labels, of one namespace or of all that the operator may see."""
+        """Return the objects with these labels, from one namespace or from all that the operator watches."""
 
 
 class MappingReader(ObjectReader, Protocol):
-    """A reader that knows which kinds have namespaces. `konverge.runtime.CachedClient` is one."""
+    """A reader that knows which kinds are namespaced. `konverge.runtime.CachedClient` implements it."""
 
     async def mapping(self, gvk: GroupVersionKind) -> RestMapping:
-        """Where the kind is served and whether it is namespaced.
+        """Return the URL path of the kind, and whether it is namespaced.
 
         Raises:
-            konverge.errors.KindNotServedError: It is not served.
+            konverge.errors.KindNotServedError: The kind is not served.
         """
 
 
 async def list_owned_objects(gvk: GroupVersionKind, owner: Object, reader: ObjectReader) -> list[Object]:
-    """All objects of the kind that carry the owner's label; none of a kind that is not served.
+    """List all objects of the kind with the owner's label; return nothing for a kind that is not served.
 
     Raises:
-        konverge.errors.KindUnreachableError: There may be some, of which nobody can tell now.
+        konverge.errors.KindUnreachableError: The kind is served, but its objects cannot be read now.
         konverge.errors.KonvergeError: The cluster could not be read.
     """
     try:

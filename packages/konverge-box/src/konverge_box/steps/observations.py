@@ -1,7 +1,7 @@
-"""Step 4: other objects of the cluster, read before anything is made.
+"""Step 4: other objects of the cluster, read before anything is written.
 
-What is not there is an answer, not an error: an object that is absent, a kind that the cluster does not serve, an entry
-whose conditions do not hold. All have ``found: false`` and nothing in them.
+Absence is a result, not an error: an absent object, a kind that the cluster does not serve, an entry whose conditions
+do not hold. All have ``found: false`` and no content.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from konverge_box.steps.scope import Scope
 __all__ = ["MAX_OBSERVED_OBJECTS", "Observations", "build_observation"]
 
 MAX_OBSERVED_OBJECTS = 1000
-"""So many objects may an entry with ``strategy: all`` have."""
+"""Maximum number of objects of an entry with ``strategy: all``."""
 
 _SECRET = GroupVersionKind("", "v1", "Secret")
 _CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
@@ -42,15 +42,15 @@ _NOT_IN_A_PATH = ("/", "%")
 
 
 class Observations:
-    """``cross``, compiled.
+    """The compiled ``cross`` entries.
 
     Args:
         declared: The entries.
         where: Their path in the file, for example ``spec.crds.website.cross``.
-        kinds: The kinds of the file's custom resources, by the names that the file gives them.
+        kinds: The kinds of the file's custom resources, by the file's names for them.
 
     Raises:
-        konverge.errors.ConfigurationError: What loading would have refused: entries that read each other in a circle.
+        konverge.errors.ConfigurationError: Entries read each other in a cycle. Loading the file reports that earlier.
     """
 
     def __init__(self, declared: tuple[CrossEntry, ...], where: str, kinds: Mapping[str, GroupVersionKind]) -> None:
@@ -62,30 +62,29 @@ class Observations:
         try:
             order = tuple(TopologicalSorter(needs).static_order())
         except CycleError as error:
-            circle = " -> ".join(reversed(error.args[1]))
-            raise ConfigurationError(f"{where}: these entries of cross read each other: {circle}") from None
+            cycle = " -> ".join(reversed(error.args[1]))
+            raise ConfigurationError(f"{where}: these entries of cross read each other: {cycle}") from None
         self._entries = {name: entries[name] for name in order}
         self.kinds = frozenset(entry.gvk for entry in entries.values())
-        """All kinds that may be read; one that is not served yet may be watched until it is."""
+        """All kinds that can be read. A kind that is not served yet can be watched until it is."""
 
     async def observe(self, scope: Scope, reader: MappingReader, quiet: MappingReader) -> dict[str, Any]:
-        """Read what is declared, each entry after those that it reads.
+        """Read the objects of all entries, each entry after those that it refers to.
 
-        One after the other: what is watched is answered from memory, without waiting.
+        Entries are read one after the other: watched objects come from memory, without waiting.
 
         Args:
-            scope: What the expressions of all entries see; it need not know ``cross``.
-            reader: Its reads wake the custom resource when what they found changes.
-            quiet: Its reads wake nobody: for entries with ``wake: false``.
+            scope: The scope of the expressions of all entries, without ``cross``.
+            reader: A reader whose objects queue the custom resource when they change.
+            quiet: A reader whose objects queue nothing, for entries with ``wake: false``.
 
         Returns:
-            What expressions call ``cross``: the result of each entry by its name (`observed`).
+            The value of ``cross`` in expressions: the result of each entry by its name (`build_observation`).
 
         Raises:
-            StepError: A name or label is no text, there is no label or no namespace to look for, or there are too many
-                items.
+            StepError: A name or label is not text, a label or a namespace is missing, or there are too many objects.
             konverge_box.expressions.ExpressionError: An expression has no value.
-            konverge.errors.KonvergeError: The server could not be read; of an object that is absent it is not raised.
+            konverge.errors.KonvergeError: The server could not be read. An absent object is not an error.
         """
         results: dict[str, Any] = {}
         for name, entry in self._entries.items():
@@ -95,19 +94,19 @@ class Observations:
         return results
 
     def find_next_change(self, now: datetime) -> datetime | None:
-        """When an entry may be read, or no longer, although nothing else changes."""
+        """Return the next time at which the conditions of an entry can change by themselves; None without one."""
         return find_earliest_change((entry.conditions for entry in self._entries.values()), now)
 
 
 def build_observation(gvk: GroupVersionKind, found: Sequence[Object]) -> dict[str, Any]:
-    """What expressions see of the objects of an entry: of the first, and as ``items`` the same of each.
+    """Return the value of an entry in expressions: the fields of the first object, and ``items`` with those of each.
 
-    That is ``found``, ``name``, ``namespace``, ``labels``, ``annotations``, ``spec`` and ``status``. A Secret or a
-    ConfigMap has ``data`` besides: of a Secret decoded, sensitive, and without what is no text.
+    The fields are ``found``, ``name``, ``namespace``, ``labels``, ``annotations``, ``spec`` and ``status``. A Secret or
+    a ConfigMap also has ``data``. The data of a Secret is decoded and sensitive, without values that are not text.
 
     Args:
-        gvk: The kind, which may be absent like its objects.
-        found: What was found, in order; empty for nothing.
+        gvk: The kind, which need not be served.
+        found: The objects in order; empty without one.
     """
     return {
         **_to_expression_value(gvk, found[0] if found else None),
@@ -121,7 +120,7 @@ class _Observation:
         self.gvk = gvk or GroupVersionKind.parse(declared.api_version or "", declared.kind or "")
         self.triggers_reconcile = declared.wake
         self.conditions = compile_entry_conditions(declared, where)
-        self._takes_all = declared.strategy == "all"
+        self._reads_all = declared.strategy == "all"
         selector = declared.selector
         at = f"{where}.selector"
         self._name = compile_expression(selector.name, where=f"{at}.name")
@@ -138,22 +137,22 @@ class _Observation:
         try:
             is_namespaced = (await reader.mapping(self.gvk)).namespaced
         except KindUnreachableError:
-            raise  # there may be such an object, and a condition on ``found`` may delete others
+            raise  # the object may exist, and a condition on ``found`` could delete others
         except KindNotServedError:
-            # To be read all the same: what is created once the kind is served wakes who has read it.
+            # Read it nevertheless, so that an object that is created later queues the custom resource.
             is_namespaced = True
         try:
-            found = await self._find_objects(
+            objects = await self._find_objects(
                 scope, reader, self._render_namespace(scope) if is_namespaced else "", is_namespaced
             )
         except KindUnreachableError:
             raise
         except (NotFoundError, KindNotServedError):
             return build_observation(self.gvk, [])
-        if self._takes_all and len(found) > MAX_OBSERVED_OBJECTS:
-            problem = f"expected at most {MAX_OBSERVED_OBJECTS} objects, found {len(found)}; ask for more labels"
+        if self._reads_all and len(objects) > MAX_OBSERVED_OBJECTS:
+            problem = f"expected at most {MAX_OBSERVED_OBJECTS} objects, found {len(objects)}; select by more labels"
             raise StepError(self.where, problem)
-        return build_observation(self.gvk, found if self._takes_all else found[:1])
+        return build_observation(self.gvk, objects if self._reads_all else objects[:1])
 
     def _render_namespace(self, scope: Scope) -> str:
         declared = _to_label_text(scope.render(self._namespace), self._namespace.where)
@@ -162,36 +161,38 @@ class _Observation:
     async def _find_objects(
         self, scope: Scope, reader: ObjectReader, namespace: str, is_namespaced: bool
     ) -> list[Object]:
-        """The objects in order.
+        """Return the selected objects in order.
 
         Raises:
-            NotFoundError: There is none of that name.
-            KindNotServedError: There is no such kind.
+            NotFoundError: No object has that name.
+            KindNotServedError: The kind is not served.
         """
         if self._by_labels:
-            found = await reader.list(self.gvk, namespace=namespace, labels=self._render_labels(scope))
-            return sorted(found, key=ObjectKey.of)
+            objects = await reader.list(self.gvk, namespace=namespace, labels=self._render_labels(scope))
+            return sorted(objects, key=ObjectKey.of)
         name = _to_label_text(scope.render(self._name), self._name.where)
         if not _is_possible_name(name) or not (namespace == "" or _is_possible_name(namespace)):
             return []
         if is_namespaced and not namespace:
-            raise StepError(f"{self.where}.selector", "expected a namespace: the custom resource is in none")
+            raise StepError(
+                f"{self.where}.selector", "expected a namespace, found none: the custom resource is cluster-scoped"
+            )
         return [await reader.get(self.gvk, ObjectKey(namespace, name))]
 
     def _render_labels(self, scope: Scope) -> dict[str, str]:
         at = f"{self.where}.selector.matchLabels"
         labels = {key: _to_label_text(value, f"{at}.{key}") for key, value in scope.render(self._labels).items()}
         if not labels:
-            raise StepError(at, "expected a label, found none: that would be every object")
+            raise StepError(at, "expected a label, found none: an empty selector would select every object")
         return labels
 
 
 def _to_label_text(value: Any, where: str) -> str:
-    """A name or a label's value; of ``omit`` or null empty, which nothing has for a name."""
+    """Convert a value to a name or a label value; ``omit`` and null become empty text, which is no object's name."""
     if value is OMIT or value is None:
         return ""
     if isinstance(value, Sensitive):
-        raise StepError(where, "expected text to look for, found a value that comes from a Secret (not shown)")
+        raise StepError(where, "expected text, found a value that comes from a Secret (not shown)")
     try:
         return format_scalar(value)
     except ValueError:
@@ -219,7 +220,7 @@ def _to_expression_value(gvk: GroupVersionKind, obj: Object | None) -> dict[str,
         seen["data"] = live.get("data") or {}
     elif gvk == _SECRET:
         seen["data"] = to_sensitive(_decode_data(live.get("data") or {}))
-        if LAST_APPLIED in annotations:  # which has all of the Secret in it
+        if LAST_APPLIED in annotations:  # it contains the whole Secret
             seen["annotations"] = {**annotations, LAST_APPLIED: Sensitive(annotations[LAST_APPLIED])}
     return seen
 
@@ -227,6 +228,6 @@ def _to_expression_value(gvk: GroupVersionKind, obj: Object | None) -> dict[str,
 def _decode_data(data: Mapping[str, str]) -> dict[str, str]:
     texts: dict[str, str] = {}
     for key, value in data.items():
-        with suppress(ValueError):  # binascii.Error and UnicodeDecodeError both are one
+        with suppress(ValueError):  # binascii.Error and UnicodeDecodeError are subclasses
             texts[key] = base64.b64decode(value, validate=True).decode()
     return texts

@@ -1,4 +1,4 @@
-"""Whether an object is a custom resource's to delete."""
+"""Ownership of objects: the rules that allow a custom resource to delete an object."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _HASHED_MANAGER = re.compile("[0-9a-f]{64}")
 def can_own(owner: Object, namespace: str) -> bool:
     """Tell whether an object in that namespace (empty for none) can have a reference to the owner.
 
-    To the garbage collector a namespaced owner does not exist outside of its namespace, and what refers to it from
-    there is garbage.
+    The garbage collector finds a namespaced owner only in its own namespace. It deletes objects of other namespaces
+    that refer to the owner.
     """
     own = ObjectKey.of(owner).namespace
     return not own or own == namespace
 
 
 def is_ours(obj: Object, owner: Object) -> bool:
-    """Tell whether a box made the object for this very owner, so that it may delete it.
+    """Tell whether a box created the object for exactly this owner, so that it may delete the object.
 
-    It has the label with the owner's UID. Where it can have a reference to the owner, the owner controls it, too:
-    labels are copied from one object to another by hand, and who takes the reference away wants to keep the object.
-    Where it cannot, nothing controls it, and the box has applied it (`konverge.component.ownership`).
+    The object has the label with the owner's UID. Where it can have a reference to the owner, the owner must also
+    control it: users copy labels between objects, and removing the reference is a request to keep the object.
+    Where it cannot, nothing may control it, and the box must have applied it (`konverge.component.ownership`).
     """
     if not is_handed_over(obj, owner):
         return False
@@ -46,16 +46,16 @@ def is_handed_over(obj: Object, owner: Object) -> bool:
 
 
 def describe_other(obj: Object, owner: Object) -> str:
-    """Whose an object is that the box has not made for this owner, as far as a cache tells; empty if it has."""
-    if told := describe_foreign_controller(obj, owner):
-        return told
+    """Describe the owner of an object that the box has not created for this owner; return "" for its own."""
+    if controller := describe_foreign_controller(obj, owner):
+        return controller
     managers = obj["metadata"].get("managedFields") or ()
     is_known = find_controller(obj) is not None or has_own_entry(obj, owner, "") or any(map(_is_hashed, managers))
-    return "" if is_known else "made by somebody else"
+    return "" if is_known else "created by another client"
 
 
 def is_of_earlier_life(obj: Object, owner: Object) -> bool:
-    """Tell whether an earlier custom resource of that name controls the object: the cluster is about to delete it."""
+    """Tell whether an earlier custom resource of that name controls the object, so that the cluster will delete it."""
     controller = find_controller(obj)
     if controller is None or controller.get("uid") == owner["metadata"]["uid"]:
         return False
@@ -66,5 +66,5 @@ def is_of_earlier_life(obj: Object, owner: Object) -> bool:
 
 
 def _is_hashed(entry: Object) -> bool:
-    """Tell whether a group with a long name may have applied the object; beside the label, that is enough."""
+    """Tell whether a group with a long name may have applied the object. With the label, that is sufficient."""
     return entry.get("operation") == APPLY and bool(_HASHED_MANAGER.fullmatch(str(entry.get("manager"))))

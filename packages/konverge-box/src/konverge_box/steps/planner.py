@@ -1,6 +1,6 @@
-"""One pass over the groups: which objects there are to decide on, what is done with each, what is applied.
+"""The plan of one reconcile: the objects of all groups, the decision about each, and the rendered objects.
 
-What is wanted is known from names and conditions alone, before anything is rendered.
+Names and conditions alone determine which objects should exist, before any object is rendered.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from konverge_box.steps.tls_secret import TLS_SECRET_TYPE
 __all__ = ["MAX_OBJECTS", "Planner", "is_namespaced_resource"]
 
 MAX_OBJECTS = 5000
-"""So many objects may a custom resource have."""
+"""Maximum number of objects of one custom resource."""
 
 _Identity = tuple[str, str, str, str]
 
 
 @dataclass(slots=True)
 class _CandidateObject:
-    """An object of an entry, before it is decided on."""
+    """An object of an entry before the decision about it."""
 
     group: int
     resource: CompiledResource
@@ -51,14 +51,14 @@ class _CandidateObject:
 
 
 class Planner:
-    """One pass of `konverge_box.steps.resource_groups.Groups.plan`.
+    """One run of `konverge_box.steps.resource_groups.ResourceGroups.plan`.
 
     Args:
         groups: The groups, in their order.
-        scope: What the steps before have made.
+        scope: The scope with the results of earlier steps.
         owner: The custom resource as it was read.
         reader: Reads from the caches.
-        now: The time of the pass.
+        now: The time of the reconcile.
     """
 
     def __init__(
@@ -83,10 +83,10 @@ class Planner:
         self._lasting = frozenset(each.entry for each in resources if not each.apply_policy.can_remove)
 
     async def plan(self) -> ResourcePlan:
-        """Decide, then render what is to be applied.
+        """Decide about each object, then render the objects that are applied.
 
         Raises:
-            konverge.errors.KonvergeError: See `konverge_box.steps.resource_groups.Groups.plan`.
+            konverge.errors.KonvergeError: See `konverge_box.steps.resource_groups.ResourceGroups.plan`.
         """
         candidates = [each async for each in self._iter_candidates()]
         wanted = self._find_desired(candidates)
@@ -95,7 +95,7 @@ class Planner:
         for each in candidates:
             if not each.conditions_hold:
                 is_first = each.identity not in decided
-                if each.resource.apply_policy.can_remove:  # one that leaves it alone leaves it to the next
+                if each.resource.apply_policy.can_remove:  # otherwise the next entry decides
                     decided.add(each.identity)
                 entries[each.group].append(await self._plan_undesired(each, is_wanted=not is_first))
             else:
@@ -123,7 +123,7 @@ class Planner:
         for group in self._groups:
             yield find_earliest_change(group.time_conditions, self._now)
 
-    # Which objects there are to decide on.
+    # The objects to decide about.
 
     async def _iter_candidates(self) -> AsyncIterator[_CandidateObject]:
         count = 0
@@ -132,15 +132,17 @@ class Planner:
                 try:
                     is_namespaced = await is_namespaced_resource(resource, self._reader)
                 except KindUnreachableError:
-                    is_namespaced = True  # its component says that it cannot be reached; the other groups go on
-                for turn in self._list_scopes(place, resource):
-                    passes = self._on[place] and turn.holds(resource.conditions)
-                    for key in self._list_keys(resource, turn, passes=passes, is_namespaced=is_namespaced):
+                    is_namespaced = (
+                        True  # its component reports that the kind is unreachable; the other groups continue
+                    )
+                for item_scope in self._list_scopes(place, resource):
+                    is_on = self._on[place] and item_scope.holds(resource.conditions)
+                    for key in self._list_keys(resource, item_scope, is_on=is_on, is_namespaced=is_namespaced):
                         count += 1
                         if count > MAX_OBJECTS:
                             problem = f"expected at most {MAX_OBJECTS} objects of one custom resource, found more"
                             raise StepError(resource.path, problem)
-                        yield _CandidateObject(place, resource, turn, key, passes, is_namespaced)
+                        yield _CandidateObject(place, resource, item_scope, key, is_on, is_namespaced)
 
     def _list_scopes(self, place: int, resource: CompiledResource) -> list[Scope]:
         try:
@@ -148,17 +150,17 @@ class Planner:
         except StepError:
             if self._on[place]:
                 raise
-            return []  # a group that is off may be so because there is nothing to repeat for
+            return []  # a group can be off because its list does not exist
 
     def _list_keys(
-        self, resource: CompiledResource, turn: Scope, *, passes: bool, is_namespaced: bool
+        self, resource: CompiledResource, item_scope: Scope, *, is_on: bool, is_namespaced: bool
     ) -> list[ObjectKey]:
         try:
-            return resource.list_keys(turn, self._own_key.namespace, namespaced=is_namespaced)
+            return resource.list_keys(item_scope, self._own_key.namespace, namespaced=is_namespaced)
         except (ExpressionError, StepError):
-            if passes:
+            if is_on:
                 raise
-            return []  # what does not hold may have no name either: `_iter_unnamed_objects` finds what it once made
+            return []  # an entry that is off may have no name: `_iter_unnamed_objects` finds its earlier objects
 
     def _find_desired(self, candidates: Iterable[_CandidateObject]) -> dict[_Identity, str]:
         wanted: dict[_Identity, str] = {}
@@ -169,49 +171,51 @@ class Planner:
             if each.resource.repetition.is_loop:
                 path = f"{path} (item {each.scope.names['index']})"
             if each.identity in wanted:
-                what = f"{each.resource.gvk.kind} {each.key}"
-                problem = f"{what} is wanted by {wanted[each.identity]}, too; give one another name, or a condition"
+                problem = (
+                    f"{each.resource.gvk.kind} {each.key} is also declared by {wanted[each.identity]}; "
+                    "give one of them another name, or a condition"
+                )
                 raise StepError(path, problem)
             wanted[each.identity] = path
         return wanted
 
-    # What is done with each.
+    # The decision about each object.
 
     async def _plan_undesired(self, each: _CandidateObject, *, is_wanted: bool) -> PlannedResource:
-        keeping = each.resource.apply_policy
-        live = None if is_wanted or not keeping.can_remove else await self._get_live(each)
-        # Two entries may name one object; what was made by one that never removes anything stays.
+        policy = each.resource.apply_policy
+        live = None if is_wanted or not policy.can_remove else await self._get_live(each)
+        # Two entries can name one object: the object of an entry that never deletes stays.
         may_go = live is not None and is_ours(live, self._owner) and _get_entry_label(live) not in self._lasting
         seen = ObservedObject(exists=live is not None, is_ours=may_go)
-        decision, why = decide_action(keeping, seen, passes=False, is_wanted=is_wanted)
+        decision, why = decide_action(policy, seen, is_on=False, is_wanted=is_wanted)
         return self._build_resource(each, decision, why)
 
     async def _plan_object(self, each: _CandidateObject) -> PlannedResource:
-        keeping = each.resource.apply_policy
-        if keeping.timing is ApplyTiming.ALWAYS:
-            decision, why = decide_action(keeping, ObservedObject(), passes=True, is_wanted=False)
+        policy = each.resource.apply_policy
+        if policy.timing is ApplyTiming.ALWAYS:
+            decision, why = decide_action(policy, ObservedObject(), is_on=True, is_wanted=False)
             planned = self._build_resource(each, decision, why)
             if not planned.is_owned and (problem := await self._describe_foreign(each)):
                 return replace(planned, problem=problem)
             return await self._render_object(each, planned)
-        mark = compute_mark(self._owner, each.resource.gvk, each.key) if keeping.is_marked else ""
+        mark = compute_mark(self._owner, each.resource.gvk, each.key) if policy.is_marked else ""
         is_marked = mark in self._marks
         live = await self._get_live(each)
         if live is None and not is_marked:
-            # What is made once overwrites whatever there is: no cache is to say that there is nothing.
+            # Creating the object once would overwrite an existing one: only the server can confirm that it is absent.
             live = await self._get_live(each, asks_server=True)
         if live is not None and is_of_earlier_life(live, self._owner):
-            # Whatever reads its values would have to do with others in a moment.
-            what = f"{each.resource.gvk.kind} {each.key} of an earlier {self._owner['kind']} {self._own_key.name}"
-            planned = self._build_resource(each, ObjectAction.APPLY, "that of an earlier life goes first")
-            return replace(planned, blocked=f"waiting until {what} is gone")
+            # Its values are about to be replaced: no reader may use them.
+            earlier = f"{each.resource.gvk.kind} {each.key} of an earlier {self._owner['kind']} {self._own_key.name}"
+            planned = self._build_resource(each, ObjectAction.APPLY, "the object of an earlier owner is deleted first")
+            return replace(planned, blocked=f"waiting until {earlier} is gone")
         seen = ObservedObject(
             exists=live is not None,
             is_ours=live is not None and is_ours(live, self._owner),
             is_marked=is_marked,
             is_due=live is not None and self._is_due(each.resource, live),
         )
-        decision, why = decide_action(keeping, seen, passes=True, is_wanted=False)
+        decision, why = decide_action(policy, seen, is_on=True, is_wanted=False)
         to_mark = mark if not is_marked and (seen.is_ours or decision is ObjectAction.APPLY) else ""
         planned = replace(self._build_resource(each, decision, why), mark=to_mark)
         if decision is ObjectAction.LEAVE and live is not None and not is_marked:
@@ -220,13 +224,14 @@ class Planner:
             return planned
         if each.resource.renewal_period is not None:
             self._wakes.append(self._now + each.resource.renewal_period)
-        return await self._render_object(each, replace(planned, is_renewed=keeping.timing is ApplyTiming.RENEWED))
+        return await self._render_object(each, replace(planned, is_renewed=policy.timing is ApplyTiming.RENEWED))
 
     async def _describe_foreign(self, each: _CandidateObject) -> str:
-        """Why an object outside of the owner's reach is not to be written; empty when it may be.
+        """Describe why an object outside of the owner's namespace must not be written; return "" if it may be.
 
-        No server refuses a second owner where there are no references, and what bears our label is deleted with us: who
-        may write one custom resource could have whatever the box may write overwritten, and then deleted.
+        Without owner references, no server rejects a second owner, and an object with the box's label is deleted with
+        the custom resource. Otherwise a user who may write one custom resource could let the box overwrite and delete
+        any object that the box may write.
         """
         try:
             live = await self._get_live(each) or await self._get_live(each, asks_server=True)
@@ -234,21 +239,21 @@ class Planner:
             return format_error(error)
         if live is None or is_handed_over(live, self._owner):
             return ""
-        what = f"{each.resource.gvk.kind} {each.key}"
+        existing = f"{each.resource.gvk.kind} {each.key}"
         return (
-            f"{each.resource.path}: there is a {what} already that is not of this object, and stays as it is. "
-            f"The label {OWNER_UID}: {self._uid} would hand it over"
+            f"{each.resource.path}: {existing} exists already, does not belong to this object, and stays unchanged. "
+            f"Set the label {OWNER_UID}: {self._uid} to hand it over"
         )
 
     def _is_due(self, resource: CompiledResource, live: Object) -> bool:
-        """Tell whether the values have their age; if they do not yet, the pass is to come again then."""
+        """Tell whether the values have expired; otherwise request a reconcile for the time when they do."""
         if resource.renewal_period is None or not is_ours(live, self._owner):
             return False
         metadata = live["metadata"]
         annotations = metadata.get("annotations")
-        made = (annotations or {}).get(GENERATED_AT) if isinstance(annotations, dict | None) else None
-        for text in (made, metadata.get("creationTimestamp")):
-            with suppress(ValueError, OverflowError):  # the year 9999 is a time, too, and anybody may write it
+        generated_at = (annotations or {}).get(GENERATED_AT) if isinstance(annotations, dict | None) else None
+        for text in (generated_at, metadata.get("creationTimestamp")):
+            with suppress(ValueError, OverflowError):  # any client can write the annotation, also the year 9999
                 due = parse_time(str(text)) + resource.renewal_period
                 if due > self._now:
                     self._wakes.append(due)
@@ -256,7 +261,7 @@ class Planner:
         return True
 
     async def _iter_unnamed_objects(self, decided: set[_Identity]) -> AsyncIterator[tuple[int, PlannedResource]]:
-        """Objects that an entry has made under a name that it does not give any more: of a removed element, for one."""
+        """Yield objects under names that their entry no longer declares, for example of a removed list item."""
         by_kind: dict[GroupVersionKind, dict[str, tuple[int, CompiledResource]]] = {}
         for place, group in enumerate(self._groups):
             for resource in group.resources:
@@ -266,7 +271,7 @@ class Planner:
             try:
                 labelled = await list_owned_objects(gvk, self._owner, self._reader)
             except KindUnreachableError:
-                continue  # a later pass finds them; the other groups go on
+                continue  # a later reconcile finds them; the other groups continue
             for live in labelled:
                 key = ObjectKey.of(live)
                 identity = (*gvk.group_kind, key.namespace, key.name)
@@ -276,14 +281,14 @@ class Planner:
                 place, resource = made_by
                 decided.add(identity)
                 candidate = _CandidateObject(place, resource, self._scope, key, False, bool(key.namespace))
-                yield place, self._build_resource(candidate, ObjectAction.DELETE, "its entry names it no more")
+                yield place, self._build_resource(candidate, ObjectAction.DELETE, "its entry no longer declares it")
 
     def _build_resource(self, each: _CandidateObject, decision: ObjectAction, why: str) -> PlannedResource:
         is_owned = can_own(self._owner, each.key.namespace)
         declared = each.resource.declared
         return PlannedResource(declared, each.resource.gvk, each.key, decision, why, is_owned, each.is_namespaced)
 
-    # What is applied.
+    # The rendered objects.
 
     async def _render_object(self, each: _CandidateObject, planned: PlannedResource) -> PlannedResource:
         resource = each.resource
@@ -321,27 +326,27 @@ class Planner:
 
 
 def _copy_data(source: Object, obj: Object) -> None:
-    """Put the source's data under the object's own, in place; its type, too, without which it would be another kind."""
+    """Add the source's data and type to the object in place. Data of the object itself takes precedence."""
     is_secret = obj["kind"] == "Secret"
     for name in ("data", "binaryData"):
-        found = source.get(name)
-        if isinstance(found, dict) and found:
+        copied = source.get(name)
+        if isinstance(copied, dict) and copied:
             own = obj.get(name) or {}
-            obj[name] = {**(to_sensitive(found) if is_secret else found), **own}
+            obj[name] = {**(to_sensitive(copied) if is_secret else copied), **own}
     if is_secret and "type" not in obj and isinstance(source.get("type"), str):
         obj["type"] = source["type"]
 
 
 def _get_entry_label(live: Object) -> str:
-    """The entry that has made the object, by its label."""
+    """Return the hash of the entry that created the object, from its label."""
     return str((live["metadata"].get("labels") or {}).get(ENTRY, ""))
 
 
 async def is_namespaced_resource(resource: CompiledResource, reader: MappingReader) -> bool:
-    """Tell whether the objects live in a namespace; of a kind that is not served, the component will say so.
+    """Tell whether the objects are namespaced. A kind that is not served counts as such: its component reports that.
 
     Raises:
-        konverge.errors.KindUnreachableError: Nobody can tell now.
+        konverge.errors.KindUnreachableError: The server cannot tell at the moment.
         konverge.errors.KonvergeError: The cluster could not be read.
     """
     if KINDS[resource.declared.kind].gvk is not None:

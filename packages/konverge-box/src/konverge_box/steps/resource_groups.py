@@ -1,7 +1,7 @@
-"""The groups of ``onCreate`` and ``onReconcile``: from what the file declares to what is done with each object.
+"""The groups of ``onCreate`` and ``onReconcile``: from the declarations of the file to the plan for each object.
 
-Both steps are planned at once, before anything is written: an object that any entry wants is deleted by none, whichever
-group it is in. One that cannot be rendered is a failure of its own group.
+Both steps are planned together, before anything is written: no group deletes an object that an entry of any group
+declares. An object that cannot be rendered is a failure of its own group only.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _NAMES = {"onCreate": "created", "onReconcile": "resources"}
 
 
 class ResourceGroups:
-    """The groups of one custom resource of the file, compiled.
+    """The compiled groups of one custom resource of the file.
 
     Args:
-        on_create: Those of ``onCreate``.
-        on_reconcile: Those of ``onReconcile``.
+        on_create: The groups of ``onCreate``.
+        on_reconcile: The groups of ``onReconcile``.
         where: The path of the custom resource in the file, for example ``spec.crds.website``.
-        box_name: The box.
+        box_name: The name of the box.
 
     Attributes:
-        kinds: The kinds of which it makes objects.
-        listed_kinds: Those of which objects of one owner are looked for by its label in each pass.
+        kinds: The kinds of its objects.
+        listed_kinds: The kinds whose objects of one owner each reconcile lists by its label.
     """
 
     def __init__(
@@ -56,36 +56,35 @@ class ResourceGroups:
 
     @property
     def condition_types(self) -> tuple[str, ...]:
-        """Those of all groups, in their order."""
+        """The condition types of all groups, in their order."""
         return tuple(group.condition_type for group in self._groups)
 
     async def plan(self, scope: Scope, owner: Object, reader: MappingReader, now: datetime) -> ResourcePlan:
-        """Decide what is done with each object in this pass.
+        """Plan the action on each object in this reconcile.
 
         Args:
-            scope: What the steps before have made.
+            scope: The scope with the results of earlier steps.
             owner: The custom resource as it was read.
-            reader: Reads from the caches; what is read wakes the custom resource.
-            now: The time of the pass.
+            reader: Reads from the caches. Later changes of read objects queue the custom resource.
+            now: The time of the reconcile.
 
         Raises:
-            StepError: There are too many objects, two entries want the same one, or a name is none.
+            StepError: There are too many objects, two entries declare the same one, or a name is invalid.
             konverge_box.expressions.ExpressionError: A condition or a name has no value.
             konverge.errors.KonvergeError: The cluster could not be read.
         """
         return await Planner(self._groups, scope, owner, reader, now).plan()
 
     async def find_leftovers(self, owner: Object, reader: MappingReader) -> list[Object]:
-        """The objects that have been made for this custom resource and do not go with it by themselves.
+        """Find the objects of this custom resource that the garbage collector does not delete with it.
 
-        They have no owner reference: they are in another namespace, or in none. Whoever ends the custom resource
-        deletes them.
+        They have no owner reference: they are in another namespace, or in none. The finalizer must delete them.
 
         Raises:
             konverge.errors.KonvergeError: The cluster could not be read.
         """
         if not ObjectKey.of(owner).namespace:
-            return []  # it can own everything
+            return []  # a cluster-scoped object can own every object
         kinds: dict[GroupVersionKind, None] = {}
         for group in self._groups:
             for resource in group.resources:
@@ -93,8 +92,10 @@ class ResourceGroups:
                     is_namespaced=await is_namespaced_resource(resource, reader)
                 ):
                     kinds[resource.gvk] = None
-        found: list[Object] = []
+        leftovers: list[Object] = []
         for gvk in kinds:
-            of_owner = await list_owned_objects(gvk, owner, reader)
-            found += [obj for obj in of_owner if is_ours(obj, owner) and not has_owner(obj, owner["metadata"]["uid"])]
-        return found
+            labeled = await list_owned_objects(gvk, owner, reader)
+            leftovers += [
+                obj for obj in labeled if is_ours(obj, owner) and not has_owner(obj, owner["metadata"]["uid"])
+            ]
+        return leftovers

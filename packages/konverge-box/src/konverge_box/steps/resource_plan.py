@@ -1,4 +1,4 @@
-"""What a pass is going to do with the objects of a custom resource, before anything is written."""
+"""The plan of a reconcile for the objects of a custom resource, before anything is written."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ __all__ = ["PlannedGroup", "PlannedResource", "ResourcePlan"]
 
 @dataclass(frozen=True, slots=True)
 class PlannedResource:
-    """One object.
+    """The planned action on one object.
 
     Args:
-        resource: What the file declares.
+        resource: The entry of the file.
         gvk: Its kind.
-        key: Which one it is.
-        action: What is done.
-        explanation: For people.
-        is_owned: It may have an owner reference; otherwise a label alone says whose it is.
-        is_namespaced: Its kind has namespaces.
-        object: What is applied, with sensitive leaves; None where nothing is, or not yet.
-        blocked: What it waits for; empty for nothing.
-        problem: Why it cannot be rendered; empty when it can.
-        is_renewed: Its values are made anew, for which it may have to be made anew itself.
-        mark: What the owner is marked with once it is there; empty if it is marked, or needs no mark.
-        foreign_owner: Whose it is if it is left as it is and is not the custom resource's; empty otherwise.
+        key: Its namespace and name.
+        action: The action.
+        explanation: The reason for the action, in words.
+        is_owned: It can have an owner reference. Otherwise only a label identifies its owner.
+        is_namespaced: Its kind is namespaced.
+        object: The object that is applied, with sensitive values; None where nothing is applied, or not yet.
+        blocked: The reason why it has to wait; empty without one.
+        problem: The error of rendering it; empty without one.
+        is_renewed: Its values are generated again, for which the object itself may have to be replaced.
+        mark: The mark for the owner once the object exists; empty if the owner has it or needs none.
+        foreign_owner: The owner of an unchanged object that is not the custom resource's; empty otherwise.
     """
 
     resource: BoxResource
@@ -48,32 +48,32 @@ class PlannedResource:
     foreign_owner: str = ""
 
     def __repr__(self) -> str:
-        # The file may hold what the object hides.
+        # The file can contain values that the object marks as sensitive.
         return f"PlannedResource({self.action.value} {self.gvk.kind} {self.key})"
 
     @property
     def is_foreign(self) -> bool:
-        """Tell whether it would be deleted if it were the custom resource's."""
+        """Tell whether it is kept only because it does not belong to the custom resource."""
         return self.action is ObjectAction.SKIP and self.explanation == FOREIGN_OBJECT
 
     @property
     def is_desired(self) -> bool:
-        """Tell whether it is to be there. With a problem, what is there under its name may be somebody else's."""
+        """Tell whether it should exist. With a problem, an object of its name may belong to another owner."""
         return self.action in (ObjectAction.APPLY, ObjectAction.LEAVE) and not self.problem
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedGroup:
-    """One group, which becomes one component.
+    """The plan of one group, which becomes one component.
 
     Args:
-        name: The component's.
-        condition_type: Through which it reports.
-        entries: In the order in which they are made.
+        name: The name of the component.
+        condition_type: The type of its condition.
+        entries: Its objects, in the order in which they are applied.
         is_on: The group's conditions hold.
-        is_suspended: Its workloads are taken down.
-        grace_period: How long it may take to become ready; zero is for ever.
-        waits_for: The condition types of the groups that have to be ready first.
+        is_suspended: Its workloads are suspended.
+        grace_period: The time within which it must become ready; zero sets no limit.
+        waits_for: The condition types of the groups that must be ready first.
     """
 
     name: str
@@ -87,11 +87,11 @@ class PlannedGroup:
 
 @dataclass(frozen=True, slots=True)
 class ResourcePlan:
-    """All groups of a custom resource, in the order in which they are reconciled.
+    """The plan of all groups of a custom resource, in the order in which they are reconciled.
 
     Args:
-        groups: Those of ``onCreate``, then those of ``onReconcile``.
-        requeue_at: When the plan may be another one although nothing has changed; None for never.
+        groups: The groups of ``onCreate``, then those of ``onReconcile``.
+        requeue_at: The time at which the plan can change by itself; None for never.
     """
 
     groups: tuple[PlannedGroup, ...]
@@ -99,7 +99,7 @@ class ResourcePlan:
 
     @property
     def children(self) -> tuple[Child, ...]:
-        """The objects as the status looks at them."""
+        """The objects that the status can read."""
         return tuple(
             Child(entry.resource, entry.key, is_desired=entry.is_desired)
             for group in self.groups

@@ -1,4 +1,4 @@
-"""What expressions of a step may read."""
+"""The data that expressions of a step can read."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ __all__ = ["Scope", "build_scope"]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Names with their values, and the time and randomness of the pass. It is never changed.
+    """Names with their values, and the time and randomness of the reconcile. A scope never changes.
 
     Args:
-        names: For example ``spec``, ``cross``.
-        environment: The same for all steps of a pass.
+        names: The values by name, for example of ``spec`` and ``cross``.
+        environment: The environment, which is the same for all steps of a reconcile.
     """
 
     names: Mapping[str, Any]
     environment: EvaluationEnvironment
 
     def with_names(self, **names: Any) -> Scope:
-        """One that knows these names too."""
+        """Return a scope that also has these names."""
         return Scope({**self.names, **names}, self.environment)
 
     def render(self, compiled: Template | Structure) -> Any:
-        """The value.
+        """Evaluate a template or a structure.
 
         Raises:
-            konverge_box.expressions.ExpressionError: There is none.
+            konverge_box.expressions.ExpressionError: It has no value.
         """
         return compiled.render(self.names, environment=self.environment)
 
     def find(self, template: Template) -> Any:
-        """The value, or an `konverge_box.expressions.Absent`.
+        """Evaluate a template; return a `konverge_box.expressions.Absent` for an absent value.
 
         Raises:
             konverge_box.expressions.ExpressionError: The expression fails for another reason.
@@ -45,15 +45,15 @@ class Scope:
         return template.find(self.names, environment=self.environment)
 
     def holds(self, conditions: ConditionSet) -> bool:
-        """Tell whether they hold.
+        """Tell whether the conditions hold.
 
         Raises:
-            konverge_box.expressions.ExpressionError: One of them cannot be asked.
+            konverge_box.expressions.ExpressionError: A condition cannot be evaluated.
         """
         return conditions.holds(self.names, environment=self.environment)
 
 
 def build_scope(obj: Object, environment: EvaluationEnvironment) -> Scope:
-    """The scope of a custom resource before any step: ``apiVersion``, ``kind``, ``metadata``, ``spec``, ``status``."""
+    """Return the scope before any step: ``apiVersion``, ``kind``, ``metadata``, ``spec``, ``status`` of the object."""
     names = {name: obj.get(name, {}) for name in ("apiVersion", "kind", "metadata", "spec", "status")}
     return Scope(names, environment)

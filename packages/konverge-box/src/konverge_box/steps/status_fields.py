@@ -1,8 +1,8 @@
-"""The last step: the fields of the status that the file declares, from what all other steps have made.
+"""The last step: the declared status fields, from the results of all other steps.
 
-Each field is a question of its own: one that fails is told of and keeps what it had, the others are written. All of
-them see the status as it was before the pass, so that a phase can follow from the phase before it. Nothing is written
-here: the answer is values, and the status that they come to.
+Each field is evaluated separately: a field that fails is reported and keeps its value, the others are written. All
+see the status as it was before the reconcile, so that a phase can depend on the previous phase. This module writes
+nothing: it returns the values, and the status that contains them.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from konverge_box.steps.type_casts import cast_value
 __all__ = ["CLEARED", "MAX_FIELD_SIZE", "MAX_STATUS_SIZE", "ClearedValue", "StatusFieldValues", "StatusFields"]
 
 MAX_FIELD_SIZE = 32 << 10
-"""Bytes of JSON that one field may have."""
+"""Maximum size of one field in bytes of JSON."""
 
 MAX_STATUS_SIZE = 256 << 10
-"""Bytes of JSON that all fields of a pass may have together: an object has 1.5 MiB at most, and its status is copied to
-everyone who watches it."""
+"""Maximum size of all fields together in bytes of JSON. The limit of an object is 1.5 MiB, and every watch of the
+object receives its status."""
 
 _STEPS = frozenset({"cross", "external", "providers", "children"})
 
 
 class ClearedValue(Enum):
-    """The type of `CLEARED`, so that type checkers can tell it apart."""
+    """The type of `CLEARED`, which type checkers can distinguish from other values."""
 
     CLEARED = "cleared"
 
@@ -57,39 +57,39 @@ class ClearedValue(Enum):
 
 
 CLEARED: Final = ClearedValue.CLEARED
-"""The field is not to be there."""
+"""The marker of a field that must be removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatusFieldValues:
-    """What the fields of a pass come to.
+    """The values of the status fields in one reconcile.
 
     Args:
-        values: Paths below the status, with their values or `CLEARED`, in the order in which they are to be put.
-        problems: What went wrong with which field; no secret is in it.
+        values: Paths below the status, with their values or `CLEARED`, in the order in which they are applied.
+        problems: The errors of fields, without secret values.
     """
 
     values: tuple[tuple[tuple[str, ...], Any], ...] = ()
     problems: tuple[str, ...] = ()
 
     def apply_to_status(self, status: Mapping[str, Any] | None) -> Object:
-        """The status with the values in it; equal to what it was when they are there already.
+        """Return the status with the values; it is equal to the old one when it has them already.
 
         Args:
-            status: As it is, conditions and all; it is not changed. None where there is none.
+            status: The current status, including conditions, which is not changed; None without one.
         """
-        found: Object = copy_json(dict(status or {}))
+        updated: Object = copy_json(dict(status or {}))
         for path, value in self.values:
             if value is CLEARED:
-                found = remove_value(found, path)
+                updated = remove_value(updated, path)
             else:
-                _set_value(found, path, copy_json(value))
-        return found
+                _set_value(updated, path, copy_json(value))
+        return updated
 
 
 @dataclass(frozen=True, slots=True)
 class _CompiledField:
-    """One declared field, compiled."""
+    """One compiled status field."""
 
     declared: StatusField
     where: str
@@ -103,13 +103,13 @@ class _CompiledField:
         return bool(self.declared.when or self.declared.alternatives)
 
     def list_missing_steps(self, scope: Scope) -> list[str]:
-        """The steps whose results it reads and which have none in this pass."""
+        """Return the steps whose results it reads but that have none in this reconcile."""
         return sorted({name[0] for name in self.names if name and name[0] in _STEPS and name[0] not in scope.names})
 
 
 @dataclass(slots=True)
 class _FieldValues:
-    """What is found while the fields are asked, in their order."""
+    """The values that accumulate while the fields are evaluated in order."""
 
     values: list[tuple[Keys, Any]] = field(default_factory=list)
     cleared: list[Keys] = field(default_factory=list)
@@ -118,53 +118,55 @@ class _FieldValues:
     size: int = 0
 
     def build_result(self) -> StatusFieldValues:
-        # Clearing comes first, whatever the order in the file: a phase that does not hold must not take away the one
-        # that does. A field that could not be asked keeps what it had.
+        # Clearing comes first, independent of the order in the file: a phase whose conditions do not hold must not
+        # clear the one whose conditions hold. A field that could not be evaluated keeps its value.
         kept = self.failed
         cleared = [(path, CLEARED) for path in dict.fromkeys(self.cleared) if path not in kept]
         return StatusFieldValues((*cleared, *self.values), tuple(self.problems))
 
 
 class StatusFields:
-    """The declared fields of one custom resource's status, compiled.
+    """The compiled status fields of one custom resource.
 
     Args:
         declared: The ``status`` of a loaded file.
         where: Its path in the file, for example ``spec.crds.web.status``.
 
     Raises:
-        konverge.errors.ConfigurationError: A field is one that the pass itself writes, or cannot be compiled.
+        konverge.errors.ConfigurationError: A field is reserved, or cannot be compiled.
     """
 
     def __init__(self, declared: StatusSpec, where: str) -> None:
         self._fields = tuple(_compile_field(each, f"{where}.fields[{i}]") for i, each in enumerate(declared.fields))
 
     def list_read_paths(self) -> frozenset[tuple[str, ...]]:
-        """The paths that values and conditions may read."""
+        """Return the paths that values and conditions can read."""
         return frozenset[tuple[str, ...]]().union(*(each.names for each in self._fields))
 
     def find_next_change(self, now: datetime) -> datetime | None:
-        """When a field may be otherwise although nothing else is; None if time does not matter."""
+        """Return the next time at which the conditions of a field can change by themselves; None without one."""
         return find_earliest_change((each.conditions for each in self._fields), now)
 
     def evaluate_fields(self, scope: Scope, *, failed: bool = False) -> StatusFieldValues:
-        """Ask each field for its value.
+        """Evaluate each field.
 
-        A field that reads a step's results when the scope has none is not asked: what was not made is not known, and
-        ``default(0)`` would make a figure of it. It is a problem unless the pass has failed anyhow.
+        A field that reads the results of a step that did not run is not evaluated: the results are unknown, and
+        ``default(0)`` would invent a value. That is a problem, unless the reconcile has failed anyway.
 
         Args:
-            scope: Everything that the pass has made; its ``status`` is the one from before the pass.
-            failed: An earlier step failed: only fields with conditions are asked, since those can tell.
+            scope: The results of the reconcile. Its ``status`` is the one from before the reconcile.
+            failed: An earlier step failed. Only fields with conditions are evaluated, since those can detect it.
         """
         answers = _FieldValues()
         for each in self._fields:
             if failed and not each.is_conditional:
                 continue
-            if unmade := each.list_missing_steps(scope):
+            if missing := each.list_missing_steps(scope):
                 answers.failed.add(each.path)
                 if not failed:
-                    answers.problems.append(f"{each.where}: there is no {unmade[0]} in this pass, which it reads")
+                    answers.problems.append(
+                        f"{each.where}: it reads {missing[0]}, which has no result in this reconcile"
+                    )
                 continue
             try:
                 _evaluate_field(each, scope, answers)
@@ -177,7 +179,7 @@ class StatusFields:
 def _compile_field(declared: StatusField, where: str) -> _CompiledField:
     path = split_path(declared.path)
     if path[0] in RESERVED_STATUS:
-        raise ConfigurationError(f"{where}.path: {path[0]} is written by konverge; name the field something else")
+        raise ConfigurationError(f"{where}.path: {path[0]} is reserved for konverge; give the field another name")
     value = compile_structure(declared.value, where=f"{where}.value")
     conditions = compile_entry_conditions(declared, where)
     return _CompiledField(
@@ -186,11 +188,11 @@ def _compile_field(declared: StatusField, where: str) -> _CompiledField:
 
 
 def _evaluate_field(each: _CompiledField, scope: Scope, answers: _FieldValues) -> None:
-    """Add what one field comes to.
+    """Evaluate one field and add its value to the answers.
 
     Raises:
-        konverge_box.expressions.ExpressionError: It has no value.
-        StepError: It has one that cannot be in a status.
+        konverge_box.expressions.ExpressionError: The field has no value.
+        StepError: The value cannot be written to a status.
     """
     if not scope.holds(each.conditions):
         if each.declared.clear_on_false:
@@ -199,7 +201,7 @@ def _evaluate_field(each: _CompiledField, scope: Scope, answers: _FieldValues) -
     where = f"{each.where}.value"
     value = scope.render(each.value)
     if value is not OMIT and has_sensitive(value):
-        raise StepError(where, "it comes from a Secret, which a status would show to everyone who may read the object")
+        raise StepError(where, "expected no value from a Secret: every client that may read the object sees the status")
     if each.declared.type is not None:
         value = cast_value(value, each.declared.type, where)
     if value is OMIT:
@@ -207,19 +209,22 @@ def _evaluate_field(each: _CompiledField, scope: Scope, answers: _FieldValues) -
         return
     size = len(msgspec.json.encode(value))
     if size > MAX_FIELD_SIZE:
-        raise StepError(where, f"expected at most {MAX_FIELD_SIZE} bytes of JSON in a field of a status, found {size}")
+        raise StepError(where, f"expected at most {MAX_FIELD_SIZE} bytes of JSON in a status field, found {size}")
     if answers.size + size > MAX_STATUS_SIZE:
-        raise StepError(where, f"left out: all fields have at most {MAX_STATUS_SIZE} bytes of JSON together")
+        raise StepError(
+            where,
+            f"not written: expected at most {MAX_STATUS_SIZE} bytes of JSON in all status fields together, found more",
+        )
     answers.size += size
     answers.values.append((each.path, value))
 
 
 def _set_value(status: Object, path: Keys, value: Any) -> None:
-    """Set a value. What is no mapping on the way is of an older file, or of an earlier field: the last wins."""
-    below = status
+    """Set a value. A parent that is not a mapping comes from an older file or another field, and is replaced."""
+    parent = status
     for step in path[:-1]:
-        found = below.get(step)
-        if not isinstance(found, dict):
-            found = below[step] = {}
-        below = found
-    below[path[-1]] = value
+        child = parent.get(step)
+        if not isinstance(child, dict):
+            child = parent[step] = {}
+        parent = child
+    parent[path[-1]] = value

@@ -1,10 +1,10 @@
-"""What a rendered value becomes so that Kubernetes takes it.
+"""Conversions of rendered values that Kubernetes would otherwise reject.
 
-Numbers and booleans become text where only text can be: in labels, the environment of a container, the data of a
-ConfigMap. An expression that stands alone keeps the type of its value, and the server would refuse a label ``3`` that
-is no text. Nothing else is converted: a text where a number belongs is more likely a mistake than meant.
+Numbers and booleans become text where the schema allows only text: in labels, the environment of a container, the data
+of a ConfigMap. A single expression keeps the type of its value, and the server would reject the number ``3`` as a
+label. Nothing else is converted: text where a number is required is probably an error.
 
-A field that is null is left out.
+Null fields are removed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _EACH = object()
 
 
 class StringField(NamedTuple):
-    """Where an expression is: the steps to it, of which some mean each item, and the schema of what is there."""
+    """The path of an expression, whose steps can also stand for each item, and the schema of its value."""
 
     steps: tuple[Any, ...]
     schema: Schema
@@ -31,11 +31,11 @@ StringFields = tuple[StringField, ...]
 
 
 def find_string_fields(value: Any, schema: Schema | None) -> StringFields:
-    """Where a value has expressions that may come to what has to be text.
+    """Find the expressions in a value whose results must be text.
 
     Args:
-        value: With expressions in its texts.
-        schema: Its schema; None for a kind that is not known.
+        value: The value, with expressions in its texts.
+        schema: Its schema; None for an unknown kind.
     """
     found: dict[tuple[Any, ...], Schema] = {}
     if schema is not None:
@@ -60,13 +60,13 @@ def _collect_string_fields(
 
 
 def coerce_to_strings(value: Any, places: StringFields) -> None:
-    """Convert, in place, what has been rendered at these places."""
+    """Convert the rendered values of these fields in place."""
     for steps, schema in places:
         _coerce_field(value, steps, schema)
 
 
 def remove_nulls(value: Any) -> Any:
-    """The value without the fields that are null, however deep; items of lists stay."""
+    """Return the value without null fields at any depth. Null items of lists stay."""
     if isinstance(value, dict):
         return {name: remove_nulls(each) for name, each in value.items() if each is not None}
     if isinstance(value, list):
@@ -104,6 +104,6 @@ def _coerce_value(value: Any, schema: Schema | None) -> Any:
 
 
 def _is_string_schema(schema: Schema) -> bool:
-    """Tell whether only text can be there; a port or a quantity may be a number as well."""
+    """Tell whether the schema allows only text. A port or a quantity can also be a number."""
     is_either = schema.spec.get("format") == "int-or-string" or "oneOf" in schema.spec
     return schema.type == "string" and not is_either and not schema.name.endswith(".Quantity")

@@ -1,6 +1,6 @@
-"""Secrets with ``tls``: a certificate, its key, and the authority that signed it, made for this Secret alone.
+"""Secrets with ``tls``: a certificate, its key, and the authority that signed it, generated for this Secret only.
 
-The authority's own key is kept nowhere: nobody can sign anything else with it, and a renewal makes a new authority.
+The key of the authority is not stored: it cannot sign another certificate, and a renewal generates a new authority.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from konverge_box.steps.scope import Scope
 __all__ = ["TLS_SECRET_TYPE", "CompiledCertificate", "build_certificate_data"]
 
 TLS_SECRET_TYPE = "kubernetes.io/tls"
-"""The type of such a Secret."""
+"""The type of a Secret with ``tls``."""
 
 _MAX_NAME_LENGTH = 64  # X.520 allows no more for a common name
 
 
 class CompiledCertificate:
-    """The ``tls`` of a Secret, compiled.
+    """The compiled ``tls`` of a Secret.
 
     Args:
-        declared: What the file says.
+        declared: The declaration in the file.
         where: Its path in the file.
     """
 
@@ -40,7 +40,7 @@ class CompiledCertificate:
         self._where = where
 
     def build_data(self, turn: Scope, now: datetime) -> Object:
-        """The data of the Secret, with a new certificate.
+        """Build the data of the Secret, with a new certificate.
 
         Raises:
             konverge.errors.KonvergeError: See `build_certificate_data`; or a name has no value.
@@ -49,45 +49,45 @@ class CompiledCertificate:
 
 
 def build_certificate_data(names: Any, lifetime: timedelta, now: datetime, where: str) -> Object:
-    """The data of a Secret with a new certificate.
+    """Build the data of a Secret with a new certificate.
 
     Args:
-        names: The common name, and the DNS names and addresses under which the server is met; the common name is one
-            where there are none.
-        lifetime: How long it is valid.
-        now: The time.
-        where: Where it is declared.
+        names: The common name, and the DNS names and addresses of the server. Without DNS names, the common name is
+            the only one.
+        lifetime: The validity period of the certificate.
+        now: The current time.
+        where: The path of the declaration in the file.
 
     Raises:
-        StepError: The names cannot stand in a certificate.
-        konverge.errors.ConfigurationError: The package that makes certificates is not installed.
+        StepError: The names are not valid in a certificate.
+        konverge.errors.ConfigurationError: The package that generates certificates is not installed.
     """
     common_name, dns_names = names
     if has_sensitive(names):
-        raise StepError(where, "it comes from a Secret, and a certificate is shown to everybody")
+        raise StepError(where, "expected no value from a Secret: certificates are not confidential")
     if not isinstance(common_name, str) or not 0 < len(common_name) <= _MAX_NAME_LENGTH:
-        raise StepError(f"{where}.commonName", f"expected a text of at most {_MAX_NAME_LENGTH} letters")
+        raise StepError(f"{where}.commonName", f"expected text of 1 to {_MAX_NAME_LENGTH} characters")
     if not isinstance(dns_names, list) or not all(isinstance(each, str) and each for each in dns_names):
-        raise StepError(f"{where}.dnsNames", "expected texts")
+        raise StepError(f"{where}.dnsNames", "expected a list of non-empty texts")
     try:
         from konverge.runtime.webhooks.self_signed_certificate import CertificateAuthority
     except ImportError as error:
         if (error.name or "").partition(".")[0] != "cryptography":
             raise
         raise ConfigurationError(
-            f"{where} needs cryptography, which is not installed: pip install 'konverge[webhooks]'"
+            f"{where} requires the package cryptography, which is not installed: pip install 'konverge[webhooks]'"
         ) from error
     try:
         authority = CertificateAuthority(f"{common_name[: _MAX_NAME_LENGTH - 10]} authority", now, lifetime)
         pair = authority.issue(dns_names or [common_name], now, lifetime, name=common_name)
     except ValueError as error:
-        raise StepError(where, f"no certificate can be made for these names: {error}") from None
-    found = {
+        raise StepError(where, f"cannot create a certificate for these names: {error}") from None
+    files = {
         CERTIFICATE_FILE: _encode_pem(pair.certificate),
         KEY_FILE: _encode_pem(pair.key),
         AUTHORITY_FILE: _encode_pem(authority.pair.certificate),
     }
-    data: dict[str, Sensitive] = to_sensitive(found)
+    data: dict[str, Sensitive] = to_sensitive(files)
     return data
 
 

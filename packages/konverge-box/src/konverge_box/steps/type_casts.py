@@ -1,4 +1,4 @@
-"""Values put into the type that the file declares, strictly: what is not surely of the type is an error."""
+"""Strict conversion of values to the type that the file declares. A doubtful value is an error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,3})?")
 _EXPECTED: dict[ValueType, str] = {
     "string": "text, a number or a boolean",
-    "integer": "an integer of 64 bits",
+    "integer": "a 64-bit integer",
     "number": "a number",
     "boolean": "true or false",
 }
@@ -25,44 +25,44 @@ _MAX_VALUE_LENGTH = 40
 
 
 def cast_value(value: Any, wanted: ValueType, where: str) -> Any:
-    """A value in its declared type.
+    """Convert a value to its declared type.
 
-    Text is parsed, with blanks around it. A whole number is an integer, also when it is written as ``3.0`` in the
-    object; the text ``"3.0"`` is none. No other type turns into a number or a boolean.
+    Text is parsed without surrounding blanks. A whole number is an integer, also when it is written as ``3.0`` in the
+    object; the text ``"3.0"`` is not. No other type becomes a number or a boolean.
 
     Args:
-        value: What was found, perhaps `Sensitive`.
-        wanted: The type.
-        where: Whose value it is, as a path in the file.
+        value: The value, which can be `Sensitive`.
+        wanted: The declared type.
+        where: The path of the declaration in the file.
 
     Returns:
-        The value, `Sensitive` if it was; `OMIT` for null and for blank text, which have none: the field is left out.
+        The converted value, `Sensitive` if it was; `OMIT` for null and blank text, which removes the field.
 
     Raises:
-        StepError: It cannot be of that type. The message shows no sensitive value.
+        StepError: The value cannot be converted. The message contains no sensitive value.
     """
     if value is OMIT or value is None:
         return OMIT
     if isinstance(value, Sensitive):
-        found = _parse_value(value.reveal(), wanted)
-        if found is None:
+        revealed = _parse_value(value.reveal(), wanted)
+        if revealed is None:
             raise StepError(where, f"expected {_EXPECTED[wanted]}, found a value that comes from a Secret (not shown)")
-        return found if found is OMIT else Sensitive(found)
-    found = _parse_value(value, wanted)
-    if found is None:
-        shown = (
+        return revealed if revealed is OMIT else Sensitive(revealed)
+    converted = _parse_value(value, wanted)
+    if converted is None:
+        description = (
             repr(value[:_MAX_VALUE_LENGTH])
             if isinstance(value, str)
             else str(value)
             if is_number(value)
             else describe_value_type(value)
         )
-        raise StepError(where, f"expected {_EXPECTED[wanted]}, found {shown}")
-    return found
+        raise StepError(where, f"expected {_EXPECTED[wanted]}, found {description}")
+    return converted
 
 
 def _parse_value(value: Any, wanted: ValueType) -> Any:
-    """The value in its type; None where it has none."""
+    """Convert a value; return None when it cannot be converted."""
     if value is None or (isinstance(value, str) and not value.strip()):
         return OMIT
     match wanted:

@@ -1,4 +1,4 @@
-"""Step 3: what has to hold of a custom resource; all that does not, at once."""
+"""Step 3: the validation rules of a custom resource. All broken rules are reported together."""
 
 from __future__ import annotations
 
@@ -58,17 +58,17 @@ _EXPECTED = {
     "unique": "a value that no other object has",
     "notUnique": "a value that another object has",
 }
-"""What each operator asks for, in the words of messages."""
+"""The requirement of each operator, in words for messages."""
 _OPPOSITES = {"exists": "notExists", "notExists": "exists", "unique": "notUnique"}
 
 
 @dataclass(frozen=True, slots=True)
 class RuleViolation:
-    """A rule that does not hold.
+    """A broken rule.
 
     Args:
-        field: What the rule looks at, as the file says it.
-        message: The rule's own message, or else what was expected and what was found.
+        field: The field of the rule, as written in the file.
+        message: The rule's own message, or else the expected value and the value that was found.
         where: The rule, as a path in the file.
     """
 
@@ -82,19 +82,19 @@ class RuleViolation:
 
 @dataclass(frozen=True, slots=True)
 class RuleViolations:
-    """All rules that do not hold, in the order of the file."""
+    """All broken rules, in the order of the file."""
 
     denied: tuple[RuleViolation, ...] = ()
     warned: tuple[RuleViolation, ...] = ()
 
 
 class RuleEvaluationError(StepError):
-    """Rules that cannot be asked: the box's mistakes, not the custom resource's. No such rule counts as passed.
+    """An error of rules that cannot be evaluated. The box is wrong, not the custom resource. No such rule has passed.
 
     Args:
         where: The rules, as a path in the file.
-        problems: What is wrong, rule by rule.
-        violations: Of the rules that could be asked.
+        problems: The errors, rule by rule.
+        violations: The broken rules among those that could be evaluated.
     """
 
     def __init__(self, where: str, problems: tuple[ExpressionError, ...], violations: RuleViolations) -> None:
@@ -103,39 +103,38 @@ class RuleEvaluationError(StepError):
         self.violations = violations
 
 
-def summarize_violations(found: Iterable[RuleViolation | ExpressionError]) -> str:
-    """All of them in one text that fits into a condition: of many the first 20, and how many more there are."""
-    texts = [_shorten_text(str(each), 2 * _MAX_MESSAGE_LENGTH) for each in found]
+def summarize_violations(problems: Iterable[RuleViolation | ExpressionError]) -> str:
+    """Return one text that fits into a condition: the first 20 problems, and the number of further ones."""
+    texts = [_shorten_text(str(problem), 2 * _MAX_MESSAGE_LENGTH) for problem in problems]
     more = len(texts) - _MAX_VIOLATIONS
     return "; ".join([*texts[:_MAX_VIOLATIONS], *([f"and {more} more"] if more > 0 else [])])
 
 
 class Validation:
-    """``validation``, compiled.
+    """The compiled ``validation`` rules.
 
     Args:
         declared: The rules.
         where: Their path in the file, for example ``spec.crds.website.validation``.
 
     Raises:
-        konverge_box.expressions.ExpressionSyntaxError: What loading would have refused.
+        konverge_box.expressions.ExpressionSyntaxError: A rule is invalid. Loading the file reports that earlier.
     """
 
     def __init__(self, declared: tuple[ValidationRule, ...], where: str) -> None:
         self._where = where
         self._rules = [_CompiledRule(rule, f"{where}[{number}]") for number, rule in enumerate(declared)]
         self.unique_fields = frozenset(rule.path for rule in self._rules if rule.is_unique)
-        """The paths for which the environment of a pass must know ``is_unique``."""
+        """The paths for which the environment of a reconcile needs ``is_unique``."""
 
     def check_rules(self, scope: Scope) -> RuleViolations:
-        """Ask every rule.
+        """Evaluate every rule.
 
-        What is absent, null or empty is unique: nobody else can have it.
+        A value that is absent, null or empty always counts as unique.
 
         Raises:
-            RuleEvaluationError: Some cannot be asked: an expression has no value, or a rule compares with something
-            that
-                its operator cannot compare with. All others were asked, too.
+            RuleEvaluationError: Rules cannot be evaluated: an expression has no value, or an operator does not support
+                the value. All other rules were evaluated.
         """
         denied: list[RuleViolation] = []
         warned: list[RuleViolation] = []
@@ -171,39 +170,41 @@ class _CompiledRule:
         self._message = compile_expression(declared.message, where=f"{where}.message") if declared.message else None
         operator = self._check.name
         value = written.get(operator)
-        if value is False:  # of exists and its like, which have no value to compare with
+        if value is False:  # exists and unique with false require the opposite
             operator = _OPPOSITES.get(operator, operator)
         self._expected = _EXPECTED[operator]
         self._compared = compile_structure(value, where=f"{where}.{self._check.name}")
 
     def find_violation(self, scope: Scope) -> RuleViolation | None:
-        """What is wrong, or None.
+        """Return the violation of the rule; None when it holds.
 
         Raises:
-            ExpressionError: That cannot be told.
+            ExpressionError: The rule cannot be evaluated.
         """
         if not scope.holds(self.conditions):
             return None
-        found = scope.find(self._field)
-        if found is OMIT:
-            found = Absent(self.path, self.path, None)
-        if self.is_unique and is_empty(found):
+        value = scope.find(self._field)
+        if value is OMIT:
+            value = Absent(self.path, self.path, None)
+        if self.is_unique and is_empty(value):
             return None
-        if self._check.accepts(found, scope.names, path=self.path, environment=scope.environment):
+        if self._check.accepts(value, scope.names, path=self.path, environment=scope.environment):
             return None
         return RuleViolation(
-            _shorten_text(self.path, _MAX_VALUE_LENGTH), self._format_message(scope, found), self._where
+            _shorten_text(self.path, _MAX_VALUE_LENGTH), self._format_message(scope, value), self._where
         )
 
-    def _format_message(self, scope: Scope, found: Any) -> str:
-        said = f"expected {self._format_expected(scope)}, found {_format_value(found)}"
+    def _format_message(self, scope: Scope, value: Any) -> str:
+        default = f"expected {self._format_expected(scope)}, found {_format_value(value)}"
         if self._message is None:
-            return said
+            return default
         try:
             own = scope.render(self._message)
             return _shorten_text(MASK if isinstance(own, Sensitive) else format_scalar(own), _MAX_MESSAGE_LENGTH)
         except (ExpressionError, ValueError) as error:
-            return _shorten_text(f"{said} (the rule's own message has no text: {error})", _MAX_MESSAGE_LENGTH)
+            return _shorten_text(
+                f"{default} (the rule's own message cannot be evaluated: {error})", _MAX_MESSAGE_LENGTH
+            )
 
     def _format_expected(self, scope: Scope) -> str:
         value = scope.render(self._compared)
@@ -213,14 +214,14 @@ class _CompiledRule:
                 if self._expected.count("{}") < 2
                 else _format_value(value)
             )
-        shown = [_format_value(each) for each in value]
-        if self._expected.count("{}") == len(shown) == 2:
-            return self._expected.format(*shown)
-        return _shorten_text(self._expected.format(", ".join(shown)), _MAX_MESSAGE_LENGTH // 2)
+        texts = [_format_value(item) for item in value]
+        if self._expected.count("{}") == len(texts) == 2:
+            return self._expected.format(*texts)
+        return _shorten_text(self._expected.format(", ".join(texts)), _MAX_MESSAGE_LENGTH // 2)
 
 
 def _format_value(value: Any) -> str:
-    """A value as messages show it; nothing of what is sensitive."""
+    """Format a value for messages, without sensitive values."""
     if has_sensitive(value):
         return "a value that comes from a Secret (not shown)"
     match value:
@@ -233,7 +234,7 @@ def _format_value(value: Any) -> str:
         case bool():
             return format_scalar(value)
         case list():
-            return f"a list of {len(value)}"
+            return f"a list of {len(value)} items"
     return _shorten_text(format_scalar(value), _MAX_VALUE_LENGTH) if is_number(value) else describe_value_type(value)
 
 

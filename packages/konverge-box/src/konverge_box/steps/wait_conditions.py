@@ -1,4 +1,4 @@
-"""What a resource waits for, in words: its ``waitFor`` conditions, as the file has them."""
+"""The ``waitFor`` conditions of a resource, and their description in words."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NO_OPERATORS = frozenset({"field", "negate", "time", "dayOfWeek", "cron", "dura
 
 
 class WaitConditions:
-    """The conditions under which a resource is made, compiled.
+    """The compiled ``waitFor`` conditions of a resource: it is applied when all hold.
 
     Args:
         declared: The conditions.
@@ -47,22 +47,22 @@ class WaitConditions:
         self.conditions = tuple(
             compile_condition(each.to_mapping(), where=f"{where}[{index}]") for index, each in enumerate(declared)
         )
-        self._told = tuple(describe_condition(each) for each in declared)
+        self._descriptions = tuple(describe_condition(each) for each in declared)
 
     def find_unmet(self, scope: Scope) -> str:
-        """What is waited for: the first condition that does not hold; empty when all do.
+        """Describe the first condition that does not hold; return an empty text when all hold.
 
         Raises:
-            konverge_box.expressions.ExpressionError: One cannot be asked.
+            konverge_box.expressions.ExpressionError: A condition cannot be evaluated.
         """
-        for condition, words in zip(self.conditions, self._told, strict=True):
+        for condition, words in zip(self.conditions, self._descriptions, strict=True):
             if not condition.holds(scope.names, environment=scope.environment):
                 return f"waiting for {words}"
         return ""
 
 
 def describe_condition(condition: ConditionSpec) -> str:
-    """A condition in words, with what the file says and no value of the cluster's."""
+    """Describe a condition in words, with the values of the file and without values of the cluster."""
     declared = condition.to_mapping()
     parts = []
     if condition.field:

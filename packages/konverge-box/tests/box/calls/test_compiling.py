@@ -55,19 +55,19 @@ MISTAKES = {
     "no query": ("{name: a, url: 'http://a.example', protocol: prometheus}", "[0].query: expected a query, found none"),
     "a body for Redis": (
         "{name: a, url: 'redis://a.example', protocol: redis, query: GET a, body: b}",
-        "[0].body: expected none with protocol redis",
+        "[0].body: expected no body with protocol redis",
     ),
     "a method for PostgreSQL": (
         "{name: a, url: 'postgres://a.example', protocol: postgres, query: select 1, method: POST}",
-        "[0].method: expected none with protocol postgres",
+        "[0].method: expected no method with protocol postgres",
     ),
     "a command that writes": (
         "{name: a, url: 'redis://a.example', protocol: redis, query: SET a b}",
-        "[0].query: expected a command that reads (",
+        "[0].query: expected a command that only reads (",
     ),
     "a command by an expression": (
         "{name: a, url: 'redis://a.example', protocol: redis, query: '{{ spec.command }} a'}",
-        "[0].query: expected a command that reads (",
+        "[0].query: expected a command that only reads (",
     ),
     "both secretRef and env": (
         "{name: a, url: 'http://a.example', auth: {env: A, secretRef: {name: a, key: b}}}",
@@ -76,7 +76,7 @@ MISTAKES = {
     "neither": ("{name: a, url: 'http://a.example', auth: {}}", "[0].auth: expected either secretRef or env"),
     "a credential in a header of ours": (
         "{name: a, url: 'http://a.example', auth: {env: A, header: Host}}",
-        "[0].auth: header Host: it is set by what sends the request",
+        "[0].auth: header Host: expected a header that the operator does not set itself",
     ),
     "a time-out without end": ("{name: a, url: 'http://a.example', timeout: 1d}", "[0].timeout: expected from 0.001"),
     "no time at all": ("{name: a, url: 'http://a.example', timeout: 0s}", "[0].timeout: expected from 0.001"),

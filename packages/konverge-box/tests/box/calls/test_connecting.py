@@ -200,7 +200,7 @@ async def test_a_tls_connection_that_is_given_up_is_closed_without_waiting_for_t
     made = await asyncio.start_server(talk, "127.0.0.1", 0, ssl=served)
     async with made:
         text = f"[{{name: a, url: 'https://tls.example:{made.sockets[0].getsockname()[1]}/', timeout: 200ms}}]"
-        with pytest.raises(CallError, match="did not answer"):
+        with pytest.raises(CallError, match="did not respond"):
             await run_calls(text, by=build_caller(lookup=names, tls=TrustStore(authority)))
         await asyncio.wait_for(gone.wait(), 3)
 
@@ -214,5 +214,5 @@ async def test_a_server_that_never_ends_its_handshake_is_given_up_in_time() -> N
     async with serve_connections(never_respond) as port:
         for protocol, scheme, query in (("http", "https", ""), ("redis", "rediss", ", query: GET a")):
             text = f"[{{name: a, protocol: {protocol}, url: '{scheme}://127.0.0.1:{port}', timeout: 200ms{query}}}]"
-            with pytest.raises(CallError, match=r"did not answer within 0.2 s"):
+            with pytest.raises(CallError, match=r"did not respond within 0.2 s"):
                 await run_calls(text)

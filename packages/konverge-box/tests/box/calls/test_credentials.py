@@ -82,19 +82,19 @@ async def test_an_expression_may_name_a_secret_of_the_own_namespace() -> None:
 async def test_an_expression_cannot_reach_a_secret_of_another_namespace() -> None:
     secrets = Secrets(SECRETS)
     auth = '{secretRef: {name: shared, key: token, namespace: "{{ spec.where }}"}}'
-    with pytest.raises(CallError, match=r"expected shop, the custom resource's own, found platform"):
+    with pytest.raises(CallError, match=r"expected the custom resource's namespace shop, found platform"):
         await send_and_get_headers(auth, spec={"where": "platform"}, secrets=secrets)
     assert secrets.read == []
 
 
 async def test_the_own_namespace_is_what_the_cluster_says_and_not_what_a_mutation_made_of_it() -> None:
     auth = '{secretRef: {name: shared, key: token, namespace: "{{ metadata.namespace }}"}}'
-    with pytest.raises(CallError, match="expected shop"):
+    with pytest.raises(CallError, match="custom resource's namespace shop"):
         await send_and_get_headers(auth, metadata={"name": "web", "namespace": "platform"})
 
 
 async def test_a_custom_resource_of_the_cluster_has_no_own_namespace() -> None:
-    with pytest.raises(CallError, match="has no namespace; name one"):
+    with pytest.raises(CallError, match="expected a namespace, found none"):
         await send_and_get_headers("{secretRef: {name: token, key: token}}", namespace="")
 
 
@@ -110,7 +110,7 @@ GIVEN_AWAY = {
 
 @pytest.mark.parametrize("text", GIVEN_AWAY.values(), ids=GIVEN_AWAY)
 def test_a_credential_of_others_is_not_at_the_custom_resources_disposal(text: str) -> None:
-    with pytest.raises(ConfigurationError, match="written out; found an expression in"):
+    with pytest.raises(ConfigurationError, match="expected a literal .*found an expression"):
         compile_calls(f"[{{name: a, {text}}}]")
 
 
@@ -121,7 +121,7 @@ def test_only_the_path_of_what_gets_a_credential_of_others_may_be_an_expression(
 MISSING = {
     "a Secret": ("{secretRef: {name: none, key: token}}", "waiting for Secret shop/none, which does not exist"),
     "a key": ("{secretRef: {name: token, key: none}}", "expected the key none in Secret shop/token, found none"),
-    "a variable": ("{env: NONE}", "expected a value in NONE, found none"),
+    "a variable": ("{env: NONE}", "expected a value in the environment variable NONE, found none"),
     "one line": ("{secretRef: {name: token, key: two}}", "expected one line of text in Secret shop/token, two"),
 }
 

@@ -71,8 +71,8 @@ def bomb(mebibytes: int) -> bytes:
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 BOMB = bomb(200)
 FAULTS: dict[str, tuple[ConnectionHandler, str]] = {
-    "hangs": (never_respond, "did not answer within 0.3 s"),
-    "hangs after its head": (drips, "did not answer within 0.3 s"),
+    "hangs": (never_respond, "did not respond within 0.3 s"),
+    "hangs after its head": (drips, "did not respond within 0.3 s"),
     "resets": (resets, "hung up without an answer"),
     "says nothing": (respond_with_bytes(b""), "hung up without an answer"),
     "breaks off": (respond_with_bytes(OK + b"Content-Length: 100\r\n\r\n{"), "broke off in the middle of its answer"),
@@ -80,7 +80,7 @@ FAULTS: dict[str, tuple[ConnectionHandler, str]] = {
         respond_with_bytes(OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\n{"),
         "broke off in the middle",
     ),
-    "floods": (floods, "expected an answer of at most 1 MiB, found a longer one"),
+    "floods": (floods, "expected a response of at most 1 MiB, found a longer one"),
     "announces too much": (
         respond_with_bytes(OK + b"Content-Length: 999999999999\r\n\r\n" + b" " * 2_000_000),
         "at most 1 MiB",
@@ -154,7 +154,7 @@ async def test_the_resolution_of_the_name_is_a_part_of_the_time() -> None:
         return []
 
     before = asyncio.all_tasks()
-    with pytest.raises(CallError, match=r"did not answer within 0.1 s"):
+    with pytest.raises(CallError, match=r"did not respond within 0.1 s"):
         await run_calls("[{name: a, url: 'http://slow.example', timeout: 100ms}]", by=build_caller(lookup=never))
     assert asyncio.all_tasks() == before
 

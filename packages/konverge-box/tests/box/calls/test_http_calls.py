@@ -112,7 +112,7 @@ async def test_a_status_from_400_is_a_failure_which_ends_the_step_with_all_resul
         with pytest.raises(CallError) as failure:
             await run_calls(text % (url, url, url))
     assert failure.value.where == "spec.crds.website.external"
-    assert failure.value.problem == f"bad: {url} answered with status 507, expected below 400"
+    assert failure.value.problem == f"bad: {url}: expected status below 400, found 507"
     found = failure.value.results
     assert (found["bad"]["status"], found["bad"]["ok"], found["bad"]["why"]) == (507, False, "full")
     assert found["bad"]["error"] != ""
@@ -195,7 +195,7 @@ async def test_a_server_says_when_to_come_back_within_the_longest_pause() -> Non
 async def test_attempts_end_and_the_error_says_how_many_there_were() -> None:
     served = Sometimes(99)
     async with serve_site(a=served) as url:
-        with pytest.raises(CallError, match=r"expected below 400 \(4 attempts\)"):
+        with pytest.raises(CallError, match=r"expected status below 400, found 503 \(4 attempts\)"):
             await run_calls(f"[{{name: a, url: '{url}/a', retry: {{attempts: 4}}}}]")
     assert served.times == 4
 

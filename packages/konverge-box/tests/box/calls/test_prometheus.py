@@ -67,14 +67,14 @@ async def test_the_path_of_the_query_is_added_where_it_is_not(base: str) -> None
 async def test_a_query_that_prometheus_refuses_is_an_error_with_its_words() -> None:
     refusal = {"status": "error", "errorType": "bad_data", "error": "parse error: unexpected end"}
     found, _ = await run_query(refusal, status=400)
-    assert found["error"] == "Prometheus refuses the query: parse error: unexpected end"
+    assert found["error"] == "Prometheus rejects the query: parse error: unexpected end"
     assert (found["ok"], found["status"], found["result"]) == (False, 400, None)
 
 
 @pytest.mark.parametrize("answer", [{"data": 3}, [], "up", {"status": "success", "data": []}])
 async def test_what_is_no_answer_of_prometheus_is_an_error(answer: Any) -> None:
     found, _ = await run_query(answer)
-    assert found["error"] == "expected an answer of Prometheus, found something else"
+    assert found["error"] == "expected a Prometheus response, found another format"
 
 
 async def test_a_query_that_fails_ends_the_step() -> None:

@@ -162,7 +162,7 @@ async def test_an_answer_counts_as_that_of_a_server() -> None:
     )
 
     assert found.result == "failed"
-    assert "status 503, expected below 400" in step(found, "external").error
+    assert "expected status below 400, found 503" in step(found, "external").error
 
 
 async def test_equal_input_gives_equal_output() -> None:

@@ -63,7 +63,7 @@ def test_failures_in_a_row_degrade_and_one_success_ends_it() -> None:
     assert found.resources["db"].state == "degraded"
     assert found.find_unmet("app") == ("db", "healthy")
     assert found.describe_unmet("db", "healthy") == (
-        "waits until db is healthy: 2 passes in a row have failed, the last with: cannot do b"
+        "waits until db is healthy: 2 reconciles in a row have failed, the last with: cannot do b"
     )
     found.record_reconcile("db", A, BoxReconcileResult.SUCCESS, at=NOW)
     assert found.resources["db"].state == "healthy"

@@ -159,18 +159,18 @@ def test_what_only_a_start_can_change_is_named() -> None:
     book = build_custom_resource("Book")
     assert mistakes(old) == []
     assert mistakes(build_box("other", shelf=build_custom_resource("Shelf"), book=book)) == [
-        "metadata.name was library, and is other"
+        "metadata.name was library and is now other"
     ]
-    assert mistakes(build_box(shelf=build_custom_resource("Shelf"))) == ["spec.crds were shelf, book, and are shelf"]
+    assert mistakes(build_box(shelf=build_custom_resource("Shelf"))) == ["spec.crds were shelf, book and are now shelf"]
     assert mistakes(build_box(shelf=build_custom_resource("Board"), book=book)) == [
-        "spec.crds.shelf.resource.kind was 'Shelf', and is 'Board'"
+        "spec.crds.shelf.resource.kind was Shelf and is now Board"
     ]
     assert mistakes(build_box(shelf=build_custom_resource("Shelf", finalizers=["a.b/c"]), book=book)) == [
-        "spec.crds.shelf.finalizers were boxes.konverge.test/box, and are a.b/c"
+        "spec.crds.shelf.finalizers were boxes.konverge.test/box and are now a.b/c"
     ]
     unique = [{"field": "spec.code", "unique": True}]
     assert mistakes(build_box(shelf=build_custom_resource("Shelf", validation=unique), book=book)) == [
-        "spec.crds.shelf.validation asks for other unique fields"
+        "spec.crds.shelf.validation has other unique fields"
     ]
 
 
@@ -192,7 +192,7 @@ async def test_a_file_that_needs_a_start_is_refused_with_the_word(tmp_path: Path
 
     assert not await reloader.reload_if_changed()
 
-    assert "restart the operator for this: spec.crds.shelf.resource.kind was 'Shelf'" in reloader.problem
+    assert "restart the operator to apply these changes: spec.crds.shelf.resource.kind was Shelf" in reloader.problem
     assert running.active.pipelines is before
 
 

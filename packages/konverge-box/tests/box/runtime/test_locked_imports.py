@@ -196,7 +196,7 @@ def test_an_import_that_is_not_locked_is_refused_with_its_place(shop: Shop) -> N
     ("imports", "told"),
     [
         (["common.yaml"], "spec.imports[0]: expected a mapping with resolver and params"),
-        ([{"path": "common.yaml"}], "a path alone is for boxes that came from somewhere themselves"),
+        ([{"path": "common.yaml"}], "expected a resolver, found only a path, which only an imported box can use"),
         ([{"resolver": "git", "parms": {}}], "parms: no such field"),
         ("common.yaml", "expected a list"),
     ],

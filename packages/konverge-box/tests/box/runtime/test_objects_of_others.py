@@ -90,7 +90,7 @@ async def test_what_is_not_wanted_and_not_ours_stays_and_one_event_says_so(libra
         await library.change(SHELF, "top", turn=2)
         await library.wait_for_condition(SHELF, "top", "Healthy", status="True")
         notes = await until_warned(library, "ResourceLeftAlone")
-    assert notes == [f"ConfigMap {library.namespace}/top is not of this object, and stays"]
+    assert notes == [f"ConfigMap {library.namespace}/top does not belong to this object and is kept"]
     assert await library.get(CONFIG_MAP, "top") == before
 
 
@@ -141,8 +141,8 @@ async def test_what_is_made_once_is_not_taken_from_others_where_adoption_is_refu
         kept = await library.get(gvk, "top")
 
     assert refused.message == (
-        f"{gvk.kind} {library.namespace}/top exists already, made by somebody else, and adoption is refused. Delete "
-        "it, give one of the two another name, or allow its adoption"
+        f"{gvk.kind} {library.namespace}/top exists already, created by another client, and adoption is refused. "
+        "Delete it, give one of the two another name, or allow its adoption"
     )
     assert untouched == before
     assert kept["metadata"]["ownerReferences"][0]["name"] == "top"

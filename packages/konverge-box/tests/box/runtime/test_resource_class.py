@@ -63,5 +63,5 @@ def test_a_column_that_is_none_is_refused_with_all_that_is_wrong() -> None:
             entry(schema={"spec": {"properties": {}}}, additionalPrinterColumns=[{"type": "text", "path": "x"}])
         )
 
-    for mistake in ("path: no field", "name is missing", "jsonPath is missing", "expected one of string"):
+    for mistake in ("path: unknown field", "name is missing", "jsonPath is missing", "expected one of string"):
         assert mistake in str(refused.value)

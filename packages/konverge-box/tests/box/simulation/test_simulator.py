@@ -61,7 +61,7 @@ async def test_a_call_that_nobody_answers_fails_and_says_so(cluster: Cluster, tm
 
     (report,) = await reports(tmp_path, cluster, "{within: 5s, noErrors: true}", external=calls)
 
-    assert "nobody has said what settings is answered" in report.failures[0]
+    assert "expected an answer for the call settings, found none" in report.failures[0]
 
 
 async def test_a_write_that_changes_nothing_is_no_operation(cluster: Cluster) -> None:

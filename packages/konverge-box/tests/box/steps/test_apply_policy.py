@@ -25,7 +25,7 @@ FOREIGN_AND_OLD = ObservedObject(exists=True, is_due=True)
 
 
 @pytest.mark.parametrize(
-    ("keeping", "seen", "expected"),
+    ("policy", "seen", "expected"),
     [
         (KEPT, ABSENT, ObjectAction.APPLY),
         (KEPT, OURS, ObjectAction.APPLY),
@@ -48,13 +48,13 @@ FOREIGN_AND_OLD = ObservedObject(exists=True, is_due=True)
     ],
 )
 def test_what_is_wanted_is_made_kept_or_left_as_its_entry_says(
-    keeping: ApplyPolicy, seen: ObservedObject, expected: ObjectAction
+    policy: ApplyPolicy, seen: ObservedObject, expected: ObjectAction
 ) -> None:
-    assert decide_action(keeping, seen, passes=True, is_wanted=False).action is expected
+    assert decide_action(policy, seen, is_on=True, is_wanted=False).action is expected
 
 
 @pytest.mark.parametrize(
-    ("keeping", "seen", "expected"),
+    ("policy", "seen", "expected"),
     [
         (KEPT, ABSENT, ObjectAction.SKIP),
         (KEPT, OURS, ObjectAction.DELETE),
@@ -67,27 +67,27 @@ def test_what_is_wanted_is_made_kept_or_left_as_its_entry_says(
     ],
 )
 def test_what_is_not_wanted_goes_if_its_entry_keeps_it_and_it_is_ours(
-    keeping: ApplyPolicy, seen: ObservedObject, expected: ObjectAction
+    policy: ApplyPolicy, seen: ObservedObject, expected: ObjectAction
 ) -> None:
-    assert decide_action(keeping, seen, passes=False, is_wanted=False).action is expected
+    assert decide_action(policy, seen, is_on=False, is_wanted=False).action is expected
 
 
 @given(
-    keeping=st.builds(ApplyPolicy, st.sampled_from(ApplyTiming), st.booleans()),
+    policy=st.builds(ApplyPolicy, st.sampled_from(ApplyTiming), st.booleans()),
     seen=st.builds(ObservedObject, st.booleans(), st.booleans(), st.booleans(), st.booleans()),
-    passes=st.booleans(),
+    is_on=st.booleans(),
     is_wanted=st.booleans(),
 )
 def test_nothing_is_deleted_that_is_wanted_or_not_ours_or_a_job(
-    keeping: ApplyPolicy, seen: ObservedObject, passes: bool, is_wanted: bool
+    policy: ApplyPolicy, seen: ObservedObject, is_on: bool, is_wanted: bool
 ) -> None:
-    decision, why = decide_action(keeping, seen, passes=passes, is_wanted=is_wanted)
+    decision, why = decide_action(policy, seen, is_on=is_on, is_wanted=is_wanted)
 
     assert why
     if decision is ObjectAction.DELETE:
         assert seen.exists
         assert seen.is_ours
-        assert not passes
+        assert not is_on
         assert not is_wanted
-        assert keeping.deletes
-        assert keeping.timing is not ApplyTiming.RUN
+        assert policy.deletes
+        assert policy.timing is not ApplyTiming.RUN

@@ -52,18 +52,18 @@ def job(*verdicts: str, uid: str = "u-1", entry: str = "e", **metadata: Any) -> 
         (job("FailureTarget"), False, (DeletionAction.WAIT, "Job j runs")),
         (job("Complete"), False, (DeletionAction.NOTE, "")),
         (job("Complete", **DELETING), False, (DeletionAction.NOTE, "")),
-        (job(**DELETING), False, (DeletionAction.WAIT, "Job j, which is to be made anew, is still being deleted")),
+        (job(**DELETING), False, (DeletionAction.WAIT, "Job j is still being deleted, and is then created again")),
         (
             job("Failed", **DELETING),
             False,
-            (DeletionAction.WAIT, "Job j, which is to be made anew, is still being deleted"),
+            (DeletionAction.WAIT, "Job j is still being deleted, and is then created again"),
         ),
         (
             job("Complete", uid="u-0", **DELETING),
             False,
-            (DeletionAction.WAIT, "Job j, which is to be made anew, is still being deleted"),
+            (DeletionAction.WAIT, "Job j is still being deleted, and is then created again"),
         ),
-        (job("Failed"), False, (DeletionAction.REPORT, "Job j failed: it broke. Delete the Job to have it run again")),
+        (job("Failed"), False, (DeletionAction.REPORT, "Job j failed: it broke. Delete the Job to run it again")),
     ],
 )
 def test_what_happens_to_a_job(live: Object | None, has_run: bool, expected: tuple[DeletionAction, str]) -> None:
@@ -75,7 +75,7 @@ def test_a_job_of_that_name_that_is_not_of_this_deletion_has_not_run(live: Objec
     decision = decide_job(live, OWNER, named="Job j", entry="e", has_run=False)
 
     assert decision.action is DeletionAction.REPORT
-    assert "Give the one in the box a name of its own" in decision.message
+    assert "Give the Job in the box another name" in decision.message
 
 
 @pytest.mark.parametrize(
@@ -135,10 +135,13 @@ def target(**metadata: Any) -> Object:
             target(namespace="shop", finalizers=["a/b", "foregroundDeletion"], **DELETING),
             (DeletionAction.WAIT, "X x is being deleted (held by a/b, foregroundDeletion)"),
         ),
-        (target(namespace="shop", labels={}), (DeletionAction.NOTHING, "X x is not of this object, and stays")),
+        (
+            target(namespace="shop", labels={}),
+            (DeletionAction.NOTHING, "X x does not belong to this object and is kept"),
+        ),
         (
             target(namespace="shop", labels={}, **DELETING),
-            (DeletionAction.NOTHING, "X x is not of this object, and stays"),
+            (DeletionAction.NOTHING, "X x does not belong to this object and is kept"),
         ),
     ],
 )
@@ -160,7 +163,10 @@ def test_the_next_look_is_in_time_to_say_that_it_is_late(seconds: float, is_late
 def test_being_late_says_how_to_get_out() -> None:
     told = describe_overdue(BEGAN, BEGAN + timedelta(minutes=5), timedelta(minutes=5))
 
-    assert told == "Not done after 5m. It is tried further; to let the object go without it, take its finalizer away"
+    assert told == (
+        "Not complete after 5m. The deletion continues; "
+        "to delete the object without it, remove the finalizer of the object"
+    )
 
 
 @pytest.mark.parametrize(
@@ -237,7 +243,7 @@ def test_a_group_whose_conditions_do_not_hold_is_left_out() -> None:
 
 
 def test_two_jobs_of_one_name_are_refused_since_the_second_would_count_as_run() -> None:
-    with pytest.raises(StepError, match=r"Job shop/web is that of .*groups\[0\]\.run\[0\] already"):
+    with pytest.raises(StepError, match=r"Job shop/web is also declared by .*groups\[0\]\.run\[0\];"):
         plan_groups("- run: [{image: i}]\n- run: [{image: j}]")
 
 
@@ -247,5 +253,5 @@ def test_a_mistake_in_the_last_group_is_told_before_anything_is_done() -> None:
 
 
 def test_a_job_of_an_owner_without_namespace_needs_one() -> None:
-    with pytest.raises(StepError, match="expected a namespace for Job bye, since Web has none"):
+    with pytest.raises(StepError, match="expected a namespace for Job bye, found none: Web is cluster-scoped"):
         plan_groups("- run: [{name: bye, image: i}]", CLUSTER_OWNER)

@@ -245,7 +245,7 @@ groups:
     told = await camp.wait_until_refused()
 
     assert told.startswith(f"onDelete.groups[0]: Job {camp.cluster.namespace}/backup failed: ")
-    assert "Delete the Job to have it run again" in told
+    assert "Delete the Job to run it again" in told
     assert await camp.find(CONFIG_MAP, "store") is not None
     assert await camp.find(JOB, "other") is not None
 
@@ -264,7 +264,7 @@ async def test_what_is_not_of_the_owner_is_spared(camp: DeletionHarness) -> None
 
     done = await camp.wait_until_done()
 
-    assert done.kept == (f"ConfigMap {camp.cluster.namespace}/theirs is not of this object, and stays",)
+    assert done.kept == (f"ConfigMap {camp.cluster.namespace}/theirs does not belong to this object and is kept",)
     theirs = await camp.find(CONFIG_MAP, "theirs")
     assert theirs is not None
     assert not is_deleting(theirs)
@@ -337,7 +337,8 @@ class TestOnTheEmbeddedClusterAlone:
         assert (late.done, late.is_overdue) == (False, True)
         assert late.waiting_for == (
             f"store: ConfigMap {key} is being deleted (held by example.com/hold). "
-            "Not done after 2m. It is tried further; to let the object go without it, take its finalizer away"
+            "Not complete after 2m. The deletion continues; "
+            "to delete the object without it, remove the finalizer of the object"
         )
 
         await camp.cluster.client.patch(CONFIG_MAP, key, {"metadata": {"finalizers": None}}, patch_type="merge")

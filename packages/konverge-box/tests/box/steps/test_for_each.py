@@ -50,7 +50,7 @@ def test_what_is_no_list_is_refused_instead_of_counting_as_an_empty_one(value: A
 
 
 def test_what_comes_from_a_secret_is_not_shown() -> None:
-    with pytest.raises(StepError, match="found what comes from a Secret") as caught:
+    with pytest.raises(StepError, match="found a value from a Secret") as caught:
         turns(to_sensitive("hunter2"))
 
     assert "hunter2" not in str(caught.value)

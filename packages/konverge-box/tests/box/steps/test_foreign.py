@@ -41,7 +41,7 @@ def test_an_object_of_somebody_else_in_another_namespace_is_a_problem_and_no_chi
 
     there, free = list_entries(plan)
     assert there.object is None
-    assert "there is a Secret there/db already that is not of this object" in there.problem
+    assert "Secret there/db exists already, does not belong to this object" in there.problem
     assert f"{OWNER_UID}: {UID}" in there.problem
     assert free.object is not None
     assert [child.is_desired for child in plan.children] == [False, True]
@@ -62,7 +62,7 @@ def test_an_object_without_a_namespace_has_one_owner() -> None:
     taken = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "site"}}
 
     (entry,) = list_entries(build_plan("onReconcile: {namespaces: [{}]}", None, taken))
-    assert "there is a Namespace site already" in entry.problem
+    assert "Namespace site exists already" in entry.problem
 
 
 def test_what_the_server_refuses_for_us_is_not_asked_for_beforehand() -> None:
@@ -102,7 +102,7 @@ async def test_a_secret_of_another_namespace_is_neither_overwritten_nor_deleted(
 
     condition = await site.condition()
     assert (condition.status, condition.reason) == ("False", "Error")
-    assert f"there is a Secret {other}/db already" in condition.message
+    assert f"Secret {other}/db exists already" in condition.message
     assert await cluster.client.get(SECRET, ObjectKey(other, "db")) == theirs
     assert await site.groups.find_leftovers(await site.owner(), site.reader) == []
 

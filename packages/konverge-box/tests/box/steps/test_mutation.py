@@ -73,7 +73,7 @@ def test_a_value_is_put_into_the_type_of_its_rule() -> None:
 
 
 def test_a_value_that_is_not_of_the_type_of_its_rule_is_an_error() -> None:
-    with pytest.raises(StepError, match=r"mutation\[0\]: expected an integer of 64 bits, found 'x'"):
+    with pytest.raises(StepError, match=r"mutation\[0\]: expected a 64-bit integer, found 'x'"):
         mutate_object({}, override("spec.a", "x", type="integer"))
 
 

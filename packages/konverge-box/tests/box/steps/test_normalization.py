@@ -102,12 +102,12 @@ def test_a_typed_field_of_blank_text_or_null_is_left_out(kind: ValueType, value:
 
 
 REFUSED: list[tuple[ValueType, Any, str]] = [
-    ("integer", "3.0", "expected an integer of 64 bits, found '3.0'"),
+    ("integer", "3.0", "expected a 64-bit integer, found '3.0'"),
     ("integer", "3 replicas", "found '3 replicas'"),
     ("integer", "1_000", "found '1_000'"),
-    ("integer", "٣", "expected an integer"),
+    ("integer", "٣", "expected a 64-bit integer"),
     ("integer", 0.5, "found 0.5"),
-    ("integer", str(2**63), "expected an integer of 64 bits"),
+    ("integer", str(2**63), "expected a 64-bit integer"),
     ("integer", True, "found a boolean"),
     ("integer", [1], "found a list"),
     ("number", "many", "expected a number, found 'many'"),

@@ -291,12 +291,14 @@ def test_two_entries_that_want_one_object_are_refused_by_both_paths() -> None:
         onReconcile: [{configMaps: [{name: b}]}, {configMaps: [{name: a}]}]
         """
 
-    with pytest.raises(StepError, match=r"onReconcile\[1\].configMaps\[0\]: ConfigMap here/a is wanted by .*onCreate"):
+    with pytest.raises(
+        StepError, match=r"onReconcile\[1\].configMaps\[0\]: ConfigMap here/a is also declared by .*onCreate"
+    ):
         build_plan(steps)
 
 
 def test_two_elements_that_want_one_object_are_told_by_their_numbers() -> None:
-    with pytest.raises(StepError, match=r"\(item 2\): ConfigMap here/site-a is wanted by .* \(item 0\), too"):
+    with pytest.raises(StepError, match=r"\(item 2\): ConfigMap here/site-a is also declared by .* \(item 0\)"):
         build_plan(HOSTS, {"hosts": ["a", "b", "a"]})
 
 
@@ -334,7 +336,7 @@ def test_for_any_conditions_an_object_gets_one_decision_and_is_never_deleted_whe
     try:
         plan = build_plan(steps, flags, *there)
     except StepError as error:
-        assert "is wanted by" in str(error)  # two conditions hold at once  # noqa: PT017
+        assert "is also declared by" in str(error)  # two conditions hold at once  # noqa: PT017
         return
 
     acted = [entry for entry in list_entries(plan) if entry.action is not ObjectAction.SKIP]
@@ -514,13 +516,13 @@ def test_the_values_of_a_secret_show_nowhere() -> None:
 def test_what_comes_from_a_secret_is_in_no_name_and_no_label() -> None:
     key = to_sensitive({"data": {"key": "hunter2"}})
 
-    with pytest.raises(StepError, match="names are seen by everybody") as caught:
+    with pytest.raises(StepError, match="names are not confidential") as caught:
         build_plan("onReconcile: {configMaps: [{name: '{{ spec.key.data.key }}'}]}", {"key": key})
     assert "hunter2" not in str(caught.value)
     (entry,) = list_entries(
         build_plan("onReconcile: {configMaps: [{labels: {a: '{{ spec.key.data.key }}'}}]}", {"key": key})
     )
-    assert entry.problem.endswith("it comes from a Secret; labels and annotations hide nothing")
+    assert entry.problem.endswith("labels and annotations are not confidential")
 
 
 # Copies.
@@ -666,7 +668,7 @@ def test_objects_without_a_namespace_have_no_owner_reference() -> None:
 
 
 def test_a_namespace_for_a_kind_without_is_refused() -> None:
-    with pytest.raises(StepError, match="Fleet lives in no namespace; leave it out"):
+    with pytest.raises(StepError, match="expected no namespace for the cluster-scoped kind Fleet; remove it"):
         build_plan("onReconcile: {custom: [{apiVersion: test.konverge.dev/v1, kind: Fleet, namespace: a}]}")
 
 

@@ -109,9 +109,9 @@ def test_a_value_is_put_into_its_type(wanted: str, value: str, found: Any) -> No
 @pytest.mark.parametrize(
     ("wanted", "value", "told"),
     [
-        ("integer", "3.5", "expected an integer of 64 bits, found 3.5"),
-        ("integer", "three", "expected an integer of 64 bits, found 'three'"),
-        ("integer", "true", "expected an integer of 64 bits, found a boolean"),
+        ("integer", "3.5", "expected a 64-bit integer, found 3.5"),
+        ("integer", "three", "expected a 64-bit integer, found 'three'"),
+        ("integer", "true", "expected a 64-bit integer, found a boolean"),
         ("number", "'1,5'", "expected a number, found '1,5'"),
         ("boolean", "1", "expected true or false, found 1"),
         ("boolean", "'yes'", "expected true or false, found 'yes'"),
@@ -226,7 +226,7 @@ def test_what_a_step_has_not_made_makes_no_figure(step: str) -> None:
     assert otherwise.apply_to_status(status) == status
     name = step.partition(".")[0]
     assert otherwise.problems == tuple(
-        f"status.fields[{i}]: there is no {name} in this pass, which it reads" for i in (0, 1)
+        f"status.fields[{i}]: it reads {name}, which has no result in this reconcile" for i in (0, 1)
     )
 
 
@@ -272,7 +272,7 @@ def test_what_konverge_writes_itself_is_refused(path: str) -> None:
     assert len(told) == 1
     assert told[0].endswith("status.fields[0].path: the field is reserved for konverge; use another name")
 
-    with pytest.raises(ConfigurationError, match=r"status\.fields\[0\]\.path: .* is written by konverge"):
+    with pytest.raises(ConfigurationError, match=r"status\.fields\[0\]\.path: .* is reserved for konverge"):
         StatusFields(StatusSpec(fields=(StatusField(path=path, value=1),)), "status")
 
 

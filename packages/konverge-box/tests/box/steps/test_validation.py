@@ -154,7 +154,7 @@ MESSAGES: list[tuple[dict[str, Any], Any, str]] = [
     ({"between": (1, 3)}, 4, "expected a number from 1 to 3, found 4"),
     ({"not_between": (1, 3)}, 3, "expected a number that is not from 1 to 3, found 3"),
     ({"less_than": "1Gi"}, "2Gi", "expected less than '1Gi', found '2Gi'"),
-    ({"type_of": "map"}, [1, 2], "expected the type 'map', found a list of 2"),
+    ({"type_of": "map"}, [1, 2], "expected the type 'map', found a list of 2 items"),
     ({"type_of": "string"}, True, "expected the type 'string', found true"),
     ({"unique": True}, "taken", "expected a value that no other object has, found 'taken'"),
     ({"unique": False}, "free", "expected a value that another object has, found 'free'"),
@@ -185,7 +185,7 @@ def test_a_message_without_text_does_not_hide_the_violation(message: str) -> Non
 
     said = check_spec({"a": 4, "list": [1]}, rule).denied[0].message
 
-    assert said.startswith("expected at most 3, found 4 (the rule's own message has no text: ")
+    assert said.startswith("expected at most 3, found 4 (the rule's own message cannot be evaluated: ")
 
 
 def test_a_field_may_be_an_expression() -> None:

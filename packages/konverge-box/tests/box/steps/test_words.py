@@ -66,11 +66,11 @@ def test_without_further_names_a_server_is_met_under_its_common_name() -> None:
 @pytest.mark.parametrize(
     ("names", "problem"),
     [
-        (["", []], r"tls\.commonName: expected a text of at most 64 letters"),
-        (["x" * 65, []], r"tls\.commonName: expected a text of at most 64 letters"),
-        (["a", [3]], r"tls\.dnsNames: expected texts"),
-        (["a", ["ö.example"]], "tls: no certificate can be made for these names"),
-        ([to_sensitive("hunter2"), []], "tls: it comes from a Secret, and a certificate is shown to everybody"),
+        (["", []], r"tls\.commonName: expected text of 1 to 64 characters"),
+        (["x" * 65, []], r"tls\.commonName: expected text of 1 to 64 characters"),
+        (["a", [3]], r"tls\.dnsNames: expected a list of non-empty texts"),
+        (["a", ["ö.example"]], "tls: cannot create a certificate for these names"),
+        ([to_sensitive("hunter2"), []], "tls: expected no value from a Secret: certificates are not confidential"),
     ],
 )
 def test_names_that_no_certificate_can_have_are_refused(names: list[Any], problem: str) -> None:
