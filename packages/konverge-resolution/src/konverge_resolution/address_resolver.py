@@ -31,9 +31,9 @@ class GuardedAddressResolver:
         try:
             return tuple(await resolve_permitted(host, port, self._lookup, self._networks))
         except RefusedAddressError as error:
-            told = f"host {host} may not be connected to: its network is {error.kind}"
+            message = f"host {host} may not be connected to: its network is {error.kind}"
             if self._networks.opened_by:
-                told += f"; {self._networks.opened_by}"
-            raise ResolutionError(Reason.DENIED, told) from None
+                message += f"; {self._networks.opened_by}"
+            raise ResolutionError(Reason.DENIED, message) from None
         except OSError:
             raise ResolutionError(Reason.UNREACHABLE, f"host {host} cannot be resolved") from None

@@ -104,14 +104,14 @@ class _NoSecrets:
         raise self._build_error()
 
     def _build_error(self) -> ResolutionError:
-        told = f"the reference needs a credential, and this operator reads none of namespace {self._namespace}"
+        message = f"the reference needs a credential, and this operator reads none of namespace {self._namespace}"
         hint = f"--credentials {self._namespace} of konverge resolvers package lets it"
-        return ResolutionError(Reason.AUTHENTICATION_REQUIRED, f"{told}; {hint}")
+        return ResolutionError(Reason.AUTHENTICATION_REQUIRED, f"{message}; {hint}")
 
 
 def _build_missing_error() -> ResolutionError:
-    told = "a Secret or ServiceAccount that the reference needs, or a value in it, is not there or may not be read"
-    return ResolutionError(Reason.AUTHENTICATION_REQUIRED, told)
+    message = "a Secret or ServiceAccount that the reference needs, or a value in it, is not there or may not be read"
+    return ResolutionError(Reason.AUTHENTICATION_REQUIRED, message)
 
 
 def _build_unanswered_error() -> ResolutionError:

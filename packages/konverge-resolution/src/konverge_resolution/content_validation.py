@@ -100,8 +100,8 @@ def parse_content(data: bytes, allowed: AllowedKinds = ANY_KIND) -> Object:
     for place in _find_forbidden_kinds(found, allowed):
         known = ", ".join(allowed.rules) or "any kind but Secrets and lists"
         what = f"the content has {place}, which" if place else "the content"
-        told = f"{what} is of a kind that may not be fetched; allowed: {known}"
-        raise ResolutionError(Reason.UNSUPPORTED_CONTENT, told)
+        message = f"{what} is of a kind that may not be fetched; allowed: {known}"
+        raise ResolutionError(Reason.UNSUPPORTED_CONTENT, message)
     return found
 
 

@@ -61,8 +61,10 @@ def check_host(destination: CredentialDestination, secret: Mapping[str, bytes], 
         )
     permitted = as_list(settings.get("credential-hosts", ""))
     if permitted and not names & {each.lower() for each in permitted}:
-        told = f"credentials are not sent to host {destination.authority}; setting 'credential-hosts' does not name it"
-        raise ResolutionError(Reason.DENIED, told)
+        message = (
+            f"credentials are not sent to host {destination.authority}; setting 'credential-hosts' does not name it"
+        )
+        raise ResolutionError(Reason.DENIED, message)
     check_tls(destination, settings)
 
 
@@ -77,12 +79,12 @@ def check_tls(destination: CredentialDestination, settings: Mapping[str, str]) -
         ResolutionError: ``Denied``.
     """
     if destination.scheme == "http" and not as_boolean(settings.get("allow-plain-http-credentials", "false")):
-        told = (
+        message = (
             f"credentials are not sent without TLS; use https for {destination.authority}, or let "
             "them be shown to everybody "
             "on the way with setting 'allow-plain-http-credentials'"
         )
-        raise ResolutionError(Reason.DENIED, told)
+        raise ResolutionError(Reason.DENIED, message)
 
 
 def encode_basic_auth(user: str, password: str) -> str:

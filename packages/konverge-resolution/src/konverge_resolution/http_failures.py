@@ -168,21 +168,21 @@ def build_status_error(
     status = response.status
     pause = parse_retry_after(response.headers.get("retry-after", ""), now)
     if status == 403 and pause is not None:  # as some say 429
-        reason, told = _STATUSES[429]
+        reason, message = _STATUSES[429]
     elif status in _REFUSING:
         reason = Reason.DENIED if has_credential else Reason.AUTHENTICATION_REQUIRED
-        told = {
+        message = {
             (401, False): _NO_CREDENTIAL,
             (401, True): _BAD_CREDENTIAL,
             (403, False): _HIDDEN,
             (403, True): _FORBIDDEN,
         }[status, has_credential]
     elif status in _STATUSES:
-        reason, told = _STATUSES[status]
+        reason, message = _STATUSES[status]
     elif status == 503:
-        reason, told = Reason.UNREACHABLE, "is not available at the moment"
+        reason, message = Reason.UNREACHABLE, "is not available at the moment"
     elif status >= 500:
-        reason, told = Reason.UNREACHABLE, "answers with an error of its own"
+        reason, message = Reason.UNREACHABLE, "answers with an error of its own"
     else:
-        reason, told = Reason.NOT_FOUND, "answers with something else than what was asked for"
-    return ResolutionError(reason, f"{source} {told} (status {status})", retry_after_seconds=pause)
+        reason, message = Reason.NOT_FOUND, "answers with something else than what was asked for"
+    return ResolutionError(reason, f"{source} {message} (status {status})", retry_after_seconds=pause)

@@ -75,11 +75,11 @@ class CredentialSource:
             else:
                 found = os.environ[self.variable].encode()
         except KeyError:
-            told = f"environment variable {self.variable} is not set"
-            raise ResolutionError(Reason.AUTHENTICATION_REQUIRED, told) from None
+            message = f"environment variable {self.variable} is not set"
+            raise ResolutionError(Reason.AUTHENTICATION_REQUIRED, message) from None
         except OSError as error:
-            told = f"credential file {self.file}: {error.strerror}"
-            raise ResolutionError(Reason.AUTHENTICATION_REQUIRED, told) from None
+            message = f"credential file {self.file}: {error.strerror}"
+            raise ResolutionError(Reason.AUTHENTICATION_REQUIRED, message) from None
         # Whoever writes a token into a file ends its line.
         return found.removesuffix(b"\n") if found.count(b"\n") == 1 else found
 
@@ -123,15 +123,15 @@ class LocalSecrets:
         return ()
 
     def _build_error(self, name: str, key: str = "") -> ResolutionError:
-        told = f"the reference names a credential, and nobody has said where it is: {self._syntax}"
+        message = f"the reference names a credential, and nobody has said where it is: {self._syntax}"
         given = [f"{place.secret}/{place.key}" for place in self._sources]
         names = {place.secret for place in self._sources}
         # Only a name that is like a given one: whoever takes the parameter for the credential has written that there.
         if name in names or closest_match(name, names):
-            told += f"; wanted: {name}/{key or '…'}"
+            message += f"; wanted: {name}/{key or '…'}"
         if given:
-            told += f"; given: {', '.join(given[:_MAX_LISTED])}"
-        return ResolutionError(Reason.AUTHENTICATION_REQUIRED, told)
+            message += f"; given: {', '.join(given[:_MAX_LISTED])}"
+        return ResolutionError(Reason.AUTHENTICATION_REQUIRED, message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +197,8 @@ async def local_engine(
     setup, resolvers = setup or LocalSetup(), tuple(resolvers)
     known = list_resolver_names() | {resolver.name for resolver in resolvers}
     for policy in setup.policies:
-        if told := policy.find_unknown_resolver(known):
-            raise ConfigurationError(f"policy {policy.name}: resolvers: {told}")
+        if message := policy.find_unknown_resolver(known):
+            raise ConfigurationError(f"policy {policy.name}: resolvers: {message}")
     time = clock or SystemClock()
     try:
         AllowedNetworks(setup.networks)

@@ -129,12 +129,12 @@ class LockFile:
         Raises:
             konverge.errors.ConfigurationError: It would be larger than one that can be read.
         """
-        told = {
+        message = {
             "apiVersion": _API_VERSION,
             "kind": _KIND,
             "entries": [msgspec.to_builtins(entry, order="sorted") for entry in self],
         }
-        text = _HEADER + yaml.dump(told, Dumper=yaml.CSafeDumper, sort_keys=False, width=1 << 16, allow_unicode=True)
+        text = _HEADER + yaml.dump(message, Dumper=yaml.CSafeDumper, sort_keys=False, width=1 << 16, allow_unicode=True)
         if len(self) > MAX_LOCK_ENTRIES or len(text.encode()) > MAX_LOCK_BYTES:
             expected = f"at most {MAX_LOCK_ENTRIES} entries and {MAX_LOCK_BYTES >> 20} MiB"
             raise ConfigurationError(f"expected a lock file of {expected}, found {len(self)}; divide it into several")
@@ -171,8 +171,8 @@ class LockFile:
         try:
             read = msgspec.convert(plain, _LockFileDocument)
         except msgspec.ValidationError as error:
-            told = _ERROR_PATH.fullmatch(str(error))
-            where, problem = ("", str(error)) if told is None else (told["path"] or "", told["problem"])
+            message = _ERROR_PATH.fullmatch(str(error))
+            where, problem = ("", str(error)) if message is None else (message["path"] or "", message["problem"])
             raise ConfigurationError(
                 f"{file}: no lock file: {_sanitize_text(where)}{': ' if where else ''}{_sanitize_text(problem)}"
             ) from None

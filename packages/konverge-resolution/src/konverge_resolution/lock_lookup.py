@@ -66,7 +66,7 @@ class LockLookup:
 
     def describe_missing(self, reference: Reference) -> str:
         """Why there is no entry, as one sentence. It names parameters and no values: one may be a credential."""
-        told = f"the lock file has no entry for this reference to resolver {reference.resolver!r}"
+        message = f"the lock file has no entry for this reference to resolver {reference.resolver!r}"
         wanted = self._apply_defaults(reference)
         nearest: tuple[list[str], LockEntry] | None = None
         for entry in self.lock:
@@ -78,11 +78,11 @@ class LockLookup:
             if is_near and (nearest is None or len(others) < len(nearest[0])):
                 nearest = others, entry
         if nearest is None:
-            return told
+            return message
         others, entry = nearest
         place = redact_source(entry.source.uri)[:_MAX_TEXT]
         nearest_is = f"the nearest, for {place}," if place else "the nearest"
-        return f"{told}; {nearest_is} differs in {', '.join(repr(each[:_MAX_TEXT]) for each in others)}"
+        return f"{message}; {nearest_is} differs in {', '.join(repr(each[:_MAX_TEXT]) for each in others)}"
 
     def _apply_defaults(self, reference: Reference) -> dict[str, Value]:
         return {**find_defaults(reference, self._registry), **drop_cache_mode(reference.params)}

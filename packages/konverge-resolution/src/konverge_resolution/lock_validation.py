@@ -173,17 +173,17 @@ def build_entry(reference: Reference, outcome: ResolutionResult, registry: Resol
     names = _list_pinned_names(resolver)
     for name, value in settled.items():
         if name not in names and name not in ENGINE_PARAMETERS and taken.get(name) != value:
-            told = f"resolver {resolver.name!r} pins parameter {name[:80]!r}, which it does not declare as a version"
-            raise ResolutionError(Reason.INTERNAL, told)
+            message = f"resolver {resolver.name!r} pins parameter {name[:80]!r}, which it does not declare as a version"
+            raise ResolutionError(Reason.INTERNAL, message)
     with wrap_resolver_errors(resolver.name):
         was_pinned = resolver.is_pinned(taken)
     for name in sorted(names & settled.keys() & taken.keys()) if was_pinned else ():
         if settled[name] != taken[name]:
-            told = (
+            message = (
                 f"{_format_value(taken[name])} stands for {_format_value(settled[name])}, "
                 "which a lock file needs: write that"
             )
-            raise build_param_error(name, told)
+            raise build_param_error(name, message)
     entry = LockEntry(
         resolver=reference.resolver,
         params=drop_cache_mode(reference.params),
@@ -196,11 +196,11 @@ def build_entry(reference: Reference, outcome: ResolutionResult, registry: Resol
     )
     expected = _build_expected_provenance(resolver, {**taken, **entry.pinned}, settings, entry)
     if expected.uri != entry.source.uri:
-        told = (
+        message = (
             f"{_format_value(expected.uri)} leads to {_format_value(entry.source.uri)}, which "
             "a lock file needs: name that place"
         )
-        raise ResolutionError(Reason.INVALID_PARAMETERS, told)
+        raise ResolutionError(Reason.INVALID_PARAMETERS, message)
     if entry.found_params:  # as the reference says it: what it led to stands beside
         source = Provenance(entry.source.uri, entry.source.digest, expected.entry_point)
         entry = msgspec.structs.replace(entry, source=source)
@@ -374,9 +374,9 @@ def _refuse_difference(
 
 
 def _refuse(about: str, field: str, expected: str, found: str) -> NoReturn:
-    told = f"{about}: {_format_value(field)}: expected {expected}, found {found}"
+    message = f"{about}: {_format_value(field)}: expected {expected}, found {found}"
     raise ResolutionError(
-        Reason.DIGEST_MISMATCH, f"{told}; find out who has changed it, and lock it again with --update"
+        Reason.DIGEST_MISMATCH, f"{message}; find out who has changed it, and lock it again with --update"
     )
 
 

@@ -111,9 +111,10 @@ class LockedResolver:
 
     def _check_credential(self, reference: Reference) -> None:
         if self._is_from_lock_file and has_credential(reference, self._engine.registry):
-            told = f"{self.lock.file} names a credential, and none is sent to a place that only a lock file names"
+            message = f"{self.lock.file} names a credential, and none is sent to a place that only a lock file names"
             raise ResolutionError(
-                Reason.AUTHENTICATION_REQUIRED, f"{told}; give the reference itself: konverge resolve RESOLVER … --lock"
+                Reason.AUTHENTICATION_REQUIRED,
+                f"{message}; give the reference itself: konverge resolve RESOLVER … --lock",
             )
 
     async def _resolve_entry(
@@ -125,20 +126,20 @@ class LockedResolver:
             locked.check_content(data)
             return await self._engine.validate_content(locked.pinned_reference, requester, locked.build_content(data))
         if self._is_offline:
-            told = f"offline, and the content {entry.digest} of {entry.source} is not here"
-            raise ResolutionError(Reason.UNREACHABLE, told)
+            message = f"offline, and the content {entry.digest} of {entry.source} is not here"
+            raise ResolutionError(Reason.UNREACHABLE, message)
         self._check_credential(locked.reference)
         try:
             outcome = await self._engine.resolve(locked.pinned_reference, requester, seconds=seconds)
         except ResolutionError as error:
             if error.reason is Reason.NOT_FOUND:
-                told = "it is what the lock file has: lock it again with --update for what is there now"
-                raise ResolutionError(Reason.NOT_FOUND, f"{error.message}; {told}") from None
+                message = "it is what the lock file has: lock it again with --update for what is there now"
+                raise ResolutionError(Reason.NOT_FOUND, f"{error.message}; {message}") from None
             if error.reason is not Reason.DIGEST_MISMATCH:
                 raise
-            told = f"{entry.source} has other content now than the {entry.digest} of the lock file"
+            message = f"{entry.source} has other content now than the {entry.digest} of the lock file"
             raise ResolutionError(
-                Reason.DIGEST_MISMATCH, f"{told}; if that is meant, lock it again with --update"
+                Reason.DIGEST_MISMATCH, f"{message}; if that is meant, lock it again with --update"
             ) from None
         locked.check_content(outcome.resolved.data)
         await self._store_content(outcome)

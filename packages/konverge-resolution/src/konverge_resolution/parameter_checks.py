@@ -36,8 +36,8 @@ def check_names(params: Parameters, known: Mapping[str, Parameter]) -> None:
         ResolutionError: ``InvalidParams``, naming the parameter, those that there are, and the one that may be meant.
     """
     if unknown := sorted(set(params) - set(known)):
-        told = f"no such parameter; there are: {', '.join(known)}"
-        raise build_param_error(unknown[0], f"{told}{did_you_mean(unknown[0], known)}")
+        message = f"no such parameter; there are: {', '.join(known)}"
+        raise build_param_error(unknown[0], f"{message}{did_you_mean(unknown[0], known)}")
 
 
 def get_text(params: Parameters, name: str) -> str:
@@ -83,5 +83,5 @@ def name_params_in_errors(*names: str) -> Iterator[None]:
     except ResolutionError as error:
         if error.reason is not Reason.AUTHENTICATION_REQUIRED:
             raise
-        told = " or ".join(f"parameter {name!r}" for name in names)
-        raise error.with_message(f"{told}: {error.message}") from None
+        message = " or ".join(f"parameter {name!r}" for name in names)
+        raise error.with_message(f"{message}: {error.message}") from None

@@ -289,8 +289,8 @@ class RequestPolicies:
         try:
             return self._admit(self.uri, {**self.params, **params})
         except ResolutionError as error:
-            told = ", ".join(f"parameter {name!r} leads to {str(value)[:120]!r}" for name, value in params.items())
-            raise error.with_message(f"{told}: {error.message}") from None
+            message = ", ".join(f"parameter {name!r} leads to {str(value)[:120]!r}" for name, value in params.items())
+            raise error.with_message(f"{message}: {error.message}") from None
 
     def check_hop(self, url: str) -> None:
         """Refuse what no policy allows, before it is connected to (`konverge_resolution.network.HopCheck`).
@@ -307,12 +307,12 @@ class RequestPolicies:
 def _format_denial(policies: Sequence[Policy], resolver: str, uri: str, params: Parameters, namespace: str) -> str:
     """Whoever reads this may know what was compared, and with which policies; what these allow is not said."""
     asked = sorted((policy.name, policy.describe_denial(uri, params)) for policy in policies)
-    told = [f"{name} ({why})" for name, why in asked[:_MAX_LISTED]]
-    told += [f"{len(asked) - _MAX_LISTED} more"] if len(asked) > _MAX_LISTED else []
+    message = [f"{name} ({why})" for name, why in asked[:_MAX_LISTED]]
+    message += [f"{len(asked) - _MAX_LISTED} more"] if len(asked) > _MAX_LISTED else []
     shown = redact_source(uri)[:_MAX_TEXT] or "this"
     return (
         f"no policy lets namespace {namespace} fetch {shown} by resolver {resolver}; "
-        f"those for it are: {', '.join(told)}"
+        f"those for it are: {', '.join(message)}"
     )
 
 

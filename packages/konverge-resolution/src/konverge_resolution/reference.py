@@ -128,10 +128,10 @@ class Reference(msgspec.Struct, frozen=True, omit_defaults=True, eq=False):
             raise ResolutionError(Reason.INVALID_PARAMETERS, f"expected at most {_MAX_BYTES} bytes of parameters")
         for name, value in self.params.items():
             if where := next((place for text in iter_texts({name: value}) if (place := find_credential(text))), ""):
-                told = f"parameter {name[:80]!r}: expected no credential in an address, found {where}"
+                message = f"parameter {name[:80]!r}: expected no credential in an address, found {where}"
                 raise ResolutionError(
                     Reason.INVALID_PARAMETERS,
-                    f"{told}; put it into a Secret, and name that with a parameter of resolver {self.resolver!r}",
+                    f"{message}; put it into a Secret, and name that with a parameter of resolver {self.resolver!r}",
                 )
 
 
@@ -179,6 +179,6 @@ def build_request_name(reference: Reference, *, namespace: str, owner_uid: str) 
     At most 63 characters: the resolver's name, cut, and 32 hexadecimal digits.
     """
     digest = None if reference.digest is None else str(reference.digest)
-    told = to_canonical_json([namespace, owner_uid, reference.resolver, reference.params, digest])
+    message = to_canonical_json([namespace, owner_uid, reference.resolver, reference.params, digest])
     prefix = reference.resolver[:_PREFIX_LENGTH].rstrip("-")
-    return f"{prefix}-{hashlib.sha256(told).hexdigest()[:32]}"
+    return f"{prefix}-{hashlib.sha256(message).hexdigest()[:32]}"

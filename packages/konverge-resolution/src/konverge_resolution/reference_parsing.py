@@ -193,8 +193,8 @@ def _is_reference(value: object) -> bool:
 
 def _check_fields(value: Mapping[Any, Any], known: frozenset[str], where: str) -> None:
     if unknown := sorted(str(name)[:80] for name in value if name not in known):
-        told = f"{where}.{unknown[0]}: no such field; there are: {', '.join(sorted(known))}"
-        raise ResolutionError(Reason.INVALID_PARAMETERS, told)
+        message = f"{where}.{unknown[0]}: no such field; there are: {', '.join(sorted(known))}"
+        raise ResolutionError(Reason.INVALID_PARAMETERS, message)
 
 
 def _parse_params(value: object, where: str) -> dict[str, Value]:

@@ -112,8 +112,8 @@ def _resolve_path(
     registry: ResolverRegistry, found: Sequence[TreeNode], parent: int | None, written: ParsedReference
 ) -> Reference:
     if parent is None:
-        told = f"path {written.path[:120]!r}: expected a definition in which it stands; name a resolver"
-        raise ResolutionError(Reason.INVALID_PARAMETERS, told)
+        message = f"path {written.path[:120]!r}: expected a definition in which it stands; name a resolver"
+        raise ResolutionError(Reason.INVALID_PARAMETERS, message)
     return build_relative_reference(registry, found[parent].parent_definition, written.path, digest=written.digest)
 
 
@@ -125,7 +125,7 @@ def _name_field_in_errors(where: str, parent: int | None, found: Sequence[TreeNo
     except ResolutionError as error:
         if parent is None:
             raise
-        told = f"{where} of {found[parent].result.resolved.source}: {error.message}"
+        message = f"{where} of {found[parent].result.resolved.source}: {error.message}"
         raise ResolutionError(
-            error.reason, told, retry_after_seconds=error.retry_after_seconds, field_path=where
+            error.reason, message, retry_after_seconds=error.retry_after_seconds, field_path=where
         ) from None

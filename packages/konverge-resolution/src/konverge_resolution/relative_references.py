@@ -78,8 +78,8 @@ def build_relative_reference(
     installed = registry.get(settled.resolver)
     resolver = installed.resolver
     if not isinstance(resolver, RelativeResolver):
-        told = f"path {path[:120]!r}: resolver {settled.resolver!r} has no relative references; name a resolver"
-        raise ResolutionError(Reason.INVALID_PARAMETERS, told)
+        message = f"path {path[:120]!r}: resolver {settled.resolver!r} has no relative references; name a resolver"
+        raise ResolutionError(Reason.INVALID_PARAMETERS, message)
     kept = {name: value for name, value in settled.params.items() if name in ENGINE_PARAMETERS}
     params = {name: value for name, value in settled.params.items() if name not in ENGINE_PARAMETERS}
     found = resolver.resolve_relative(params, path)

@@ -170,8 +170,8 @@ def plan_resolution(
     of_request = RequestPolicies(tuple(policies), resolver.name, requester.namespace, uri, judged)
     admission = of_request.admit()
     if admission.digest_required_by and reference.digest is None and not is_pinned:
-        told = "asks for a digest: give one, or parameters that name one content for ever"
-        raise ResolutionError(Reason.DENIED, f"policy {admission.digest_required_by[0]} {told}")
+        message = "asks for a digest: give one, or parameters that name one content for ever"
+        raise ResolutionError(Reason.DENIED, f"policy {admission.digest_required_by[0]} {message}")
     configured = settings.get(_CACHE_MODE)
     asked = asked or _parse_cache_mode(configured, f"setting {_CACHE_MODE!r}", Reason.INVALID_CONFIGURATION)
     keeps, keeps_pinned = (

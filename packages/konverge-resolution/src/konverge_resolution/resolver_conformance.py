@@ -228,8 +228,8 @@ class ResolverConformance:
         assert resolved.data
         assert resolved.source.uri
         assert resolved.source.digest
-        told = repr((resolved, resolved.source, dict(resolved.annotations), dict(resolved.pinned)))
-        assert not specimen.credential or specimen.credential not in told
+        message = repr((resolved, resolved.source, dict(resolved.annotations), dict(resolved.pinned)))
+        assert not specimen.credential or specimen.credential not in message
         outcome = await specimen.build_engine().resolve(
             Reference(specimen.resolver.name, specimen.good), Requester(specimen.namespace)
         )

@@ -98,8 +98,8 @@ class ResolverRegistry:
             elsewhere: The resolvers that there are besides.
         """
         why = "is switched off" if name in self else "does not exist here"
-        told = f"resolver {name[:80]!r} {why}; {list_resolvers(name, {*self.names, *elsewhere})}"
-        return ResolutionError(Reason.RESOLVER_NOT_AVAILABLE, told)
+        message = f"resolver {name[:80]!r} {why}; {list_resolvers(name, {*self.names, *elsewhere})}"
+        return ResolutionError(Reason.RESOLVER_NOT_AVAILABLE, message)
 
     def get(self, name: str) -> InstalledResolver:
         """The resolver of that name, ready to be used.
@@ -112,8 +112,8 @@ class ResolverRegistry:
         if found is None or not found.is_enabled:
             raise self.build_unavailable_error(name)
         if found.errors:
-            told = f"resolver {name!r} is not set up correctly: {'; '.join(found.errors[:3])}"
-            raise ResolutionError(Reason.INVALID_CONFIGURATION, told)
+            message = f"resolver {name!r} is not set up correctly: {'; '.join(found.errors[:3])}"
+            raise ResolutionError(Reason.INVALID_CONFIGURATION, message)
         return found
 
 

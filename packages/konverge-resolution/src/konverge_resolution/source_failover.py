@@ -93,14 +93,16 @@ def combine_errors(failures: Sequence[SkippedSource]) -> ResolutionError:
     if len(failures) == 1:
         return failures[0].error
     counts = next((each.error for each in failures if each.error.traits.is_transient), failures[-1].error)
-    told = "; ".join(str(each) for each in failures)
+    message = "; ".join(str(each) for each in failures)
     return ResolutionError(
-        counts.reason, f"none of {len(failures)} sources has it: {told}", retry_after_seconds=counts.retry_after_seconds
+        counts.reason,
+        f"none of {len(failures)} sources has it: {message}",
+        retry_after_seconds=counts.retry_after_seconds,
     )
 
 
 def _add_skipped_sources(error: ResolutionError, passed_over: Sequence[SkippedSource]) -> ResolutionError:
     if not passed_over:
         return error
-    told = ", ".join(f"{each.reference.resolver} ({each.error.reason})" for each in passed_over)
-    return error.with_message(f"{error.message} (asked before: {told})")
+    message = ", ".join(f"{each.reference.resolver} ({each.error.reason})" for each in passed_over)
+    return error.with_message(f"{error.message} (asked before: {message})")

@@ -134,8 +134,8 @@ async def test_labels_of_the_group_that_mean_nothing_are_refused_and_all_others_
         (counter.tektons, TEKTON_REQUEST.group, f"expected {TYPE}"),
     ):
         for label in (f"{group}/typo", f"resolver.{group}/git"):
-            told = await counter.told(make(labels={"app": "shop", label: "x"}))
-            assert f"labels of {group} are reserved: {known}, found {label}" in told
+            message = await counter.told(make(labels={"app": "shop", label: "x"}))
+            assert f"labels of {group} are reserved: {known}, found {label}" in message
         others = ("app", "app.kubernetes.io/name", f"{group}.example.com/x", f"not{group}/x")
         assert await counter.told(make(labels=dict.fromkeys(others, "x"))) == ""
         assert await counter.told(make(annotations={f"{group}/note": "x"})) == ""
@@ -187,8 +187,8 @@ async def test_what_is_documented_is_taken_and_fulfilled_and_does_not_change(cou
     for gvk, spec in changed.items():
         assert CHANGED in await counter.told_of_a_change(gvk, "a", {"spec": spec})
     for value in ("git", None):
-        told = await counter.told_of_a_change(TEKTON_REQUEST, "a", {"metadata": {"labels": {TYPE: value}}})
-        assert f"label {TYPE}: {CHANGED}" in told
+        message = await counter.told_of_a_change(TEKTON_REQUEST, "a", {"metadata": {"labels": {TYPE: value}}})
+        assert f"label {TYPE}: {CHANGED}" in message
 
 
 @REAL
@@ -198,10 +198,10 @@ async def test_what_was_there_before_can_be_edited_and_let_go(counter: Counter) 
         for metadata in ({"finalizers": None}, {"labels": {"app": "x"}}, {"labels": {f"{gvk.group}/old": None}}):
             assert await counter.told_of_a_change(gvk, "before", {"metadata": metadata}) == ""
         for label in ("old", "new"):
-            told = await counter.told_of_a_change(
+            message = await counter.told_of_a_change(
                 gvk, "before", {"metadata": {"labels": {f"{gvk.group}/{label}": "x"}}}
             )
-            assert f"found {gvk.group}/{label}" in told
+            assert f"found {gvk.group}/{label}" in message
 
 
 def list_policies(chosen: ResolverPackaging) -> list[str]:

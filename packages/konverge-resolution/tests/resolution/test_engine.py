@@ -136,14 +136,14 @@ async def test_content_that_is_held_is_judged_as_if_it_had_just_come() -> None:
 
 
 async def test_the_smaller_of_the_timeouts_ends_it() -> None:
-    for theirs, ours, told in ((1, 10, "1 s"), (10, 2, "2 s")):
+    for theirs, ours, message in ((1, 10, "1 s"), (10, 2, "2 s")):
         shelf = FakeResolver()
         options = EngineOptions(timeout=timedelta(seconds=ours))
         registry = ResolverRegistry.of([shelf], {"shelf": {"fetch-timeout": f"{theirs}s"}})
         engine = engine_of(shelf, options=options, registry=registry)
         error = await expect_resolution_error(engine, ref(seconds="100"))
         assert error.reason is Reason.TIMED_OUT
-        assert told in error.message
+        assert message in error.message
         assert shelf.running == 0
 
 
@@ -498,10 +498,10 @@ async def test_what_is_no_definition_does_not_come_out() -> None:
 
 
 async def resolve_and_verify(mode: SignatureMode, *problems: str) -> ResolutionResult:
-    told = iter(problems)
+    message = iter(problems)
 
     async def verify(resolved: ResolvedContent, obj: object, rule: SignatureRule) -> str:
-        return next(told)
+        return next(message)
 
     policies = [Policy(f"p{number}", signature=SignatureRule(mode)) for number in range(len(problems))]
     return await engine_of(FakeResolver(), policies=policies, verifier=verify).resolve(ref(), WEB)

@@ -37,10 +37,12 @@ async def test_in_a_cluster_a_refused_network_names_the_field_of_a_policy() -> N
     nobody: Any = None
     services = ClusterServices(nobody, clock=SimulatedClock())
     try:
-        told = await refusals(services(WEB, PolicyDecision()))
+        message = await refusals(services(WEB, PolicyDecision()))
     finally:
         services.close()
-    assert [each.partition("; ")[2] for each in told] == ["spec.privateNetworks of a ResolutionPolicy allows one"] * 2
+    assert [each.partition("; ")[2] for each in message] == [
+        "spec.privateNetworks of a ResolutionPolicy allows one"
+    ] * 2
 
 
 @pytest.mark.parametrize(

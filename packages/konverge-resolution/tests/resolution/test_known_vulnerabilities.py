@@ -284,8 +284,8 @@ async def test_no_credential_is_in_any_message_event_log_or_argument_of_a_proces
         assert form not in everything
     for name in ("git-credentials", "oci-credentials", "http-credentials"):
         # Of failures, not even the names of Secrets are told: the spec of a request has them, nothing else does.
-        told = [each for each in objects if each["kind"] == "Event"] + [each.get("status") for each in objects]
-        assert name not in json.dumps(told)
+        message = [each for each in objects if each["kind"] == "Event"] + [each.get("status") for each in objects]
+        assert name not in json.dumps(message)
 
 
 async def ask_all(desk: RequestNamespace, name: str, sources: SourceServers, **more: str) -> None:

@@ -125,8 +125,8 @@ async def test_a_source_that_changes_what_is_pinned_is_found_out() -> None:
         build_reference("other.yaml"), await engine.resolve(build_reference("other.yaml"), WEB), engine.registry
     )
     library.versions["1"]["other.yaml"] = TASK
-    told = "#other.yaml has other content now than the sha256:.* of the lock file"
-    with pytest.raises(ResolutionError, match=told) as caught:
+    message = "#other.yaml has other content now than the sha256:.* of the lock file"
+    with pytest.raises(ResolutionError, match=message) as caught:
         await LockedResolver(build_engine(library), LockFile([entry])).resolve(build_reference("other.yaml"), WEB)
     assert caught.value.reason is Reason.DIGEST_MISMATCH
 
@@ -138,8 +138,8 @@ async def test_what_is_locked_and_gone_from_its_source_is_told_with_the_way_out(
         build_reference("other.yaml"), await engine.resolve(build_reference("other.yaml"), WEB), engine.registry
     )
     del library.versions["1"]["other.yaml"]
-    told = "it is what the lock file has: lock it again with --update for what is there now"
-    with pytest.raises(ResolutionError, match=told) as caught:
+    message = "it is what the lock file has: lock it again with --update for what is there now"
+    with pytest.raises(ResolutionError, match=message) as caught:
         await LockedResolver(build_engine(library), LockFile([entry])).resolve(build_reference("other.yaml"), WEB)
     assert caught.value.reason is Reason.NOT_FOUND
 
@@ -236,8 +236,8 @@ async def test_what_has_no_entry_is_told_with_what_the_nearest_has_otherwise(ref
 async def test_what_is_elsewhere_in_the_end_is_locked_by_the_name_of_that_place() -> None:
     moved = Reference("shelf", {"url": "https://a.example/box", "from": "https://b.example/box"})
     source = LockedResolver(build_engine(FakeResolver()), LockFile(), may_add=True)
-    told = "https://a.example/box leads to https://b.example/box, which a lock file needs: name that place"
-    with pytest.raises(ResolutionError, match=told):
+    message = "https://a.example/box leads to https://b.example/box, which a lock file needs: name that place"
+    with pytest.raises(ResolutionError, match=message):
         await source.resolve(moved, WEB)
     assert len(source.lock) == 0
 

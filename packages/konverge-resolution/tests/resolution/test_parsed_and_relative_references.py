@@ -180,11 +180,11 @@ def test_the_cluster_has_other_objects_of_the_namespace(path: str, found: dict[s
         "namespace": "n",
         **found,
     }
-    for out, told in (
+    for out, message in (
         ("../../x/secret/other", "it leads out of its source"),
         ("pod/other", "expected a name, or ../kind"),
     ):
-        with pytest.raises(ResolutionError, match=f"^path '{out}': {told}"):
+        with pytest.raises(ResolutionError, match=f"^path '{out}': {message}"):
             build_relative_reference(ResolverRegistry.of([ClusterResolver()]), container, out)
 
 

@@ -143,9 +143,9 @@ async def test_a_redirect_to_an_unlisted_server_is_refused_before_it_is_connecte
     unlisted: Unlisted, status: int
 ) -> None:
     async with serve_site(redirect_to(f"{unlisted.url}/b?token=hunter2", status)) as url:
-        told = await expect_denial(engine_of(HttpResolver(), unlisted.http(), url), {"url": f"{url}/a"})
+        message = await expect_denial(engine_of(HttpResolver(), unlisted.http(), url), {"url": f"{url}/a"})
     assert unlisted.is_untouched()
-    assert told == (
+    assert message == (
         f"{url}/a leads to another place: no policy lets namespace web fetch {unlisted.url}/b by resolver http; "
         "those for it are: ours (it names other sources)"
     )
@@ -188,11 +188,11 @@ async def test_a_redirect_below_what_was_asked_for_is_judged_by_what_names_that_
     async with serve_site(route_paths(a=redirect_to("a/b"), **{"a/b": RecordingHandler(TASK)})) as url:
         whole = Policy("whole", sources=(SourcePrefix.parse(url),))
         part = Policy("part", sources=(SourcePrefix.parse(f"{url}/a/b"),), requires_digest=True)
-        told = await expect_denial(
+        message = await expect_denial(
             engine_of(HttpResolver(), build_guarded_http(), policies=(whole, part)), {"url": f"{url}/a"}
         )
         outcome = await resolve(engine_of(HttpResolver(), build_guarded_http(), policies=(whole,)), {"url": f"{url}/a"})
-    assert told == "policy part: requires a digest for the actual source of this content; add a digest"
+    assert message == "policy part: requires a digest for the actual source of this content; add a digest"
     assert (outcome.resolved.data, outcome.policies) == (TASK, ("whole",))
 
 
@@ -273,10 +273,10 @@ async def test_an_api_that_redirects_to_another_repository_of_its_server_is_judg
     async with serve_site(api("evilorg", type_, seen, moved=elsewhere)) as url:
         params, settings = of_api(url, type_)
         engine = engine_of(GitResolver(), build_guarded_http(), f"git+{url}/goodorg", settings=settings)
-        told = await expect_denial(engine, params)
+        message = await expect_denial(engine, params)
         assert not [path for path in seen if "evilorg" in path]
-        assert f"git+{url}/goodorg/boxes.git leads to another place: no policy" in told
-        assert f"fetch git+{url}/evilorg/boxes.git by resolver git; those for it are: ours" in told
+        assert f"git+{url}/goodorg/boxes.git leads to another place: no policy" in message
+        assert f"fetch git+{url}/evilorg/boxes.git by resolver git; those for it are: ours" in message
         both = engine_of(
             GitResolver(), build_guarded_http(), f"git+{url}/goodorg", f"git+{url}/evilorg", settings=settings
         )
@@ -291,9 +291,9 @@ async def test_an_api_that_redirects_to_an_unlisted_server_does_not_get_there(un
     async with serve_site(api("", type_, [], moved=lambda path: elsewhere(path, unlisted.url))) as url:
         params, settings = of_api(url, type_)
         engine = engine_of(GitResolver(), unlisted.http(), f"git+{url}/goodorg", settings=settings)
-        told = await expect_denial(engine, params)
+        message = await expect_denial(engine, params)
     assert unlisted.is_untouched()
-    assert f"fetch {unlisted.url}/api/" in told
+    assert f"fetch {unlisted.url}/api/" in message
 
 
 @pytest.mark.parametrize("type_", ["github", "gitlab", "gitea"])
@@ -306,9 +306,9 @@ async def test_a_path_of_another_server_is_no_repository_of_it(unlisted: Unliste
     async with serve_site(api("", type_, [], moved=moved)) as url:
         params, settings = of_api(url, type_)
         sources = (f"git+{url}/goodorg", f"git+{unlisted.url}/goodorg")
-        told = await expect_denial(engine_of(GitResolver(), unlisted.http(), *sources, settings=settings), params)
+        message = await expect_denial(engine_of(GitResolver(), unlisted.http(), *sources, settings=settings), params)
     assert unlisted.is_untouched()
-    assert f"fetch {unlisted.url}/api/" in told
+    assert f"fetch {unlisted.url}/api/" in message
 
 
 async def test_the_call_for_the_file_is_judged_as_the_one_for_the_commit_is(unlisted: Unlisted) -> None:
@@ -415,8 +415,8 @@ async def test_a_redirect_of_a_manifest_or_of_its_head_is_judged(
 
     registry.reply = reply  # type: ignore[method-assign]
     engine, params = of_registry(registry, unlisted)
-    told = await expect_denial(engine, params)
-    assert f"fetch oci://unlisted.test:{unlisted.port}/team/boxes by resolver bundles" in told
+    message = await expect_denial(engine, params)
+    assert f"fetch oci://unlisted.test:{unlisted.port}/team/boxes by resolver bundles" in message
     assert unlisted.is_untouched()
 
 

@@ -138,8 +138,8 @@ def refusal(uri: str, *policies: Policy, **params: str) -> str:
 def test_a_refusal_names_what_was_compared_and_each_policy_with_what_speaks_against_it() -> None:
     other = Policy("other", resolvers=("http",))
     releases = Policy("releases", parameters={"revision": ("v*",), "path": ("boxes/*",)})
-    told = refusal("git+https://evil.example/x", Policy("ours", sources=(GOOD,)), releases, other, revision="main")
-    assert told == (
+    message = refusal("git+https://evil.example/x", Policy("ours", sources=(GOOD,)), releases, other, revision="main")
+    assert message == (
         "no policy lets namespace web fetch git+https://evil.example/x by resolver git; those for it are: "
         "ours (it names other sources), releases (it allows other values of parameter 'revision')"
     )
@@ -147,10 +147,10 @@ def test_a_refusal_names_what_was_compared_and_each_policy_with_what_speaks_agai
 
 def test_a_refusal_says_nothing_of_what_policies_allow_and_no_credential() -> None:
     policies = [Policy(f"p{number}", sources=(GOOD,)) for number in range(8)]
-    told = refusal("https://user:hunter2@evil.example/x?token=hunter2#hunter2", *policies)
-    assert "fetch https://evil.example/x by" in told
-    assert told.endswith("p4 (it names other sources), 3 more")
+    message = refusal("https://user:hunter2@evil.example/x?token=hunter2#hunter2", *policies)
+    assert "fetch https://evil.example/x by" in message
+    assert message.endswith("p4 (it names other sources), 3 more")
     for word in ("hunter2", "good.example"):
-        assert word not in told
+        assert word not in message
     for strange in ("", "https://a.example/\x1b[2J", "https://[x"):
         assert "fetch this by resolver git" in refusal(strange, *policies)

@@ -276,23 +276,23 @@ def test_a_changed_field_is_refused_or_changes_nothing(
     loop: asyncio.Runner, stand: LockedSources, resolver: str, path: str
 ) -> None:
     before, entry = stand.list_requests(), stand.entry(resolver)
-    outcome, told = None, ""
+    outcome, message = None, ""
     try:
         outcome = loop.run(stand.resolve(resolver, tamper_with(entry, path), is_offline=True, folder=stand.folder))
     except (ResolutionError, ConfigurationError) as error:
-        told = str(error)
+        message = str(error)
     assert stand.list_requests() == before
-    assert "hunter" not in told
+    assert "hunter" not in message
     if (resolver, path) in NO_MORE_THAN_A_NAME:
-        assert outcome is not None, told
+        assert outcome is not None, message
         assert outcome.resolved.data == (stand.folder / entry["digest"].replace(":", "-")).read_bytes()
     elif path == "resolver" or path.startswith("params."):
-        assert "has no entry for this reference" in told
+        assert "has no entry for this reference" in message
     else:
-        assert told.startswith("box.lock.yaml: the entry for "), told
+        assert message.startswith("box.lock.yaml: the entry for "), message
         # Of a commit that is another one the record of the source is not.
-        assert any(f": {each}: expected " in told for each in (path, *BESIDE.get(path, ()))), told
-        assert told.endswith("; find out who has changed it, and lock it again with --update")
+        assert any(f": {each}: expected " in message for each in (path, *BESIDE.get(path, ()))), message
+        assert message.endswith("; find out who has changed it, and lock it again with --update")
 
 
 @pytest.mark.parametrize("resolver", RESOLVERS)

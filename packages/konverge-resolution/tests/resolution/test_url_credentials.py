@@ -120,8 +120,8 @@ async def test_a_resolver_that_records_a_credential_has_failed_and_it_is_not_sho
 
     with pytest.raises(ResolutionError) as caught:
         await build_engine(Signing()).resolve(Reference("shelf", {"url": "https://boxes.example/a"}), WEB)
-    told = "resolver 'shelf' failed: it records an address with a credential, 'X-Amz-Signature' in its query"
-    assert (caught.value.reason, caught.value.message) == (Reason.INTERNAL, told)
+    message = "resolver 'shelf' failed: it records an address with a credential, 'X-Amz-Signature' in its query"
+    assert (caught.value.reason, caught.value.message) == (Reason.INTERNAL, message)
 
 
 @pytest.mark.parametrize("address", WITHOUT)

@@ -152,8 +152,8 @@ def _build_command(resolver: Resolver) -> click.Command:
         variable = f"parameter_{len(names)}"
         names[variable] = name
         default = f"  [default: {parameter.default}]" if parameter.default else ""
-        told = parameter.description.replace("`", "")
-        options.append(click.Option([f"--{option}", variable], metavar="TEXT", help=f"{told}.{default}"))
+        message = parameter.description.replace("`", "")
+        options.append(click.Option([f"--{option}", variable], metavar="TEXT", help=f"{message}.{default}"))
 
     @click.pass_context
     def run_resolver(ctx: click.Context, /, **given: Any) -> None:
@@ -173,11 +173,11 @@ def _build_common_options(resolver: Resolver) -> list[click.Option]:
     found = [*_build_output_options(), *build_lock_options()]
     if not _is_object_namespace(resolver, "namespace"):
         return found
-    told = (
+    message = (
         "Namespace of the object, and for policies; --param namespace=NAME sets only the namespace of the object "
         "(default: the namespace of the kubeconfig's context)."
     )
-    own = click.Option(["-n", "--namespace"], help=told)
+    own = click.Option(["-n", "--namespace"], help=message)
     return [own if option.name == own.name else option for option in found]
 
 
@@ -196,8 +196,8 @@ def _run_and_print(
 ) -> None:
     """Print what it comes to, or end with the code of its reason."""
     with exit_with_reason(ctx, option_names):
-        told = asyncio.run(work)
-    sys.stdout.buffer.write(told)
+        message = asyncio.run(work)
+    sys.stdout.buffer.write(message)
     sys.stdout.buffer.flush()
 
 

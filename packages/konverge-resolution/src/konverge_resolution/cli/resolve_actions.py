@@ -180,8 +180,8 @@ def _write_lock(flags: ResolveFlags, file: Path, lock: LockFile, *, before: Lock
     known, found = ({entry.key: entry.digest for entry in each} for each in (before, lock))
     added, removed = len(found.keys() - known.keys()), len(known.keys() - found.keys())
     changed = sum(found[key] != known[key] for key in found.keys() & known.keys())
-    told = f"{file}: {_format_entry_count(lock)}, {added} added, {changed} changed"
-    click.echo(f"{told}, {removed} removed" if removed else told, err=True)
+    message = f"{file}: {_format_entry_count(lock)}, {added} added, {changed} changed"
+    click.echo(f"{message}, {removed} removed" if removed else message, err=True)
 
 
 def _format_entry_count(lock: LockFile) -> str:

@@ -161,8 +161,8 @@ def package(
     if has_admission and not keeps_lifecycle:
         raise click.UsageError("--admission is for requests of every resolver: give it without --no-lifecycle", ctx)
     if watched and (others := sorted({*credentials_in} - {*watched, "*"})):
-        told = f"expected namespaces of --watch, found {others[0][:80]!r}: no request of it is fulfilled"
-        raise click.BadParameter(told, ctx, param_hint="--credentials")
+        message = f"expected namespaces of --watch, found {others[0][:80]!r}: no request of it is fulfilled"
+        raise click.BadParameter(message, ctx, param_hint="--credentials")
     chosen = ResolverPackaging(
         image=image,
         name=name,

@@ -70,8 +70,8 @@ class _ContentRecord(msgspec.Struct, frozen=True, rename="camel"):
 def build_config_map_key(name: str, written: ParsedReference, owner: Object) -> ObjectKey:
     """Where the copy of a definition is: another one for each owner, name and reference."""
     asked = [[each.resolver, each.params, str(each.digest)] for each in written.choices]
-    told = to_canonical_json([owner["metadata"]["uid"], name, asked])
-    return ObjectKey(str(owner["metadata"]["namespace"]), f"definition-{hashlib.sha256(told).hexdigest()[:32]}")
+    message = to_canonical_json([owner["metadata"]["uid"], name, asked])
+    return ObjectKey(str(owner["metadata"]["namespace"]), f"definition-{hashlib.sha256(message).hexdigest()[:32]}")
 
 
 def build_labels(name: str, owner: Object) -> dict[str, str]:

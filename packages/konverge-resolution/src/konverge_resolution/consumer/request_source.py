@@ -110,8 +110,8 @@ class RequestSource:
         wanted = format_service_account(ctx.owner["metadata"]["namespace"], self._service_account_name)
         owners = [each.get("uid") for each in request["metadata"].get("ownerReferences") or []]
         if (found.reference, found.user, owners) != (reference, wanted, [ctx.owner["metadata"]["uid"]]):
-            told = f"ResolutionRequest {request['metadata']['name']} asks for something else than what is called so"
-            raise ResolutionError(Reason.DENIED, f"{told}, or for somebody else; delete it, and it is filed anew")
+            message = f"ResolutionRequest {request['metadata']['name']} asks for something else than what is called so"
+            raise ResolutionError(Reason.DENIED, f"{message}, or for somebody else; delete it, and it is filed anew")
 
     async def _create_request(self, wanted: Object, ctx: OwnerContext) -> PendingFetch:
         try:
@@ -137,8 +137,8 @@ class RequestSource:
             except NotFoundError:
                 # Somebody has deleted it. Looked for again and again, it would not come back.
                 await self._schedule_retry(request, Reason.UNREACHABLE, ctx)
-                told = f"ConfigMap {name[:253]}, which has the content of the request, is gone"
-                raise ResolutionError(Reason.UNREACHABLE, f"{told}; it is asked for again") from None
+                message = f"ConfigMap {name[:253]}, which has the content of the request, is gone"
+                raise ResolutionError(Reason.UNREACHABLE, f"{message}; it is asked for again") from None
         data = read_content(request, config_map)
         if reference.digest is not None and not reference.digest.matches(data):
             raise ResolutionError(Reason.DIGEST_MISMATCH, reference.digest.describe_mismatch(data))

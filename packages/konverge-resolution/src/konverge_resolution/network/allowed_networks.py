@@ -105,10 +105,10 @@ def parse_network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
     try:
         return ipaddress.ip_network(text)
     except ValueError:
-        told = f"expected a network such as 10.0.0.0/8, found {text[:80]!r}"
+        message = f"expected a network such as 10.0.0.0/8, found {text[:80]!r}"
     with contextlib.suppress(ValueError):
-        told += f"; did you mean {ipaddress.ip_network(text, strict=False)}?"
-    raise ValueError(told)
+        message += f"; did you mean {ipaddress.ip_network(text, strict=False)}?"
+    raise ValueError(message)
 
 
 def is_address(host: str) -> bool:

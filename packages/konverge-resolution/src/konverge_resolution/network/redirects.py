@@ -61,8 +61,8 @@ def follow_redirect(hop: RequestHop, status: int, location: str) -> RequestHop:
     try:
         url = parse_url(str(hop.url.join(URL(location))))
     except (InvalidRequestError, ValueError, UnicodeError) as error:
-        told = error.problem if isinstance(error, InvalidRequestError) else "cannot be used: it is none"
-        raise RefusedRedirectError(here, f"redirects to a URL that {told}") from None
+        message = error.problem if isinstance(error, InvalidRequestError) else "cannot be used: it is none"
+        raise RefusedRedirectError(here, f"redirects to a URL that {message}") from None
     if hop.url.scheme == "https" and url.scheme != "https":
         raise RefusedRedirectError(here, "redirects from https to http, which is not followed")
     following = replace(hop, url=url)

@@ -155,10 +155,10 @@ def _build_resource_rule(group: str, version: str, *operations: str) -> Object:
 
 def _build_unknown_labels(group: str, *known: str) -> Object:
     """The labels of a group, and of those below it, that mean nothing and were not there before."""
-    told = ", ".join(f"'{each}'" for each in known)
+    message = ", ".join(f"'{each}'" for each in known)
     before = "oldObject != null && has(oldObject.metadata.labels) && key in oldObject.metadata.labels"
     same = f"({before} && oldObject.metadata.labels[key] == object.metadata.labels[key])"
-    conditions = [f"(key.startsWith('{group}/') || key.contains('.{group}/'))", f"!(key in [{told}])", f"!{same}"]
+    conditions = [f"(key.startsWith('{group}/') || key.contains('.{group}/'))", f"!(key in [{message}])", f"!{same}"]
     found = f"object.metadata.labels.filter(key, {' && '.join(conditions)})"
     return {"name": "unknown", "expression": f"has(object.metadata.labels) ? {found} : []"}
 

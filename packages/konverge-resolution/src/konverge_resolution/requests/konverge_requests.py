@@ -115,12 +115,12 @@ class KonvergeRequestFormat:
         for where in ("params", "listParams", "mapParams"):
             given = spec.get(where) or {}
             if twice := sorted(set(given) & set(params)):
-                told = f"parameter {twice[0][:80]!r}: expected once, found in {where} and before"
-                return RequestSpec(resolver, error=ResolutionError(Reason.INVALID_PARAMETERS, told))
+                message = f"parameter {twice[0][:80]!r}: expected once, found in {where} and before"
+                return RequestSpec(resolver, error=ResolutionError(Reason.INVALID_PARAMETERS, message))
             params |= given
         if not resolver:
-            told = "spec.resolver: expected the name of a resolver, found none, and default-resolver names none"
-            return RequestSpec("", error=ResolutionError(Reason.INVALID_PARAMETERS, told))
+            message = "spec.resolver: expected the name of a resolver, found none, and default-resolver names none"
+            return RequestSpec("", error=ResolutionError(Reason.INVALID_PARAMETERS, message))
         try:
             digest = Digest.parse(spec["digest"]) if spec.get("digest") else None
         except ValueError as error:
@@ -147,12 +147,12 @@ class KonvergeRequestFormat:
     ) -> Object:
         """The status of one with its result."""
         found = result.resolved
-        told = f"fetched from {found.source.uri}"
+        message = f"fetched from {found.source.uri}"
         if result.policy_source:
             how = "redirected to" if result.is_redirected else "which policies name"
-            told += f", {how} {result.policy_source}"
+            message += f", {how} {result.policy_source}"
         status: Object = {
-            "conditions": self._build_conditions(obj, "True", RESOLVED, told, now),
+            "conditions": self._build_conditions(obj, "True", RESOLVED, message, now),
             "dataDigest": str(Digest.of(found.data)),
             "source": {"uri": found.source.uri, "digest": dict(found.source.digest)},
             "resolver": result.resolver,

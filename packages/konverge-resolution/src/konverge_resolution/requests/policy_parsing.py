@@ -59,8 +59,8 @@ class PolicySet:
         """
         for each in self.invalid:
             if each.scope.applies_to(resolver, namespace):
-                told = f"ResolutionPolicy {each.scope.name} cannot be read, and may forbid this: {each.errors[0]}"
-                raise ResolutionError(Reason.INVALID_CONFIGURATION, told)
+                message = f"ResolutionPolicy {each.scope.name} cannot be read, and may forbid this: {each.errors[0]}"
+                raise ResolutionError(Reason.INVALID_CONFIGURATION, message)
 
 
 def parse_policies(objects: Iterable[Object], known: Collection[str] | None = None) -> PolicySet:
@@ -108,8 +108,8 @@ def parse_policy(obj: Object, known: Collection[str] | None = None) -> Policy | 
             mistakes.append(f"spec.privateNetworks[{place}]: {error}")
     signature = None if spec.signature is None else _parse_signature(spec.signature, mistakes)
     scope = _parse_scope(name, obj.get("spec"))
-    if known is not None and (told := scope.find_unknown_resolver(known)):
-        mistakes.append(f"spec.resolvers: {told}")
+    if known is not None and (message := scope.find_unknown_resolver(known)):
+        mistakes.append(f"spec.resolvers: {message}")
         scope = replace(scope, resolvers=())
     if mistakes:
         return InvalidPolicy(scope, tuple(mistakes))

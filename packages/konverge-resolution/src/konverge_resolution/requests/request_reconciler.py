@@ -255,8 +255,8 @@ class RequestReconciler:
         """Put content into a ConfigMap that goes with the request; its name tells the content, so twice is once."""
         data = outcome.resolved.data
         # With the request's identity: the name of another one may begin as its does, and go with that one.
-        told = f"{ctx.owner_uid} {Digest.of(data).hex}".encode()
-        name = f"{ctx.owner_key.name[:200].rstrip('.-')}-{Digest.of(told).hex[:32]}"
+        message = f"{ctx.owner_uid} {Digest.of(data).hex}".encode()
+        name = f"{ctx.owner_key.name[:200].rstrip('.-')}-{Digest.of(message).hex[:32]}"
         config_map = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
@@ -283,13 +283,13 @@ class RequestReconciler:
     def _build_timeout_error(self, dialect: RequestFormat, ctx: OwnerContext, asked: RequestSpec) -> ResolutionError:
         limit = self.context.configuration.options.timeout.total_seconds()
         started = self._fetches.get_start_time(ctx.owner_uid)
-        told = f"resolver {asked.resolver!r} had no result {limit:g} s after the request was created"
+        message = f"resolver {asked.resolver!r} had no result {limit:g} s after the request was created"
         if started is None:
-            told += "; it has not begun to fetch"
+            message += "; it has not begun to fetch"
         else:
             waited = max(0.0, (started - dialect.parse_state(ctx.owner).created).total_seconds())
-            told += f", of which the request has waited {waited:.3g} s"
-        return ResolutionError(Reason.TIMED_OUT, told)
+            message += f", of which the request has waited {waited:.3g} s"
+        return ResolutionError(Reason.TIMED_OUT, message)
 
     def _forget(self, uid: str) -> None:
         self._fetches.forget(uid)

@@ -56,8 +56,8 @@ class RequestReporter:
             config_maps: They, by name.
             found: What they come to.
         """
-        told = {**found.ignored, **found.errors}
-        for name, problems in told.items():
+        message = {**found.ignored, **found.errors}
+        for name, problems in message.items():
             if self._reported_errors.get(name) == problems:
                 continue
             text = "; ".join(problems)
@@ -71,7 +71,7 @@ class RequestReporter:
             about = config_maps.get(name) or config_maps.get(CONFIG_MAPS.get(name.rpartition("-")[2], ""))
             if about is not None:
                 self._warn(about, reason, text, "Configure")
-        self._reported_errors = told
+        self._reported_errors = message
 
     def track_pending(self, uid: str, resolver: str, created: datetime) -> None:
         """A request has not ended."""
@@ -84,8 +84,8 @@ class RequestReporter:
             return
         self._reported_slow.add(uid)
         left = max(0.0, (deadline - self._clock.now()).total_seconds())
-        told = f"resolver {resolver!r} has no result yet, and half of the time is over: {left:.3g} s are left"
-        self._warn(request, _SLOW, told, "Resolve")
+        message = f"resolver {resolver!r} has no result yet, and half of the time is over: {left:.3g} s are left"
+        self._warn(request, _SLOW, message, "Resolve")
 
     def report_failure(self, request: Object, error: ResolutionError) -> None:
         """A request has ended without a result; its metrics are told by `ended`."""

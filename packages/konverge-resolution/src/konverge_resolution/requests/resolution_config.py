@@ -110,8 +110,8 @@ class ResolutionConfig:
             ResolutionError: ``InvalidConfiguration``.
         """
         if GENERAL in self.errors:
-            told = f"resolution is not set up correctly: ConfigMap {GENERAL}: {'; '.join(self.errors[GENERAL][:3])}"
-            raise ResolutionError(Reason.INVALID_CONFIGURATION, told)
+            message = f"resolution is not set up correctly: ConfigMap {GENERAL}: {'; '.join(self.errors[GENERAL][:3])}"
+            raise ResolutionError(Reason.INVALID_CONFIGURATION, message)
 
 
 def parse_config(

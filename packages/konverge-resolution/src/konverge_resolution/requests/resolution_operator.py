@@ -219,5 +219,5 @@ class _ResolutionOperator:
             if isinstance(found, Policy):
                 ctx.stage(Condition("Ready", "True", _READABLE, "it counts", generation))
             else:
-                told = f"{'; '.join(found.errors)}; requests that it concerns are refused until it is mended"
-                ctx.stage(Condition("Ready", "False", ConditionReason.ERROR, told, generation))
+                message = f"{'; '.join(found.errors)}; requests that it concerns are refused until it is mended"
+                ctx.stage(Condition("Ready", "False", ConditionReason.ERROR, message, generation))

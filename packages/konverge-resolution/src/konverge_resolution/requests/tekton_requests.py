@@ -60,16 +60,16 @@ class TektonRequestFormat:
         metadata = obj["metadata"]
         resolver = (metadata.get("labels") or {}).get(TYPE_LABEL)
         if not isinstance(resolver, str) or not resolver:
-            told = f"label {TYPE_LABEL}: expected the name of a resolver, found none"
-            return RequestSpec("", error=ResolutionError(Reason.INVALID_PARAMETERS, told))
+            message = f"label {TYPE_LABEL}: expected the name of a resolver, found none"
+            return RequestSpec("", error=ResolutionError(Reason.INVALID_PARAMETERS, message))
         spec = obj.get("spec")
         listed = spec.get("params") if isinstance(spec, dict) else None
         params: dict[str, Value] = {}
         for place, entry in enumerate(listed if isinstance(listed, list) else []):
             name = entry.get("name") if isinstance(entry, dict) else None
             if not isinstance(name, str) or "value" not in entry or name in params:
-                told = f"spec.params[{place}]: expected a name that is there once, and a value"
-                return RequestSpec(resolver, error=ResolutionError(Reason.INVALID_PARAMETERS, told))
+                message = f"spec.params[{place}]: expected a name that is there once, and a value"
+                return RequestSpec(resolver, error=ResolutionError(Reason.INVALID_PARAMETERS, message))
             params[name] = entry["value"]  # of which type is looked at with the reference
         account = params.get(_SERVICE_ACCOUNT)
         user = format_service_account(

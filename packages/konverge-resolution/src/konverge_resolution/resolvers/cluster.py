@@ -94,8 +94,8 @@ class ClusterResolver:
             raise ResolutionError(Reason.DENIED, "parameter 'kind': a Secret is no definition and is never read")
         allowed, blocked = (as_list(settings.get(f"{word}-namespaces", "")) for word in ("allowed", "blocked"))
         if not is_readable(namespace, allowed=allowed, blocked=blocked):
-            told = f"parameter 'namespace': the operator lets nobody read definitions in namespace {namespace!r}"
-            raise ResolutionError(Reason.DENIED, told)
+            message = f"parameter 'namespace': the operator lets nobody read definitions in namespace {namespace!r}"
+            raise ResolutionError(Reason.DENIED, message)
         found = {"kind": kind, "name": name, "namespace": namespace}
         return found | ({"apiVersion": api_version} if api_version else {})
 
@@ -125,8 +125,8 @@ class ClusterResolver:
         """
         kind, _, name = join_path(f"{params['kind']}/{params['name']}", path).rpartition("/")
         if not kind or "/" in kind:
-            told = f"path {path[:120]!r}: expected a name, or ../kind/name"
-            raise ResolutionError(Reason.INVALID_PARAMETERS, told)
+            message = f"path {path[:120]!r}: expected a name, or ../kind/name"
+            raise ResolutionError(Reason.INVALID_PARAMETERS, message)
         other = {} if kind == params["kind"] else {"kind": kind}
         kept = {key: value for key, value in params.items() if not other or key != "apiVersion"}
         return {**kept, **other, "name": name}
@@ -169,8 +169,8 @@ class ClusterResolver:
             raise ResolutionError(Reason.UNREACHABLE, f"the cluster did not answer for {what}") from None
         data = to_canonical_json(strip_server_fields(found))
         if len(data) > fetch.max_bytes:
-            told = f"{what}: expected at most {fetch.max_bytes} bytes, found {len(data)}"
-            raise ResolutionError(Reason.TOO_LARGE, told)
+            message = f"{what}: expected at most {fetch.max_bytes} bytes, found {len(data)}"
+            raise ResolutionError(Reason.TOO_LARGE, message)
         uri = f"{mapping.build_path(key)}@{found['metadata'].get('uid', '')}"
         return ResolvedContent(
             data,

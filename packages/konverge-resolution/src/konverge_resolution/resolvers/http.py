@@ -152,8 +152,8 @@ class HttpResolver:
         if "digest" in fetch.params:
             wanted = Digest.parse(str(fetch.params["digest"]))
             if not wanted.matches(data):
-                told = f"{shown} is not what parameter 'digest' says: expected {wanted}"
-                raise ResolutionError(Reason.DIGEST_MISMATCH, f"{told}, found {Digest.of(data, wanted.algorithm)}")
+                message = f"{shown} is not what parameter 'digest' says: expected {wanted}"
+                raise ResolutionError(Reason.DIGEST_MISMATCH, f"{message}, found {Digest.of(data, wanted.algorithm)}")
         return ResolvedContent(
             data,
             Provenance(shown, {"sha256": found.hex}),
@@ -207,8 +207,10 @@ def _parse_digest(text: str) -> str:
         return str(Digest.parse(text))
     except ValueError:
         wanted = 64 if algorithm == "sha256" else 128
-        told = f"expected {wanted} hexadecimal digits in lower case after {algorithm}:, found {len(digits)} characters"
-        raise build_param_error("digest", told) from None
+        message = (
+            f"expected {wanted} hexadecimal digits in lower case after {algorithm}:, found {len(digits)} characters"
+        )
+        raise build_param_error("digest", message) from None
 
 
 async def _read_credential(fetch: FetchRequest, url: URL) -> OriginCredential | None:
@@ -226,8 +228,8 @@ async def _read_secret_query(fetch: FetchRequest, url: URL) -> str:
         return ""
     value = (await _read_secret_value(fetch, url, "query")).lstrip("?&")
     if not value or not _QUERY.fullmatch(value):
-        told = "expected the part of a query, such as sig=…&se=…, in the Secret, found something else"
-        raise ResolutionError(Reason.AUTHENTICATION_REQUIRED, f"parameter 'http-query-secret': {told}")
+        message = "expected the part of a query, such as sig=…&se=…, in the Secret, found something else"
+        raise ResolutionError(Reason.AUTHENTICATION_REQUIRED, f"parameter 'http-query-secret': {message}")
     return value
 
 
@@ -246,8 +248,8 @@ async def _read_secret_value(fetch: FetchRequest, url: URL, kind: str) -> str:
         value = (await secrets.read_value(name, key)).rstrip("\r\n")
         secret = await secrets.read_all(name)
     if not value or not value.isprintable():
-        told = f"expected a {kind} in one line in the Secret, found none"
-        raise ResolutionError(Reason.AUTHENTICATION_REQUIRED, f"parameter 'http-{kind}-secret': {told}")
+        message = f"expected a {kind} in one line in the Secret, found none"
+        raise ResolutionError(Reason.AUTHENTICATION_REQUIRED, f"parameter 'http-{kind}-secret': {message}")
     host = url.raw_host or ""
     place = _UrlDestination(url.scheme, host, f"{host}:{url.explicit_port}" if url.explicit_port else host)
     check_host(place, secret, fetch.settings)

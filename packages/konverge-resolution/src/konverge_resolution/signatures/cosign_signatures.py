@@ -76,8 +76,8 @@ def is_signed_by(keys: Iterable[PublicKey], found: AttachedSignature) -> bool:
     if envelope is None or len(envelope.signatures) != 1:
         return False
     statement, signature = _decode_base64(envelope.payload), _decode_base64(envelope.signatures[0].sig)
-    told = _encode_dsse_payload(envelope.payload_type, statement)
-    is_right = any(key.has_signed(signature, told) for key in keys)
+    message = _encode_dsse_payload(envelope.payload_type, statement)
+    is_right = any(key.has_signed(signature, message) for key in keys)
     return is_right and is_statement_for(envelope.payload_type, statement, found.subject)
 
 

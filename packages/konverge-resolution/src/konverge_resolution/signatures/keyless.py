@@ -37,13 +37,13 @@ class KeylessVerifier:
             from sigstore.models import TrustedRoot
             from sigstore.verify import Verifier
         except ImportError:
-            told = "keyless signatures need the library sigstore: pip install 'konverge[keyless]'"
-            raise KeylessUnavailableError(told) from None
+            message = "keyless signatures need the library sigstore: pip install 'konverge[keyless]'"
+            raise KeylessUnavailableError(message) from None
         try:
             self._verifier = Verifier(trusted_root=TrustedRoot.from_file(str(trusted_root)))
         except (OSError, ValueError, Error) as error:
-            told = f"the file with what is trusted for keyless signatures cannot be read: {type(error).__name__}"
-            raise KeylessUnavailableError(told) from None
+            message = f"the file with what is trusted for keyless signatures cannot be read: {type(error).__name__}"
+            raise KeylessUnavailableError(message) from None
 
     def has_signed(self, identities: tuple[tuple[str, str], ...], bundle: bytes, data: bytes) -> bool:
         """Tell whether one of the identities (subject, issuer) has signed these bytes.

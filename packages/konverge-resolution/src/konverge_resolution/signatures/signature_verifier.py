@@ -88,8 +88,8 @@ def _check_keys(resolved: ResolvedContent, obj: Object, pems: Sequence[str]) -> 
         except ValueError as error:
             mistakes.append(f"key {number}: {error}")
     own = read_signatures(obj)
-    told = encode_for_signing(obj) if own else b""
-    if any(key.has_signed(signature, told) for signature in own for key in keys):
+    message = encode_for_signing(obj) if own else b""
+    if any(key.has_signed(signature, message) for signature in own for key in keys):
         return ""
     if any(is_signed_by(keys, each) for each in resolved.attached):
         return ""

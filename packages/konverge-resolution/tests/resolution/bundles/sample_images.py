@@ -60,13 +60,13 @@ class Layer:
 
     @property
     def descriptor(self) -> dict[str, Any]:
-        told = {"mediaType": self.media_type, "digest": digest_of(self.data), "size": len(self.data)}
-        return told | ({"annotations": dict(self.annotations)} if self.annotations else {})
+        message = {"mediaType": self.media_type, "digest": digest_of(self.data), "size": len(self.data)}
+        return message | ({"annotations": dict(self.annotations)} if self.annotations else {})
 
 
 def build_annotations(name: str, kind: str = "task", api_version: str = "tekton.dev/v1") -> dict[str, str]:
-    told = {"name": name, "kind": kind, "apiVersion": api_version}
-    return {f"dev.tekton.image.{key}": value for key, value in told.items() if value}
+    message = {"name": name, "kind": kind, "apiVersion": api_version}
+    return {f"dev.tekton.image.{key}": value for key, value in message.items() if value}
 
 
 def object_layer(name: str, kind: str = "Task", *, data: bytes | None = None) -> Layer:

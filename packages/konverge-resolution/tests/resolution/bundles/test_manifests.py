@@ -179,8 +179,8 @@ def test_one_object_in_two_versions_is_the_first_one() -> None:
 
 
 def build_titled_layer(title: str, media_type: str = YAML) -> Layer:
-    told = {"org.opencontainers.image.title": title} if title else {}
-    return Layer(build_task(title or "a"), media_type, told)
+    message = {"org.opencontainers.image.title": title} if title else {}
+    return Layer(build_task(title or "a"), media_type, message)
 
 
 @pytest.mark.parametrize("name", ["build", "build.yaml"])

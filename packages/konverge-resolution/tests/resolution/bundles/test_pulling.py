@@ -182,8 +182,10 @@ async def test_what_a_registry_says_is_told_apart(fake: FakeRegistry, puller: Bu
         assert "secret" not in error.message
         messages.add(error.message)
         if reason is Reason.NOT_FOUND:
-            told = f"registry {puller.registry} has no image {puller.registry}/boxes:1, or hides it (status {status})"
-            assert error.message == told
+            message = (
+                f"registry {puller.registry} has no image {puller.registry}/boxes:1, or hides it (status {status})"
+            )
+            assert error.message == message
     assert len(messages) == 7
 
 
@@ -280,12 +282,12 @@ async def test_a_registry_with_tls_cannot_send_us_to_a_realm_without(tmp_path: P
         puller = BundleHarness(secure.name(), {"plain-http-registries": ""}, authorities=authorities)
         for login, realms in ((puller, ""), (private(puller, account=True), f"{secure.name()}={plain.name()}")):
             secure.realm = f"http://{plain.name()}/token"
-            told = replace(login, settings={**puller.settings, "token-realms": realms})
-            error = await refusal(told)
+            message = replace(login, settings={**puller.settings, "token-realms": realms})
+            error = await refusal(message)
             assert error.reason is Reason.DENIED
             assert "without TLS" in error.message
             secure.realm = f"https://{secure.name()}/token"
-            assert (await told.get("boxes:1")).data == build_task("build")
+            assert (await message.get("boxes:1")).data == build_task("build")
         assert plain.seen == []
 
 

@@ -86,15 +86,15 @@ def test_every_resolver_is_a_command_whose_options_are_its_parameters(konverge: 
     listed = konverge("resolve", "--help").stdout
     assert "cluster" in listed
     assert "git" in listed
-    told = konverge("resolve", "git", "--help").stdout
+    message = konverge("resolve", "git", "--help").stdout
     for option in ("--url", "--revision", "--path", "--server-url", "--git-ssh-secret", "--param"):
-        assert option in told
+        assert option in message
 
 
 def test_a_resolver_that_is_not_there_is_refused_as_in_a_cluster(konverge: Konverge) -> None:
     done = konverge("resolve", "gti", "--url", "https://example.com")
-    told = "resolver 'gti' does not exist here; there are: bundles, cluster, git, http, hub; did you mean 'git'?\n"
-    assert (done.returncode, done.stderr.endswith(f"Error: {told}")) == (2, True)
+    message = "resolver 'gti' does not exist here; there are: bundles, cluster, git, http, hub; did you mean 'git'?\n"
+    assert (done.returncode, done.stderr.endswith(f"Error: {message}")) == (2, True)
 
 
 @pytest.mark.slow
@@ -213,8 +213,10 @@ def test_a_policy_counts_as_it_does_in_a_cluster(asking: Asking, server: GitServ
     file.write_text(yaml.safe_dump(policy))
     done = asking("--policy", file)
     assert (done.returncode, server.seen) == (3, [])
-    told = f"no policy lets namespace default fetch git+{asking.url} by resolver git; those for it are: ours (it names "
-    assert told in done.stderr
+    message = (
+        f"no policy lets namespace default fetch git+{asking.url} by resolver git; those for it are: ours (it names "
+    )
+    assert message in done.stderr
 
     policy["spec"] = {"privateNetworks": ["127.0.0.0/8"], "sources": [f"git+{asking.url}"]}
     file.write_text(yaml.safe_dump(policy))

@@ -41,8 +41,8 @@ async def test_the_namespace_of_an_object_is_given_as_to_kubectl(
 
     (tmp_path / "policy.yaml").write_text(POLICY)
     for namespaces in (["-n", cluster.namespace], ["--param", f"namespace={cluster.namespace}"]):
-        code, content, told = await resolved(*namespaces)
-        assert (code, told) == (0, "")
+        code, content, message = await resolved(*namespaces)
+        assert (code, message) == (0, "")
         assert '"data":{"a":"b"}' in content
     record = json.loads((await resolved("-n", cluster.namespace, "-o", "json"))[1])
     assert record["source"]["uri"].startswith(f"/api/v1/namespaces/{cluster.namespace}/configmaps/home@")
@@ -60,6 +60,6 @@ async def test_the_namespace_of_an_object_is_given_as_to_kubectl(
 
 
 def test_its_help_says_whose_namespace_is_meant(konverge: Konverge) -> None:
-    told = " ".join(konverge("resolve", "cluster", "--help").stdout.split())
-    assert "-n, --namespace TEXT Namespace of the object" in told
-    assert "Namespace for policies" not in told
+    message = " ".join(konverge("resolve", "cluster", "--help").stdout.split())
+    assert "-n, --namespace TEXT Namespace of the object" in message
+    assert "Namespace for policies" not in message

@@ -128,18 +128,18 @@ async def test_a_server_that_repeats_the_credential_does_not_get_it_into_a_messa
 async def test_a_credential_is_in_no_argument_and_no_file(
     private: GitServer, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[str] = []
+    message: list[str] = []
 
     async def watched(arguments: Any, *, folder: Path, **more: Any) -> Any:
         finished = await run_process(arguments, folder=folder, **more)
-        told.extend([*arguments, *read_files(folder)])
+        message.extend([*arguments, *read_files(folder)])
         return finished
 
     monkeypatch.setattr(repository, "run_process", watched)
     params = {"url": private.url("boxes.git"), "pathInRepo": "box.yaml", **MINE}
     await resolve(build_fetch(folder, params, settings=PLAIN, secrets=SECRETS))
-    assert "fetch" in told
-    assert not [text for text in told if TOKEN in text or "Z2l0OnNlc2FtZS1vcGVu" in text]
+    assert "fetch" in message
+    assert not [text for text in message if TOKEN in text or "Z2l0OnNlc2FtZS1vcGVu" in text]
 
 
 @pytest.mark.parametrize(

@@ -101,8 +101,8 @@ async def test_a_repository_without_that_branch_is_no_page(
     server: GitServer, odd: Path, folder: Path, repo: str, revision: str
 ) -> None:
     error = await expect_resolution_error(folder, {"url": server.url(repo), "revision": revision})
-    told = f"parameter 'revision': repository git+{server.url(repo)} has no branch, tag or reference {revision!r}"
-    assert (error.reason, error.message) == (Reason.NOT_FOUND, told)
+    message = f"parameter 'revision': repository git+{server.url(repo)} has no branch, tag or reference {revision!r}"
+    assert (error.reason, error.message) == (Reason.NOT_FOUND, message)
 
 
 async def test_a_commit_in_capital_letters_is_the_same_commit(
@@ -117,8 +117,8 @@ async def test_what_is_in_a_submodule_is_of_another_repository(
     server: GitServer, samples: SampleRepositories, folder: Path, path: str
 ) -> None:
     error = await expect_resolution_error(folder, {"url": server.url("boxes.git"), "pathInRepo": path})
-    told = f"path {path!r} is of the submodule 'module' at {samples.commit}; name that repository in its place"
-    assert (error.reason, error.message) == (Reason.NOT_FOUND, told)
+    message = f"path {path!r} is of the submodule 'module' at {samples.commit}; name that repository in its place"
+    assert (error.reason, error.message) == (Reason.NOT_FOUND, message)
 
 
 @pytest.mark.parametrize("status", [401, 403])

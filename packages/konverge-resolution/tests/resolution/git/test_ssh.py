@@ -70,7 +70,7 @@ async def test_a_key_that_ssh_cannot_read_is_told_apart_from_one_that_is_not_acc
     locked = new_key(folder.parent, "sesame")
     (folder.parent / "pem").mkdir()
     locked_pem = new_key(folder.parent / "pem", "sesame", "-m", "PKCS8", "-t", "rsa")
-    for key, told in [
+    for key, message in [
         (b"no key", "found something else"),
         (locked, "found one with a passphrase"),
         (locked_pem, "found one with a passphrase"),
@@ -80,7 +80,7 @@ async def test_a_key_that_ssh_cannot_read_is_told_apart_from_one_that_is_not_acc
             await resolve_file(
                 ssh, samples, folder, {"ssh-privatekey": key, "known_hosts": ssh.format_known_hosts(HOST)}
             )
-        assert (caught.value.reason, told in caught.value.message) == (Reason.INVALID_PARAMETERS, True)
+        assert (caught.value.reason, message in caught.value.message) == (Reason.INVALID_PARAMETERS, True)
 
 
 async def test_a_repository_that_does_not_exist_is_not_found(

@@ -355,8 +355,8 @@ async def test_where_a_redirect_led_is_told_without_its_query() -> None:
 async def test_a_redirect_to_what_may_not_be_reached_is_denied_without_its_place() -> None:
     async with serve_site(redirect_to("http://169.254.169.254/latest")) as url:
         error = await expect_resolution_error(HTTP, {"url": url})
-    told = f"{url}/ redirects to a place that may not be reached: its network is link-local"
-    assert (error.reason, error.message) == (Reason.DENIED, told)
+    message = f"{url}/ redirects to a place that may not be reached: its network is link-local"
+    assert (error.reason, error.message) == (Reason.DENIED, message)
 
 
 async def test_redirects_in_a_circle_end() -> None:

@@ -168,8 +168,8 @@ def test_a_policy_with_an_unknown_resolver_concerns_the_requests_of_its_namespac
     obj = policy(resolvers=["git", "hbu"], namespaces=["team-*"])
     found = parse_policy(obj, known)
     assert isinstance(found, InvalidPolicy)
-    told = "spec.resolvers: expected names of resolvers, found 'hbu'; there are: git, hub; did you mean 'hub'?"
-    assert found.errors == (told,)
+    message = "spec.resolvers: expected names of resolvers, found 'hbu'; there are: git, hub; did you mean 'hub'?"
+    assert found.errors == (message,)
     policies = parse_policies([obj], known)
     for resolver in ("git", "hub", "other"):
         with pytest.raises(ResolutionError, match="may forbid this: spec.resolvers"):

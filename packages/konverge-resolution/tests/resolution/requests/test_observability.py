@@ -116,13 +116,13 @@ async def test_nothing_of_a_secret_is_told_anywhere(desk: RequestNamespace, capl
         for name in ("wrong", "careless"):
             await desk.create_request(name)
             await desk.wait_for_failure(name)
-        told = [await desk.get("wrong"), await desk.get("careless")]
+        message = [await desk.get("wrong"), await desk.get("careless")]
         events = [
             *await desk.wait_for_events("wrong", "AuthRequired"),
             *await desk.wait_for_events("careless", "Internal"),
         ]
 
-    everything = str(told) + str(events) + caplog.text
+    everything = str(message) + str(events) + caplog.text
     assert "ValueError" in everything
     for word in ("hunter2", "aHVudGVyMg", "crown-jewels"):
         assert word not in everything

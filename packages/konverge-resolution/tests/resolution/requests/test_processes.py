@@ -159,11 +159,11 @@ async def test_a_policy_for_a_resolver_that_does_not_exist_refuses_what_it_conce
         await desk.create_request("a")
         refused = await desk.wait_for_failure("a")
 
-    told = "spec.resolvers: expected names of resolvers, found 'gti'; there are: bundles, cluster, git, http, hub"
+    message = "spec.resolvers: expected names of resolvers, found 'gti'; there are: bundles, cluster, git, http, hub"
     assert said.status == "False"
-    assert said.message.startswith(f"{told}, shelf; did you mean 'git'?; requests that it concerns are refused")
+    assert said.message.startswith(f"{message}, shelf; did you mean 'git'?; requests that it concerns are refused")
     assert refused.reason == "InvalidConfiguration"
-    assert f"{desk.namespace}-misspelt cannot be read, and may forbid this: {told}" in refused.message
+    assert f"{desk.namespace}-misspelt cannot be read, and may forbid this: {message}" in refused.message
     assert shelf.calls == []
 
 

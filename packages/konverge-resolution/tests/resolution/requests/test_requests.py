@@ -171,8 +171,8 @@ async def test_a_request_without_a_resolver_asks_the_default_or_fails_at_once(de
         request = await desk.wait_until_ended("with")
 
     assert failure.reason == "InvalidParams"
-    told = "spec.resolver: expected the name of a resolver, found none, and default-resolver names none"
-    assert failure.message == told
+    message = "spec.resolver: expected the name of a resolver, found none, and default-resolver names none"
+    assert failure.message == message
     assert request["status"]["resolver"] == "shelf"
 
 
@@ -207,8 +207,8 @@ async def test_a_credential_in_an_address_is_refused_and_told_nowhere(
     assert "expected no credential in an address, found 'X-Amz-Signature' in its query; put it into a Secret" in (
         failure.message
     )
-    told = repr((await desk.get("a")).get("status")) + repr(event) + caplog.text
-    assert "hunter2" not in told
+    message = repr((await desk.get("a")).get("status")) + repr(event) + caplog.text
+    assert "hunter2" not in message
     assert shelf.calls == []
 
 

@@ -73,10 +73,10 @@ class DockerRegistry:
         self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None, *, expected: int
     ) -> tuple[bytes, dict[str, str]]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
-        told = {"Content-Length": str(len(body)), **(headers or {})}
+        message = {"Content-Length": str(len(body)), **(headers or {})}
         if self.authorization:
-            told["Authorization"] = self.authorization
-        connection.request(method, path, body, told)
+            message["Authorization"] = self.authorization
+        connection.request(method, path, body, message)
         answer = connection.getresponse()
         found = answer.read()
         connection.close()

@@ -83,9 +83,9 @@ class FakeRegistry:
         return sum(request.method == method and part in request.path for request in self.seen)
 
     def reply(self, request: Request) -> RegistryReply:
-        told = self.replies.get(request.path) or self.replies.get(request.path.rpartition("/")[2])
-        if told is not None:
-            return told if isinstance(told, RegistryReply) else told(request)
+        message = self.replies.get(request.path) or self.replies.get(request.path.rpartition("/")[2])
+        if message is not None:
+            return message if isinstance(message, RegistryReply) else message(request)
         if request.path == "/token":
             return self._token(request)
         if (refused := self._check_access(request)) is not None:
@@ -105,8 +105,8 @@ class FakeRegistry:
             if request.authorization == "Bearer a-token":
                 return None
             scope = f"repository:{'/'.join(request.path.split('/')[2:-2])}:pull,push"
-            told = f'Bearer realm="{self.realm}",service="registry.test",scope="{scope}"'
-            return RegistryReply(401, b"", {"WWW-Authenticate": told})
+            message = f'Bearer realm="{self.realm}",service="registry.test",scope="{scope}"'
+            return RegistryReply(401, b"", {"WWW-Authenticate": message})
         if not self.logins or self._is_known(request.authorization):
             return None
         return RegistryReply(401, b"", {"WWW-Authenticate": 'Basic realm="registry"'})

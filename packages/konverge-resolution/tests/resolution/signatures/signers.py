@@ -27,13 +27,13 @@ class Signer:
 
     def sign_simple(self, digest: str, **critical: Any) -> tuple[bytes, str]:
         """A document of simple signing and its signature."""
-        told = {
+        message = {
             "identity": {"docker-reference": "registry.test/boxes"},
             "image": {"docker-manifest-digest": digest},
             "type": "cosign container image signature",
             **critical,
         }
-        payload = json.dumps({"critical": told, "optional": None}).encode()
+        payload = json.dumps({"critical": message, "optional": None}).encode()
         return payload, base64.b64encode(sign_with(self.private, payload)).decode()
 
     def attach_signature(self, digest: str, *, subject: str = "", **critical: Any) -> AttachedSignature:
@@ -51,11 +51,11 @@ class Signer:
                 "predicate": {},
             }
         ).encode()
-        told = b"DSSEv1 %d %b %d %b" % (len(type_), type_.encode(), len(statement), statement)
+        message = b"DSSEv1 %d %b %d %b" % (len(type_), type_.encode(), len(statement), statement)
         envelope = {
             "payload": base64.b64encode(statement).decode(),
             "payloadType": type_,
-            "signatures": [{"sig": base64.b64encode(sign_with(self.private, told)).decode()}],
+            "signatures": [{"sig": base64.b64encode(sign_with(self.private, message)).decode()}],
         }
         return json.dumps({"mediaType": BUNDLE_TYPE, "dsseEnvelope": envelope}).encode()
 

@@ -89,10 +89,10 @@ def validate_params(params: Parameters, settings: Mapping[str, str]) -> dict[str
             raise build_param_error(name, f"expected the name of an object, found {found[name][:80]!r}")
     allowed = _parse_registries(settings, "allowed-registries")
     if allowed and image.registry not in allowed:
-        told = (
+        message = (
             f"parameter 'bundle': registry {image.registry} is none that may be asked; there are: {', '.join(allowed)}"
         )
-        raise ResolutionError(Reason.DENIED, told)
+        raise ResolutionError(Reason.DENIED, message)
     found |= {"bundle": str(image), "kind": found["kind"].lower()}
     return {name: value for name, value in found.items() if value}
 

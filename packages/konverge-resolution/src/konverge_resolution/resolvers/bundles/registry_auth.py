@@ -113,8 +113,8 @@ class RegistryAuth:
         if login is not None and not may_receive_password(
             challenge, self._image.host, realms, is_plain_http=is_plain_http
         ):
-            told = f"{who} may not see the password; setting 'token-realms' does not name it for this registry"
-            raise ResolutionError(Reason.DENIED, told)
+            message = f"{who} may not see the password; setting 'token-realms' does not name it for this registry"
+            raise ResolutionError(Reason.DENIED, message)
         shown = (
             None if login is None else OriginCredential(encode_basic_auth(login.user, login.password), challenge.origin)
         )

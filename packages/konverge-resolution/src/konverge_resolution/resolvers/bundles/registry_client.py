@@ -170,8 +170,8 @@ class RegistryClient:
         if answer.status == 200:
             return answer
         if answer.status in (404, 410):
-            told = f"registry {self.image.registry} has no {what}, or hides it (status {answer.status})"
-            raise ResolutionError(Reason.NOT_FOUND, told)
+            message = f"registry {self.image.registry} has no {what}, or hides it (status {answer.status})"
+            raise ResolutionError(Reason.NOT_FOUND, message)
         has_login, now = self._authorization.has_login, self._access.clock.now()
         raise build_status_error(answer, source, has_credential=has_login, now=now)
 
@@ -185,11 +185,11 @@ class RegistryClient:
 
 def _parse_claimed_digest(answer: HttpResponse, what: str) -> Digest:
     """The digest of a manifest that was asked for by its tag: the registry's, which then has to fit, else our own."""
-    told = answer.headers.get(_DIGEST_HEADER, "")
-    if not told:
+    message = answer.headers.get(_DIGEST_HEADER, "")
+    if not message:
         return Digest.of(answer.body)
     try:
-        return Digest.parse(told)
+        return Digest.parse(message)
     except ValueError as error:
         raise ResolutionError(Reason.UNSUPPORTED_CONTENT, f"{what}: header {_DIGEST_HEADER}: {error}") from None
 
@@ -202,5 +202,5 @@ def _check_bytes(data: bytes, digest: Digest, size: int | None, what: str) -> No
 
 
 def _build_mismatch_error(what: str, expected: str, found: str) -> ResolutionError:
-    told = f"{what} is not what its digest says: expected {expected}, found {found}"
-    return ResolutionError(Reason.DIGEST_MISMATCH, told)
+    message = f"{what} is not what its digest says: expected {expected}, found {found}"
+    return ResolutionError(Reason.DIGEST_MISMATCH, message)

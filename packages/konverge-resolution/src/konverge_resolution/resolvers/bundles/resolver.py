@@ -88,8 +88,8 @@ class BundlesResolver:
         # A file's title can have slashes; the kind is the root of what an image has.
         kind, _, name = join_path(f"{params['kind']}/{params['name']}", path).partition("/")
         if not name:
-            told = f"path {path[:120]!r}: expected a name, or ../kind/name"
-            raise ResolutionError(Reason.INVALID_PARAMETERS, told)
+            message = f"path {path[:120]!r}: expected a name, or ../kind/name"
+            raise ResolutionError(Reason.INVALID_PARAMETERS, message)
         return {**params, "kind": kind, "name": name}
 
     async def pin(self, fetch: FetchRequest) -> Parameters | None:

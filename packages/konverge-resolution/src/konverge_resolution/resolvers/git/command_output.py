@@ -98,8 +98,8 @@ def parse_batch(output: bytes, *, commit: str, path: str, max_bytes: int) -> Com
     if head is None:
         return None
     if head.kind != "commit":
-        told = f"expected a commit, or a tag of one; {commit} is none in the repository"
-        raise ResolutionError(Reason.NOT_FOUND, f"parameter 'revision': {told}")
+        message = f"expected a commit, or a tag of one; {commit} is none in the repository"
+        raise ResolutionError(Reason.NOT_FOUND, f"parameter 'revision': {message}")
     if head.size > COMMIT_BYTES:
         raise ResolutionError(Reason.TOO_LARGE, f"commit {commit} has more than {COMMIT_BYTES} bytes")
     found = _parse_record(head.rest[head.size + 1 :])
@@ -108,8 +108,8 @@ def parse_batch(output: bytes, *, commit: str, path: str, max_bytes: int) -> Com
     if found.kind != "blob":
         raise _build_error(found.kind, path, head.id)
     if found.size > max_bytes:
-        told = f"file {path!r} has {found.size} bytes, expected at most {max_bytes}"
-        raise ResolutionError(Reason.TOO_LARGE, told)
+        message = f"file {path!r} has {found.size} bytes, expected at most {max_bytes}"
+        raise ResolutionError(Reason.TOO_LARGE, message)
     data = found.rest[: found.size]
     return CommitFile(head.id, data, path) if len(data) == found.size else None
 
@@ -192,14 +192,14 @@ def _build_error(kind: str, path: str, commit: str) -> ResolutionError:
         case "tree":
             return ResolutionError(Reason.NOT_FOUND, f"path {path!r} is a directory at {commit}; expected a file")
         case "symlink":
-            told = f"path {path!r} at {commit} is, or leads through, a symbolic link out of the repository"
-            return ResolutionError(Reason.DENIED, told)
+            message = f"path {path!r} at {commit} is, or leads through, a symbolic link out of the repository"
+            return ResolutionError(Reason.DENIED, message)
         case "loop":
-            told = f"path {path!r} at {commit} leads through symbolic links in a circle, or too many of them"
-            return ResolutionError(Reason.DENIED, told)
+            message = f"path {path!r} at {commit} leads through symbolic links in a circle, or too many of them"
+            return ResolutionError(Reason.DENIED, message)
         case "dangling":
-            told = f"path {path!r} at {commit} leads through a symbolic link to a file that does not exist"
-            return ResolutionError(Reason.NOT_FOUND, told)
+            message = f"path {path!r} at {commit} leads through a symbolic link to a file that does not exist"
+            return ResolutionError(Reason.NOT_FOUND, message)
         case "notdir":
             return ResolutionError(Reason.NOT_FOUND, f"path {path!r}: a part before the last is a file at {commit}")
         case "missing":

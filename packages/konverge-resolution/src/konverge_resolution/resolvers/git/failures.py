@@ -135,8 +135,8 @@ def parse_failure(
             if path and rule.message is _TOO_LARGE:
                 return ResolutionError(rule.reason, f"file {path!r} is larger than a definition may be")
             if commit and rule.message is _NO_COMMIT:
-                told = f"does not have commit {commit}, or does not give it by its id"
-                return ResolutionError(rule.reason, f"repository {uri} {told}")
+                message = f"does not have commit {commit}, or does not give it by its id"
+                return ResolutionError(rule.reason, f"repository {uri} {message}")
             return ResolutionError(rule.reason, f"repository {uri} {rule.message}")
     return ResolutionError(Reason.INTERNAL, f"repository {uri} could not be read: git failed without a known cause")
 

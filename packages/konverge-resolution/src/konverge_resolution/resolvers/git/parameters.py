@@ -228,8 +228,8 @@ def _parse_configured_server(text: str) -> Remote:
     try:
         return _parse_server(text, "server-url")
     except ResolutionError as error:
-        told = error.message.removeprefix("parameter 'server-url'")
-        raise ResolutionError(Reason.INVALID_CONFIGURATION, f"setting 'server-url'{told}") from None
+        message = error.message.removeprefix("parameter 'server-url'")
+        raise ResolutionError(Reason.INVALID_CONFIGURATION, f"setting 'server-url'{message}") from None
 
 
 def _parse_server(text: str, name: str) -> Remote:

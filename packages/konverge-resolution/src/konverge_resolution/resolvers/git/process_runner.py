@@ -128,8 +128,8 @@ async def _process(
         try:
             transport, _ = await await_shielded(starting)  # half a start would leave processes that nobody knows
         except OSError as error:
-            told = f"{launched[0]} cannot be started: {error.strerror or type(error).__name__}"
-            raise ResolutionError(Reason.INTERNAL, told) from None
+            message = f"{launched[0]} cannot be started: {error.strerror or type(error).__name__}"
+            raise ResolutionError(Reason.INTERNAL, message) from None
         yield transport
     finally:
         if starting.exception() is None:

@@ -95,8 +95,8 @@ def parse_remote(text: str, *, allows_ssh: bool = False, parameter: str = "url")
         scheme = found["scheme"]
         authority = _AUTHORITY.fullmatch(found["authority"])
         if scheme not in _PORTS or (scheme == "ssh" and not allows_ssh):
-            told = f"expected {schemes}, found {scheme[:20]}; other ways to a repository are not used here"
-            raise build_param_error(parameter, told)
+            message = f"expected {schemes}, found {scheme[:20]}; other ways to a repository are not used here"
+            raise build_param_error(parameter, message)
         if authority is None:
             raise build_param_error(parameter, "expected a host, perhaps with a port, after ://")
         user, host, port, path = authority["user"], authority["host"], authority["port"], found["path"]

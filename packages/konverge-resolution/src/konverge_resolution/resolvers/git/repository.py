@@ -263,16 +263,16 @@ class Repository:
         """What to say of a path with no file: that it is in a submodule, or which name may be meant."""
         finished = await self._run(commands.ls_tree(commit, path), _NAMES_BYTES, _SMALL_FILES)
         if (submodule := find_submodule(finished.output)) is not None:
-            told = f"path {path!r} is of the submodule {submodule!r} at {commit}; name that repository in its place"
-            return ResolutionError(Reason.NOT_FOUND, told)
+            message = f"path {path!r} is of the submodule {submodule!r} at {commit}; name that repository in its place"
+            return ResolutionError(Reason.NOT_FOUND, message)
         if not isinstance(error, MissingFileError):
             return error
         folder = find_folder(finished.output)
         listed = await self._run(commands.list_folder(commit, folder), _NAMES_BYTES, _SMALL_FILES)
         above = f"{folder}/" if folder else ""
         near = closest_match(path.removeprefix(above).partition("/")[0], parse_names(listed.output))
-        told = f"file {path!r} does not exist in repository {self._uri} at {commit}"
-        return ResolutionError(Reason.NOT_FOUND, told + (f"; did you mean {above + near!r}?" if near else ""))
+        message = f"file {path!r} does not exist in repository {self._uri} at {commit}"
+        return ResolutionError(Reason.NOT_FOUND, message + (f"; did you mean {above + near!r}?" if near else ""))
 
     async def _run(
         self,
@@ -300,12 +300,12 @@ class Repository:
 
     def _build_error(self, finished: ProcessResult, path: str = "", commit: str = "") -> ResolutionError:
         if finished.status in (_NO_SHELL_LIMIT, _NO_PROGRAM):
-            told = "git cannot be started with the limits it has to have here"
-            return ResolutionError(Reason.INTERNAL, told)
+            message = "git cannot be started with the limits it has to have here"
+            return ResolutionError(Reason.INTERNAL, message)
         if finished.is_out_of_memory:
-            told = "takes the most of the memory that all of git may have here, which is used up"
-            told += " (setting 'max-memory-bytes')"
-            return ResolutionError(Reason.TOO_LARGE, f"repository {self._uri} {told}")
+            message = "takes the most of the memory that all of git may have here, which is used up"
+            message += " (setting 'max-memory-bytes')"
+            return ResolutionError(Reason.TOO_LARGE, f"repository {self._uri} {message}")
         if finished.is_truncated:
             return ResolutionError(
                 Reason.TOO_LARGE, f"repository {self._uri} says more than anybody can have asked for"
@@ -321,8 +321,8 @@ class Repository:
 
 
 def _build_link_error(path: str, commit: str) -> ResolutionError:
-    told = f"path {path!r} at {commit} leads through symbolic links that cannot be followed to their end"
-    return ResolutionError(Reason.DENIED, told)
+    message = f"path {path!r} at {commit} leads through symbolic links that cannot be followed to their end"
+    return ResolutionError(Reason.DENIED, message)
 
 
 async def _write_in_thread(write: Callable[..., object], *given: object) -> None:

@@ -117,18 +117,18 @@ class GitResolver:
             data, path, place = await _fetch_api_file(fetch, found.source, commit, found.path)
             repository = scm.find_repository(found.source, place) if place else found.source
             uri = place if repository is None else repository.uri
-            told = {} if repository is None else {"org": repository.org, "repo": repository.repo}
+            message = {} if repository is None else {"org": repository.org, "repo": repository.repo}
         else:
             async with self._open_repository(fetch, found.source) as cloned:
                 commit = found.revision if is_pinned else await cloned.resolve_commit(found.revision)
                 file = await cloned.read_file(commit, found.path, max_bytes=fetch.max_bytes)
             # The id that was given can be that of a tag's own object; the record has the commit.
             data, commit, path = file.data, file.commit, file.path
-            uri, told = found.source.uri, {"url": found.source.url}
+            uri, message = found.source.uri, {"url": found.source.url}
         return ResolvedContent(
             data=data,
             source=Provenance(uri, _build_digest(commit), path),
-            annotations={"revision": commit, "path": found.path, **told},
+            annotations={"revision": commit, "path": found.path, **message},
             pinned={**fetch.params, "revision": commit},
             found_at="" if uri == found.source.uri else uri,
             found_params={} if path == found.path else {"pathInRepo": path},
@@ -196,8 +196,8 @@ async def _read_api_token(fetch: FetchRequest, source: ApiSource) -> str:
         check_host(source.server, secret, fetch.settings)
         return token
     if not source.is_configured:
-        told = "parameter 'serverURL': a server other than the configured one needs a token of your own"
-        raise ResolutionError(Reason.DENIED, f"{told}; name its Secret with parameter 'token'")
+        message = "parameter 'serverURL': a server other than the configured one needs a token of your own"
+        raise ResolutionError(Reason.DENIED, f"{message}; name its Secret with parameter 'token'")
     path = fetch.settings.get("api-token-file", "")
     if not path:
         return ""
@@ -210,8 +210,8 @@ def _read_token_file(path: Path) -> str:
         with path.open("rb") as file:
             token = file.read(_TOKEN_FILE_BYTES).decode().strip()
     except (OSError, UnicodeDecodeError) as error:
-        told = f"api-token-file cannot be read: {type(error).__name__}"
-        raise ResolutionError(Reason.INVALID_CONFIGURATION, told) from None
+        message = f"api-token-file cannot be read: {type(error).__name__}"
+        raise ResolutionError(Reason.INVALID_CONFIGURATION, message) from None
     if not token or not token.isprintable():
         raise ResolutionError(Reason.INVALID_CONFIGURATION, "api-token-file: expected a token in one line")
     return token
@@ -219,8 +219,8 @@ def _read_token_file(path: Path) -> str:
 
 async def _fetch_api_commit(fetch: FetchRequest, source: ApiSource, revision: str) -> str:
     request = scm.build_commit_request(source, revision)
-    told = f"revision {revision[:120]!r}"
-    return scm.parse_commit(source, (await _call_api(fetch, source, request, told)).body)
+    message = f"revision {revision[:120]!r}"
+    return scm.parse_commit(source, (await _call_api(fetch, source, request, message)).body)
 
 
 async def _fetch_api_file(fetch: FetchRequest, source: ApiSource, commit: str, path: str) -> tuple[bytes, str, str]:

@@ -52,8 +52,8 @@ def normalize_revision(text: str) -> str:
         and all(part and not part.startswith((".", "-")) and not part.endswith(".lock") for part in parts)
     )
     if not is_name or not text.isprintable():
-        told = "expected the name of a branch or a tag, a full reference, or a commit's id of 40 or 64 digits"
-        raise build_param_error("revision", f"{told}, found {text[:80]!r}")
+        message = "expected the name of a branch or a tag, a full reference, or a commit's id of 40 or 64 digits"
+        raise build_param_error("revision", f"{message}, found {text[:80]!r}")
     return text.lower() if is_commit(text.lower()) else text
 
 
@@ -64,15 +64,15 @@ def normalize_path(text: str) -> str:
         ResolutionError: It is none, or would lead elsewhere.
     """
     parts = [part for part in text.split("/") if part not in ("", ".")]
-    told = ""
+    message = ""
     if not parts or len(text) > _MAX_LENGTH or text.endswith("/"):
-        told = f"expected the path of a file in the repository, at most {_MAX_LENGTH} characters"
+        message = f"expected the path of a file in the repository, at most {_MAX_LENGTH} characters"
     elif ".." in parts:
-        told = "expected a path without .."
+        message = "expected a path without .."
     elif "\\" in text or not text.isprintable() or _ENCODED.search(text):
-        told = "expected a path without backslashes, control characters and encoded dots or slashes"
-    if told:
-        raise build_param_error("pathInRepo", f"{told}, found {text[:80]!r}")
+        message = "expected a path without backslashes, control characters and encoded dots or slashes"
+    if message:
+        raise build_param_error("pathInRepo", f"{message}, found {text[:80]!r}")
     return "/".join(parts)
 
 
@@ -116,8 +116,10 @@ def build_not_found_error(revision: str, uri: str, references: Iterable[str]) ->
         references: The names of its references.
     """
     if _SHORT.fullmatch(revision):
-        told = f"has no branch or tag {revision!r}; for a commit give its id in full, all 40 or 64 digits"
+        message = f"has no branch or tag {revision!r}; for a commit give its id in full, all 40 or 64 digits"
     else:
         names = (_REFERENCE.sub("", each) for each in references)
-        told = f"has no branch, tag or reference {revision[:120]!r}{did_you_mean(_REFERENCE.sub('', revision), names)}"
-    return ResolutionError(Reason.NOT_FOUND, f"parameter 'revision': repository {uri} {told}")
+        message = (
+            f"has no branch, tag or reference {revision[:120]!r}{did_you_mean(_REFERENCE.sub('', revision), names)}"
+        )
+    return ResolutionError(Reason.NOT_FOUND, f"parameter 'revision': repository {uri} {message}")

@@ -228,8 +228,8 @@ def parse_commit(source: ApiSource, body: bytes) -> str:
     """
     found: Any = body.decode("ascii", "replace").strip()
     if field := _APIS[source.type].id_field:
-        told = _decode_body(source, body)
-        first = told[0] if isinstance(told, list) and told else told
+        message = _decode_body(source, body)
+        first = message[0] if isinstance(message, list) and message else message
         found = first.get(field) if isinstance(first, dict) else None
     if isinstance(found, str) and is_commit(found):
         return found
@@ -250,15 +250,15 @@ def parse_file(source: ApiSource, body: bytes, path: str, max_bytes: int) -> tup
     Raises:
         ResolutionError: It is no file, or too large.
     """
-    told = _decode_body(source, body)
-    if isinstance(told, list):
+    message = _decode_body(source, body)
+    if isinstance(message, list):
         raise ResolutionError(Reason.NOT_FOUND, f"path {path!r} is a directory of {source.uri}; expected a file")
-    kind = told.get("type", "file") if isinstance(told, dict) else ""
+    kind = message.get("type", "file") if isinstance(message, dict) else ""
     if kind == "symlink":
         raise ResolutionError(Reason.DENIED, f"path {path!r} is a symbolic link that the server does not follow")
-    if not isinstance(told, dict) or kind != "file":
+    if not isinstance(message, dict) or kind != "file":
         raise ResolutionError(Reason.NOT_FOUND, f"path {path!r} is no file of {source.uri}")
-    size, content, encoding = told.get("size"), told.get("content"), told.get("encoding")
+    size, content, encoding = message.get("size"), message.get("content"), message.get("encoding")
     if isinstance(size, int) and size > max_bytes:
         told_size = f"file {path!r} has {size} bytes, expected at most {max_bytes}"
         raise ResolutionError(Reason.TOO_LARGE, told_size)
@@ -271,7 +271,7 @@ def parse_file(source: ApiSource, body: bytes, path: str, max_bytes: int) -> tup
     if len(data) > max_bytes:
         told_size = f"file {path!r} has {len(data)} bytes, expected at most {max_bytes}"
         raise ResolutionError(Reason.TOO_LARGE, told_size)
-    found = told.get("path") or told.get("file_path")
+    found = message.get("path") or message.get("file_path")
     return data, found.lstrip("/") if isinstance(found, str) else path
 
 
@@ -279,8 +279,8 @@ def _decode_body(source: ApiSource, body: bytes) -> Any:
     try:
         return msgspec.json.decode(body)
     except DECODE_ERRORS:
-        told = f"the server of {source.uri} answers with something that is not JSON; is it a {source.type} server?"
-        raise ResolutionError(Reason.UNREACHABLE, told) from None
+        message = f"the server of {source.uri} answers with something that is not JSON; is it a {source.type} server?"
+        raise ResolutionError(Reason.UNREACHABLE, message) from None
 
 
 def _build_error(
@@ -289,8 +289,8 @@ def _build_error(
     """What these servers mean by a status where they differ from others; for the rest as for all of HTTP."""
     server = f"the server of {source.uri}"
     if answer.status in (404, 409, 410, 422):  # 409: an empty repository; 422: no such commit
-        told = f"repository {source.uri} does not exist, is hidden, or has no {what}"
-        return ResolutionError(Reason.NOT_FOUND, told)
+        message = f"repository {source.uri} does not exist, is hidden, or has no {what}"
+        return ResolutionError(Reason.NOT_FOUND, message)
     if answer.status in (403, 429) and answer.headers.get("x-ratelimit-remaining") == "0":
         pause = parse_retry_after(answer.headers.get("retry-after", ""), now)
         reset = answer.headers.get("x-ratelimit-reset", "")

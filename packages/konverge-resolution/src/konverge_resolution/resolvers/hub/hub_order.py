@@ -40,8 +40,8 @@ def list_hubs(params: Parameters, settings: Mapping[str, str]) -> Sequence[str]:
     # A YAML list, as Tekton has it, is one of ours with a dash before each line.
     listed = [each.removeprefix("- ").strip().strip("'\"") for each in as_list(settings.get(setting, ""))]
     if not listed:
-        told = f"setting {setting!r}: expected the address of a hub, found none; give one with parameter 'url'"
-        raise ResolutionError(Reason.INVALID_CONFIGURATION, told)
+        message = f"setting {setting!r}: expected the address of a hub, found none; give one with parameter 'url'"
+        raise ResolutionError(Reason.INVALID_CONFIGURATION, message)
     try:
         return tuple(dict.fromkeys(normalize_hub_url(each) for each in listed))[:_MAX_HUBS]
     except InvalidRequestError as error:

@@ -151,8 +151,8 @@ async def _select_best_version(fetch: FetchRequest, session: HttpSession, hub: s
         raise _build_hub_error(hub, error) from None
     best = select_version(versions, _parse_range(str(params["version"])))
     if best is None:
-        told = f"hub {hub} has no version {params['version']} of {package.kind} {package.name!r}"
-        raise ResolutionError(Reason.NOT_FOUND, f"{told} (others that are no pre-releases: {len(versions)})")
+        message = f"hub {hub} has no version {params['version']} of {package.kind} {package.name!r}"
+        raise ResolutionError(Reason.NOT_FOUND, f"{message} (others that are no pre-releases: {len(versions)})")
     return {**params, "version": best}
 
 
@@ -170,8 +170,10 @@ async def _resolve_on_hub(fetch: FetchRequest, session: HttpSession, hub: str) -
     except ValueError as error:
         raise _build_hub_error(hub, error) from None
     if len(data) > fetch.max_bytes:
-        told = f"{package.kind} {package.name!r} of hub {hub} has {len(data)} bytes, expected at most {fetch.max_bytes}"
-        raise ResolutionError(Reason.TOO_LARGE, told)
+        message = (
+            f"{package.kind} {package.name!r} of hub {hub} has {len(data)} bytes, expected at most {fetch.max_bytes}"
+        )
+        raise ResolutionError(Reason.TOO_LARGE, message)
     return ResolvedContent(
         data,
         Provenance(url, {"sha256": Digest.of(data).hex}),
