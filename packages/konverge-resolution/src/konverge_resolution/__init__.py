@@ -1,10 +1,9 @@
-"""Remote definitions: named in one way, found by resolvers that anyone can add, and on record.
+"""Remote definitions: references to them, resolvers that fetch them, and the checks around every resolver.
 
-A `Reference` names a definition: a resolver and parameters. A `Resolver` gets it from its kind of source. Around every
-resolver the same engine checks policy before anything is connected to, keeps what it got by tenant, asks each remote
-with bounds of its own, and checks what came: its digest, its signature, its kind. The answer, `ResolvedContent`, has
-the bytes
-and the exact place they came from; the only other end is a `ResolutionError` with one of a closed set of reasons.
+A `Reference` names a definition: a resolver and parameters. A `Resolver` fetches it from its kind of source. The same
+engine surrounds every resolver. It checks policies before any connection opens, caches content by tenant, limits the
+requests to each remote, and verifies the digest, the signature and the kind of the content. `ResolvedContent` has the
+bytes and their exact source. Otherwise a `ResolutionError` has one of a closed set of reasons.
 
 No credential is ever part of a message, an address, a log or an argument of a process.
 """

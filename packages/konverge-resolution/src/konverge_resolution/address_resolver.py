@@ -1,4 +1,4 @@
-"""Addresses for programs that connect by themselves: resolved and judged here, for one request."""
+"""Checked addresses for programs that open their own connections, such as git."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["GuardedAddressResolver"]
 
 
 class GuardedAddressResolver:
-    """Gives only addresses that may be connected to; implements `konverge_resolution.AddressResolver`.
+    """Address resolver that returns only permitted addresses; implements `konverge_resolution.AddressResolver`.
 
     Args:
-        lookup: What resolves names.
-        networks: Which networks may be reached besides the public internet: those of the policies of one request.
+        lookup: Resolves host names.
+        networks: Networks that the policies of one request permit besides the public internet.
     """
 
     def __init__(self, lookup: Lookup, networks: AllowedNetworks) -> None:
@@ -22,18 +22,18 @@ class GuardedAddressResolver:
         self._networks = networks
 
     async def resolve_permitted(self, host: str, port: int) -> tuple[str, ...]:
-        """The addresses of a host that may be connected to, at least one.
+        """Return the addresses of a host that connections are permitted to; at least one.
 
         Raises:
-            ResolutionError: ``Denied``: none of them may be. The message does not say what the name resolves to: that
-                would be an answer to whoever wants to know the names of a network; ``Unreachable``: it has none.
+            ResolutionError: ``Denied``: no address is permitted. The message does not contain the addresses, so that a
+                user cannot explore the names of an internal network; ``Unreachable``: the host has no address.
         """
         try:
             return tuple(await resolve_permitted(host, port, self._lookup, self._networks))
         except RefusedAddressError as error:
-            message = f"host {host} may not be connected to: its network is {error.kind}"
+            message = f"host {host}: connection refused: its network is {error.kind}"
             if self._networks.opened_by:
                 message += f"; {self._networks.opened_by}"
             raise ResolutionError(Reason.DENIED, message) from None
         except OSError:
-            raise ResolutionError(Reason.UNREACHABLE, f"host {host} cannot be resolved") from None
+            raise ResolutionError(Reason.UNREACHABLE, f"host {host}: no address found") from None

@@ -1,4 +1,4 @@
-"""What resolvers get in a cluster: Secrets of the requester's namespace, objects, folders, connections."""
+"""Services for resolvers in a cluster: Secrets of the requester's namespace, objects, folders, connections."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from konverge_resolution.resolver import Services
 __all__ = ["EVERY_NAMESPACE", "ClusterObjectReader", "ClusterServices", "NamespaceSecrets"]
 
 EVERY_NAMESPACE = "*"
-"""Among namespaces: all there are."""
+"""Stands for all namespaces in a list of namespaces."""
 
 _SECRET = GroupVersionKind("", "v1", "Secret")
 _SERVICE_ACCOUNT = GroupVersionKind("", "v1", "ServiceAccount")
@@ -30,11 +30,11 @@ _MAX_PULL_SECRETS = 20
 
 
 class NamespaceSecrets:
-    """Secrets of one namespace, each read by its name when it is needed; none is held.
+    """Secrets of one namespace, each read by name when it is needed; none is cached.
 
     Args:
-        client: The cluster.
-        namespace: The requester's.
+        client: Client of the cluster.
+        namespace: The namespace of the requester.
     """
 
     def __init__(self, client: Client, namespace: str) -> None:
@@ -42,23 +42,23 @@ class NamespaceSecrets:
         self._namespace = namespace
 
     async def read_value(self, name: str, key: str) -> str:
-        """One value.
+        """Return one value of a Secret.
 
         Raises:
-            ResolutionError: ``AuthRequired``: there is none, with one message for all reasons; ``Unreachable``: the
-                cluster does not answer.
+            ResolutionError: ``AuthRequired``: there is no such value; the message is the same for all causes;
+                ``Unreachable``: the API server does not respond.
         """
-        found = await self.read_all(name)
+        values = await self.read_all(name)
         try:
-            return found[key].decode()
+            return values[key].decode()
         except (KeyError, UnicodeDecodeError):
             raise _build_missing_error() from None
 
     async def read_all(self, name: str) -> Mapping[str, bytes]:
-        """All values of one Secret.
+        """Return all values of one Secret.
 
         Raises:
-            ResolutionError: As `value`.
+            ResolutionError: As `read_value`.
         """
         secret = await self._get(_SECRET, name)
         try:
@@ -67,18 +67,18 @@ class NamespaceSecrets:
             raise _build_missing_error() from None
 
     async def list_pull_secrets(self, service_account: str) -> tuple[str, ...]:
-        """The names of the Secrets with which a ServiceAccount pulls images; at most twenty.
+        """Return the names of the Secrets with which a ServiceAccount pulls images; at most twenty.
 
         Raises:
-            ResolutionError: As `value`.
+            ResolutionError: As `read_value`.
         """
         account = await self._get(_SERVICE_ACCOUNT, service_account)
         listed = account.get("imagePullSecrets")
-        names = [each.get("name") for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+        names = [entry.get("name") for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
         return tuple(name for name in names if isinstance(name, str) and name)[:_MAX_PULL_SECRETS]
 
     async def _get(self, gvk: GroupVersionKind, name: str) -> Object:
-        if validate_dns_subdomain(name):  # nothing else than a name may become part of a path
+        if validate_dns_subdomain(name):  # only a valid name may become part of the request path
             raise _build_missing_error()
         try:
             return await self._client.get(gvk, ObjectKey(self._namespace, name))
@@ -89,7 +89,7 @@ class NamespaceSecrets:
 
 
 class _NoSecrets:
-    """Stands for the Secrets of a namespace in which the operator reads none (`konverge_resolution.SecretReader`)."""
+    """Replacement for the Secrets of a namespace whose Secrets the operator must not read."""
 
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
@@ -104,32 +104,32 @@ class _NoSecrets:
         raise self._build_error()
 
     def _build_error(self) -> ResolutionError:
-        message = f"the reference needs a credential, and this operator reads none of namespace {self._namespace}"
-        hint = f"--credentials {self._namespace} of konverge resolvers package lets it"
+        message = f"the operator must not read Secrets of namespace {self._namespace}, and the reference needs one"
+        hint = f"allow it with konverge resolvers package --credentials {self._namespace}"
         return ResolutionError(Reason.AUTHENTICATION_REQUIRED, f"{message}; {hint}")
 
 
 def _build_missing_error() -> ResolutionError:
-    message = "a Secret or ServiceAccount that the reference needs, or a value in it, is not there or may not be read"
+    message = "a Secret or ServiceAccount of the reference, or a value in it, is missing or cannot be read"
     return ResolutionError(Reason.AUTHENTICATION_REQUIRED, message)
 
 
 def _build_unanswered_error() -> ResolutionError:
-    return ResolutionError(Reason.UNREACHABLE, "the cluster did not answer")
+    return ResolutionError(Reason.UNREACHABLE, "the API server did not respond")
 
 
 class ClusterObjectReader:
-    """Objects of the cluster, read with the permissions of this process (`konverge_resolution.ClusterReader`).
+    """Reader of objects with the permissions of this process (`konverge_resolution.ClusterReader`).
 
     Args:
-        client: The cluster.
+        client: Client of the cluster.
     """
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     async def find(self, kind: str, api_version: str = "") -> tuple[RestMapping, ...]:
-        """Where a kind is served, by its kind, plural or singular in any case; once for each group."""
+        """Return the served kinds with this kind, plural or singular in any case; one for each API group."""
         wanted = kind.lower()
         found: dict[tuple[str, str], RestMapping] = {}
         for mapping in await self._client.mappings():
@@ -139,11 +139,11 @@ class ClusterObjectReader:
         return tuple(found.values())
 
     async def get(self, gvk: GroupVersionKind, key: ObjectKey) -> Object:
-        """One object."""
+        """Return one object."""
         return await self._client.get(gvk, key)
 
     async def may_get(self, gvk: GroupVersionKind, key: ObjectKey, *, user: str) -> bool:
-        """Tell whether a user or ServiceAccount may read it by itself; an answer that does not come is no."""
+        """Tell whether a user or ServiceAccount may read the object itself; False if the review has no result."""
         mapping = await self._client.mapping(gvk)
         review = {
             "apiVersion": "authorization.k8s.io/v1",
@@ -166,7 +166,7 @@ class ClusterObjectReader:
 
 
 def _list_groups(user: str) -> list[str]:
-    """The groups that Kubernetes gives a user of that name; those of other users nobody here knows."""
+    """Return the groups that Kubernetes gives to a user of that name. Groups of other users are unknown here."""
     everybody = ["system:authenticated"]
     match user.split(":"):
         case ["system", "serviceaccount", namespace, _]:
@@ -175,12 +175,12 @@ def _list_groups(user: str) -> list[str]:
 
 
 class ClusterServices:
-    """Makes the services for each request; a `konverge_resolution.engine.ServicesFactory`.
+    """Factory of the services for each request; a `konverge_resolution.engine.ServicesFactory`.
 
     Args:
-        client: The cluster, without a permit: what is done with it is to read.
-        clock: The time.
-        credentials_in: The namespaces whose Secrets may be read; requests of any other have none.
+        client: Client without a write permit, because services only read.
+        clock: The clock.
+        credentials_in: The namespaces whose Secrets may be read; requests of other namespaces have no credentials.
     """
 
     def __init__(self, client: Client, *, clock: Clock, credentials_in: Collection[str] = (EVERY_NAMESPACE,)) -> None:
@@ -189,7 +189,7 @@ class ClusterServices:
         self._machine = HostServices(clock)
 
     def __call__(self, requester: Requester, admission: PolicyDecision) -> Services:
-        """The services for one request: its connections reach the public internet, and what policies open besides."""
+        """Build the services for one request. They reach the public internet and the networks that policies permit."""
         namespace = requester.namespace
         may_read = not self._credentials_in.isdisjoint((namespace, EVERY_NAMESPACE))
         return self._machine.build_services(
@@ -200,10 +200,10 @@ class ClusterServices:
         )
 
     def close(self) -> None:
-        """Let go of what it has of the machine."""
+        """Close the services that it shares with the process."""
         self._machine.close()
 
 
 def _build_networks(admission: PolicyDecision) -> AllowedNetworks:
-    opened_by = "spec.privateNetworks of a ResolutionPolicy allows one"
+    opened_by = "permit it with spec.privateNetworks of a ResolutionPolicy"
     return AllowedNetworks((str(network) for network in admission.private_networks), opened_by=opened_by)

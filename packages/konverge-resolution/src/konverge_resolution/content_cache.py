@@ -1,8 +1,8 @@
-"""What was resolved already, kept for those who may have it. Pure: times come in, decisions go out.
+"""Cache of resolved content by tenant. Pure: times come in, decisions go out.
 
-An entry belongs to a tenant: the namespace and the credential that it was fetched with, unless policy says that its
-source is public. It is bounded in bytes as well as in number, since a thousand definitions can be a gigabyte.
-A failure is kept too, shortly, so that a broken reference does not hammer its remote.
+An entry belongs to a tenant: the namespace and the user of the request. Only the content of a source that a policy
+declares public is shared. The cache has a limit in bytes besides its number of entries, since a thousand definitions
+can be a gigabyte. Failures are cached for a short time, so that a broken reference does not overload its remote.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FAILURE_BYTES = 1000
 
 
 class CacheMode(StrEnum):
-    """When an answer is kept: what names its content for ever (``auto``), all, or nothing."""
+    """Mode of the cache: store only content with a permanent name (``auto``), all content, or none."""
 
     AUTO = "auto"
     ALWAYS = "always"
@@ -30,20 +30,20 @@ class CacheMode(StrEnum):
 
 
 def is_cacheable(*, operator: CacheMode | None, asked: CacheMode | None, is_pinned: bool) -> bool:
-    """Tell whether an answer is taken from the cache and put into it. What the operator says comes first."""
+    """Tell whether content is read from the cache and written to it. The operator's mode takes precedence."""
     mode = operator or asked or CacheMode.AUTO
     return mode is CacheMode.ALWAYS or (mode is CacheMode.AUTO and is_pinned)
 
 
 @dataclass(frozen=True, slots=True)
 class CacheLimits:
-    """How much is kept.
+    """Limits of the cache.
 
     Args:
-        entries: At most so many.
-        size_bytes: At most so many bytes of content, parameters and annotations.
-        lifetime: For how long.
-        failure_lifetime: For how long a failure is.
+        entries: Maximum number of entries.
+        size_bytes: Maximum number of bytes of content, parameters and annotations.
+        lifetime: Lifetime of content.
+        failure_lifetime: Lifetime of a failure.
     """
 
     entries: int = 1000
@@ -59,14 +59,14 @@ CacheKey = tuple[str, bytes, str]
 def build_cache_key(
     resolver: str, params: Parameters, settings: Parameters, *, tenant: str, has_signatures: bool = False
 ) -> CacheKey:
-    """The key of an answer.
+    """Return the cache key of content.
 
     Args:
-        resolver: Its name.
-        params: With all defaults, without those that say how to fetch and not what.
-        settings: The settings that were chosen: with other ones the same parameters can mean another place.
-        tenant: Who may have it; empty for everybody.
-        has_signatures: Whether the signatures beside the content were asked for, too.
+        resolver: The name of the resolver.
+        params: The parameters with all defaults, without those that change only how content is fetched.
+        settings: The selected settings: with other settings the same parameters can mean another place.
+        tenant: The tenant that may use the entry; empty for all tenants.
+        has_signatures: Whether the signatures beside the content were fetched, too.
     """
     return resolver, to_canonical_json([params, settings, has_signatures]), tenant
 
@@ -79,10 +79,10 @@ class _CacheItem:
 
 
 class ContentCache:
-    """Answers by key, the least recently used going first.
+    """Content and failures by key; the least recently used entry is evicted first.
 
     Args:
-        limits: How much is kept.
+        limits: The limits.
     """
 
     def __init__(self, limits: CacheLimits | None = None) -> None:
@@ -94,7 +94,7 @@ class ContentCache:
         return len(self._entries)
 
     def get(self, key: CacheKey, now: datetime) -> ResolvedContent | ResolutionError | None:
-        """What is kept under a key, None for nothing."""
+        """Return the content or failure of a key; None if the cache has none."""
         entry = self._entries.get(key)
         if entry is None:
             return None
@@ -105,7 +105,7 @@ class ContentCache:
         return entry.value
 
     def store(self, key: CacheKey, answer: ResolvedContent | ResolutionError, now: datetime) -> None:
-        """Keep an answer; one that is larger than all that may be kept is not."""
+        """Store content or a failure. Skip a value that is larger than the whole cache."""
         self._drop(key)
         if isinstance(answer, ResolutionError):
             lifetime, size_bytes = self.limits.failure_lifetime, len(key[1]) + _FAILURE_BYTES
@@ -126,5 +126,5 @@ class ContentCache:
 
 def _compute_size(answer: ResolvedContent) -> int:
     texts = sum(len(name) + len(value) for name, value in answer.annotations.items())
-    attached = sum(len(each.payload) + len(each.signature) for each in answer.attached)
+    attached = sum(len(signature.payload) + len(signature.signature) for signature in answer.attached)
     return len(answer.data) + len(answer.source.uri) + texts + attached + len(to_canonical_json(answer.pinned))

@@ -1,6 +1,6 @@
-"""A folder with content by its digest: what was fetched once is there without a network.
+"""Folder with content by digest, for use without a network.
 
-It may be anybody's: nothing that it has is taken before it was compared with its digest.
+The folder is not trusted: all content is compared with its digest before use.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _NAME = re.compile(r"sha256-[0-9a-f]{64}|sha512-[0-9a-f]{128}")
 
 
 class ContentStore:
-    """Content in files, each called by its digest. Its methods block for as long as the file system takes.
+    """Content in files that are named after their digests. Its methods block on the file system.
 
     Args:
-        folder: Where; made when something is put into it.
-        max_bytes: How much is kept; what was written longest ago goes first.
-        max_files: How many.
+        folder: The folder; created when the first content is added.
+        max_bytes: Maximum size in bytes; the files with the oldest modification time are removed first.
+        max_files: Maximum number of files.
     """
 
     def __init__(self, folder: Path, *, max_bytes: int = 256 << 20, max_files: int = 4096) -> None:
@@ -38,32 +38,32 @@ class ContentStore:
         self._max_files = max_files
 
     def get(self, digest: Digest) -> bytes | None:
-        """The content of that digest, None when it is not here.
+        """Return the content with a digest; None if the folder does not have it.
 
         Raises:
-            ResolutionError: ``DigestMismatch``: what is here under its name is something else.
+            ResolutionError: ``DigestMismatch``: the file of that digest has other content.
         """
         path = self._build_path(digest)
         try:
-            # A link, a pipe or a device would be read from elsewhere, or for ever.
+            # Do not follow a link, and do not block on a pipe or a device.
             opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise _build_error(path, error.strerror or "it cannot be read") from None
+            raise _build_error(path, error.strerror or "the file cannot be read") from None
         with os.fdopen(opened, "rb") as file:
             if not stat.S_ISREG(os.fstat(opened).st_mode):
-                raise _build_error(path, "it is no file")
+                raise _build_error(path, "expected a regular file")
             data = file.read(MAX_CONTENT_BYTES + 1)
         if not digest.matches(data):
-            raise _build_error(path, "its content is not what its name says")
+            raise _build_error(path, "the content does not match the digest in the name")
         return data
 
     def add(self, data: bytes) -> Digest:
-        """Keep content; answers its digest.
+        """Store content and return its digest.
 
         Raises:
-            OSError: It cannot be written.
+            OSError: The file cannot be written.
         """
         digest = Digest.of(data)
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -75,26 +75,26 @@ class ContentStore:
         """Remove the content of every other digest, and no other file.
 
         Args:
-            digests: Of what stays.
+            digests: The digests of the content that stays.
         """
         kept = {self._build_path(digest) for digest in digests}
         for path in self.folder.glob("sha*-*"):
             if _NAME.fullmatch(path.name) and path not in kept:
-                with contextlib.suppress(OSError):  # what cannot be removed does no harm
+                with contextlib.suppress(OSError):  # a file that cannot be removed is harmless
                     path.unlink()
 
     def _build_path(self, digest: Digest) -> Path:
         return self.folder / f"{digest.algorithm}-{digest.hex}"
 
     def _shrink(self, newest: Path) -> None:
-        found = []
+        files = []
         for path in self.folder.glob("sha*-*"):
             with contextlib.suppress(OSError):
-                seen = path.lstat()
-                found.append((path == newest, seen.st_mtime_ns, path, seen.st_size))
-        found.sort(reverse=True)
+                status = path.lstat()
+                files.append((path == newest, status.st_mtime_ns, path, status.st_size))
+        files.sort(reverse=True)
         size_bytes = 0
-        for index, (_, _, path, size) in enumerate(found):
+        for index, (_, _, path, size) in enumerate(files):
             size_bytes += size
             if index and (index >= self._max_files or size_bytes > self._max_bytes):
                 with contextlib.suppress(OSError):
@@ -102,15 +102,15 @@ class ContentStore:
 
 
 def find_content_folder(lock_file: Path) -> Path:
-    """The folder of a lock file's content, unless somebody names another one."""
+    """Return the default folder for the content of a lock file."""
     return Path(f"{lock_file}.d")
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write a file as a whole: whoever reads it meanwhile, or after an interruption, finds the old content or the new.
+    """Replace a file atomically: readers find the old or the new content, also after an interruption.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
     """
     handle, made = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
@@ -125,4 +125,4 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def _build_error(path: Path, why: str) -> ResolutionError:
-    return ResolutionError(Reason.DIGEST_MISMATCH, f"{path}: {why}; remove it, and it is fetched again")
+    return ResolutionError(Reason.DIGEST_MISMATCH, f"{path}: {why}; remove it to fetch the content again")

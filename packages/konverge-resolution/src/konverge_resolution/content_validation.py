@@ -1,7 +1,8 @@
-"""What came, looked at before anybody gets it: one object of a kind that may be fetched, and nothing else.
+"""Checks of fetched content: it must be one object of an allowed kind.
 
-A resolver reads with rights that its users do not have. What is no definition (a Secret, a key, a text file) is refused
-here, whoever brought it, and nothing of it is in the message: else a reference would be a way to read it.
+A resolver reads with permissions that its users do not have. This module refuses everything but definitions (a Secret,
+a key, a text file), whatever resolver fetched it. The message contains none of the content: otherwise a reference could
+be used to read it.
 """
 
 from __future__ import annotations
@@ -30,32 +31,32 @@ _TYPE_FIELDS = {"apiversion": "apiVersion", "kind": "kind", "items": "items"}
 
 @dataclass(frozen=True, slots=True)
 class AllowedKinds:
-    """Which kinds may be fetched. A Secret never may, nor a bare list, nor what has a Secret among its items.
+    """Kinds that may be fetched. Never a Secret, a bare list, or a list with a Secret among its items.
 
     Args:
-        rules: ``Kind.group`` or ``*.group`` (``Task.tekton.dev``, ``*.tekton.dev``), ``Kind`` for the group without a
-            name; empty allows every kind.
+        rules: ``Kind.group`` or ``*.group`` (``Task.tekton.dev``, ``*.tekton.dev``), ``Kind`` for the core group; empty
+            allows every kind.
     """
 
     rules: tuple[str, ...] = ()
 
     @classmethod
     def parse(cls, texts: Sequence[str]) -> AllowedKinds:
-        """Read rules.
+        """Parse rules.
 
         Raises:
-            ValueError: One is none.
+            ValueError: A rule has a wrong format.
         """
         for text in texts:
             kind, _, group = text.partition(".")
             if not (kind == "*" or (kind.isascii() and kind[:1].isupper() and kind.isalnum())) or text.endswith("."):
                 raise ValueError(f"expected Kind.group or *.group, as in Task.tekton.dev, found {text[:80]!r}")
             if kind == "*" and not group:
-                raise ValueError("expected Kind.group or *.group, found '*'; to allow every kind, say none")
+                raise ValueError("expected Kind.group or *.group, found '*'; to allow every kind, list none")
         return cls(tuple(texts))
 
     def allows(self, gvk: GroupVersionKind) -> bool:
-        """Tell whether objects of that kind may be fetched."""
+        """Tell whether objects of this kind may be fetched."""
         if is_forbidden_kind(gvk):
             return False
         if not self.rules:
@@ -68,10 +69,10 @@ ANY_KIND = AllowedKinds()
 
 
 def is_forbidden_kind(gvk: GroupVersionKind) -> bool:
-    """Tell whether it is a Secret or a bare list, or what some reader takes for one.
+    """Tell whether the kind is a Secret or a bare list, or can be read as one.
 
-    That is in any case, and in every group that is none of a custom resource, whose groups have a dot: ``core/v1`` is
-    ``v1`` to some.
+    The comparison ignores case. It applies to all groups without a dot, since only groups of custom resources have one:
+    some clients read ``core/v1`` as ``v1``.
     """
     return gvk.kind.lower() in _FORBIDDEN and "." not in gvk.group
 
@@ -81,45 +82,45 @@ DEFINITION_LIMITS = YamlLimits(max_depth=100, max_nodes=100_000, max_written_nod
 
 
 def parse_content(data: bytes, allowed: AllowedKinds = ANY_KIND) -> Object:
-    """The one object that the content is.
+    """Parse content as one object.
 
     Args:
         data: YAML or JSON.
-        allowed: Which kinds it may be of.
+        allowed: The allowed kinds.
 
     Raises:
-        ResolutionError: ``TooLarge``, or ``UnsupportedContent``: it is no text, no YAML, not one document, no object,
-            or of a kind that may not be fetched.
+        ResolutionError: ``TooLarge``, or ``UnsupportedContent``: the content is no text, no YAML, not one document, no
+            object, or of a kind that may not be fetched.
     """
     if len(data) > MAX_CONTENT_BYTES:
         expected = f"expected at most {MAX_CONTENT_BYTES} bytes, found {len(data)}"
         raise ResolutionError(Reason.TOO_LARGE, f"the content is too large: {expected}")
     found = _parse_document(data)
     if not isinstance(found, dict):
-        raise _build_error("an object with apiVersion and kind", "something else")
+        raise _build_error("an object with apiVersion and kind", "another type")
     for place in _find_forbidden_kinds(found, allowed):
-        known = ", ".join(allowed.rules) or "any kind but Secrets and lists"
-        what = f"the content has {place}, which" if place else "the content"
-        message = f"{what} is of a kind that may not be fetched; allowed: {known}"
+        permitted = ", ".join(allowed.rules) or "any kind but Secrets and lists"
+        subject = f"the content has {place}, which" if place else "the content"
+        message = f"{subject} is of a kind that must not be fetched; allowed: {permitted}"
         raise ResolutionError(Reason.UNSUPPORTED_CONTENT, message)
     return found
 
 
 def _find_forbidden_kinds(found: Object, allowed: AllowedKinds) -> Iterator[str]:
-    """Where there are objects of kinds that may not be fetched: itself, or what it has as a list, at whatever depth.
+    """Yield the paths of objects of forbidden kinds: the object itself and the items of lists at every depth.
 
     Raises:
-        ResolutionError: One has no kind, or can be read as one of another kind.
+        ResolutionError: An object has no kind, or can be read as an object of another kind.
     """
     pending: list[tuple[str, Object, GroupVersionKind | None]] = [("", found, None)]
     while pending:
         place, each, implied = pending.pop()
         gvk = _parse_kind(each, implied)
-        # What a list is called after may be in it, where it may be fetched itself.
+        # An allowed list may contain objects of the kind that its own kind names.
         if is_forbidden_kind(gvk) or (gvk != implied and not allowed.allows(gvk)):
             yield place
         items = each.get("items")
-        if isinstance(items, list):  # whatever its kind is called: clients take what has items for a list
+        if isinstance(items, list):  # whatever the kind: clients treat an object with items as a list
             is_list = gvk.kind.lower().endswith(_LIST)
             inner = gvk._replace(kind=gvk.kind[: -len(_LIST)]) if is_list else gvk
             objects = [(f"{place}.items[{index}]".lstrip("."), item) for index, item in enumerate(items)]
@@ -130,14 +131,14 @@ def _parse_kind(found: Object, implied: GroupVersionKind | None) -> GroupVersion
     for name in found:
         meant = _TYPE_FIELDS.get(name.lower())
         if meant is not None and name != meant:
-            raise _build_error(f"a field {meant}", "one that differs from it in its case alone")
+            raise _build_error(f"a field {meant}", "one with other upper and lower case")
     if implied is not None and "kind" not in found and "apiVersion" not in found:
-        return implied  # a server leaves it out
+        return implied  # the API server omits the kind of list items
     api_version, kind = found.get("apiVersion"), found.get("kind")
     if not isinstance(api_version, str) or not isinstance(kind, str) or not api_version or not kind:
         raise _build_error("an object with apiVersion and kind", "one without")
     if not _KIND.fullmatch(kind) or not _API_VERSION.fullmatch(api_version):
-        raise _build_error("names of Kubernetes as apiVersion and kind", "something else")
+        raise _build_error("valid names as apiVersion and kind", "invalid characters")
     return GroupVersionKind.parse(api_version, kind)
 
 
@@ -157,16 +158,16 @@ def _parse_document(data: bytes) -> Any:
         if not documents:
             raise _build_error("an object", "nothing but comments")
     except yaml.MarkedYAMLError as error:
-        # Problems of libyaml can quote the content, and so do the lines that the error's own text would show.
+        # Problems of libyaml can quote the content, and so can the lines that the error's own text contains.
         line = 0 if error.problem_mark is None else error.problem_mark.line + 1
-        problem = error.problem if isinstance(error, ObjectYAMLError) else "it cannot be read"
+        problem = error.problem if isinstance(error, ObjectYAMLError) else "it cannot be parsed"
         raise _build_error("YAML or JSON", f"an error in line {line}: {problem}") from None
     except yaml.YAMLError:
-        raise _build_error("YAML or JSON", "something else") from None
+        raise _build_error("YAML or JSON", "another format") from None
     return documents[0]
 
 
 def _build_error(expected: str, found: str) -> ResolutionError:
     return ResolutionError(
-        Reason.UNSUPPORTED_CONTENT, f"the content is no definition: expected {expected}, found {found}"
+        Reason.UNSUPPORTED_CONTENT, f"the content is not a definition: expected {expected}, found {found}"
     )

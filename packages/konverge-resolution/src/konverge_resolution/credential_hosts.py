@@ -1,4 +1,4 @@
-"""What a credential is sent as, and to whom it may be shown. Pure."""
+"""Checks of the destination of a credential, and its encoding. Pure."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from konverge_resolution.resolver_settings import as_boolean, as_list
 __all__ = ["CREDENTIAL_SETTINGS", "HOST_KEY", "CredentialDestination", "check_host", "check_tls", "encode_basic_auth"]
 
 HOST_KEY = "host"
-"""A Secret with this key is for the host it names, and for no other."""
+"""Key that binds a Secret to the host that it names."""
 
 CREDENTIAL_SETTINGS: dict[str, Setting] = {
-    "credential-hosts": Setting("The hosts that requesters' credentials may be sent to; empty for all", "list"),
-    "allow-plain-http-credentials": Setting("Whether they may be sent without TLS", "boolean", "false"),
+    "credential-hosts": Setting("Hosts that may receive credentials of requesters; empty for all", "list"),
+    "allow-plain-http-credentials": Setting("Permit sending credentials without TLS", "boolean", "false"),
 }
-"""Of every resolver that sends credentials which requesters name."""
+"""Settings of every resolver that sends credentials which requesters name."""
 
 
 class CredentialDestination(Protocol):
-    """Where a credential is about to be sent."""
+    """Destination of a credential."""
 
     @property
     def scheme(self) -> str:
-        """For example ``https``."""
+        """The URL scheme, for example ``https``."""
 
     @property
     def host(self) -> str:
@@ -40,53 +40,53 @@ class CredentialDestination(Protocol):
 
 
 def check_host(destination: CredentialDestination, secret: Mapping[str, bytes], settings: Mapping[str, str]) -> None:
-    """Refuse to show a requester's credential to whom it is not meant for.
+    """Refuse to send a requester's credential to a host that it is not bound to.
 
-    Whoever may make a request chooses both the address and the name of the Secret. Without this, it could have any
-    Secret of its namespace sent to a host of its own (CVE-2026-40161 was that, with the operator's own token).
+    The author of a request chooses both the address and the name of the Secret. Without this check, a request could
+    send any Secret of its namespace to a host of its author (CVE-2026-40161 did that with the operator's own token).
 
     Args:
-        destination: Who would get it.
-        secret: What the Secret has that the credential is from.
-        settings: The resolver's, `CREDENTIAL_SETTINGS` among them.
+        destination: The destination of the credential.
+        secret: The data of the Secret that has the credential.
+        settings: The settings of the resolver, including `CREDENTIAL_SETTINGS`.
 
     Raises:
-        ResolutionError: ``Denied``.
+        ResolutionError: ``Denied``: the Secret or the settings do not permit this host.
     """
     names = {destination.host, destination.authority}
     bound = secret.get(HOST_KEY, b"").decode("utf-8", "replace")
     if bound and bound.strip().lower() not in names:
         raise ResolutionError(
-            Reason.DENIED, f"the Secret is not for host {destination.authority}: it names another one"
+            Reason.DENIED,
+            f"the Secret is bound to another host than {destination.authority}; correct its key 'host' or the address",
         )
     permitted = as_list(settings.get("credential-hosts", ""))
-    if permitted and not names & {each.lower() for each in permitted}:
+    if permitted and not names & {host.lower() for host in permitted}:
         message = (
-            f"credentials are not sent to host {destination.authority}; setting 'credential-hosts' does not name it"
+            f"credentials are not sent to host {destination.authority}: setting 'credential-hosts' does not list it"
         )
         raise ResolutionError(Reason.DENIED, message)
     check_tls(destination, settings)
 
 
 def check_tls(destination: CredentialDestination, settings: Mapping[str, str]) -> None:
-    """Refuse to show any credential, the operator's own too, to who is spoken to without TLS.
+    """Refuse to send any credential, including the operator's own, to a server without TLS.
 
     Args:
-        destination: Who would get it.
-        settings: The resolver's, `CREDENTIAL_SETTINGS` among them.
+        destination: The destination of the credential.
+        settings: The settings of the resolver, including `CREDENTIAL_SETTINGS`.
 
     Raises:
-        ResolutionError: ``Denied``.
+        ResolutionError: ``Denied``: the destination has no TLS, and the settings do not permit that.
     """
     if destination.scheme == "http" and not as_boolean(settings.get("allow-plain-http-credentials", "false")):
         message = (
-            f"credentials are not sent without TLS; use https for {destination.authority}, or let "
-            "them be shown to everybody "
-            "on the way with setting 'allow-plain-http-credentials'"
+            f"credentials are not sent without TLS; use https for {destination.authority}, or set "
+            "'allow-plain-http-credentials', which exposes them to the network"
         )
         raise ResolutionError(Reason.DENIED, message)
 
 
 def encode_basic_auth(user: str, password: str) -> str:
-    """The value of ``Authorization`` for a user and a password."""
+    """Return the ``Authorization`` header for a user and a password."""
     return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"

@@ -1,4 +1,4 @@
-"""In which words a failure tells what it is about: the source of content, and a name as it was written. Pure."""
+"""Context that is added to error messages: the source of the content, and revisions as the user wrote them. Pure."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ from konverge_resolution.resolved_content import Provenance
 
 __all__ = ["name_revision_in_errors", "name_source_in_errors"]
 
-_MOST_SHOWN, _LONGEST_NAME, _SHORTEST_PIN = 1000, 120, 40
+_MAX_SOURCE, _LONGEST_NAME, _SHORTEST_PIN = 1000, 120, 40
 
 
 @contextmanager
 def name_source_in_errors(source: Provenance) -> Iterator[None]:
-    """Say of a failure in the block whose content it is, where that can be shown.
+    """Prefix errors of the block with the source of the content, if it can be printed.
 
     Args:
-        source: Where the content came from.
+        source: The source of the content.
     """
     try:
         yield
     except ResolutionError as error:
-        shown = str(source)
-        if not shown.isprintable() or len(shown) > _MOST_SHOWN:
+        place = str(source)
+        if not place.isprintable() or len(place) > _MAX_SOURCE:
             raise
-        raise error.with_message(f"{shown}: {error.message}") from None
+        raise error.with_message(f"{place}: {error.message}") from None
 
 
 @contextmanager
 def name_revision_in_errors(asked: Parameters, pinned: Parameters) -> Iterator[None]:
-    """Have a failure in the block name a commit or a digest as it was written, too: who asks knows no other name.
+    """Add the revision as the user wrote it to errors that name its commit or digest.
 
     Args:
-        asked: The parameters as they were written.
-        pinned: What they are now.
+        asked: The parameters as the user wrote them.
+        pinned: The pinned parameters.
     """
     try:
         yield
     except ResolutionError as error:
         message = error.message
         for name, value in asked.items():
-            found = pinned.get(name)
-            if not isinstance(value, str) or not isinstance(found, str) or found == value:
+            pin = pinned.get(name)
+            if not isinstance(value, str) or not isinstance(pin, str) or pin == value:
                 continue
-            # A version of a few letters can stand in a message for something else.
-            if len(found) >= _SHORTEST_PIN and len(value) <= _LONGEST_NAME and value.isprintable():
-                message = message.replace(found, f"{value} ({found})")
+            # A short version can occur in a message with another meaning.
+            if len(pin) >= _SHORTEST_PIN and len(value) <= _LONGEST_NAME and value.isprintable():
+                message = message.replace(pin, f"{value} ({pin})")
         raise error.with_message(message) from None

@@ -1,4 +1,4 @@
-"""The one error that a resolution ends with."""
+"""The one error class of a resolution."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ __all__ = ["ResolutionError"]
 
 
 class ResolutionError(KonvergeError):
-    """There is no result.
+    """Failure of a resolution.
 
     Args:
-        reason: Which of the closed set of reasons.
-        message: One sentence: what was expected, what was found, where, and what to do. It is shown to whoever may read
-            the request, so it has no credential, no name of a Secret and no address that the user did not give.
-        retry_after_seconds: How long the remote asks to be left alone; None when it does not say.
-        field_path: Of what a definition refers to, the field that does; empty for what was asked for by itself.
+        reason: One of the closed set of reasons.
+        message: One sentence with the expected and the actual state, the place and the next step. All readers of the
+            request can see it, so it contains no credential, no name of a Secret and no address that the user did not
+            give.
+        retry_after_seconds: Pause in seconds that the remote requests; None if it requests none.
+        field_path: The field of a definition that has the reference; empty for a reference of a user.
     """
 
     def __init__(
@@ -30,14 +31,14 @@ class ResolutionError(KonvergeError):
 
     @property
     def traits(self) -> ReasonTraits:
-        """What holds for all failures of this reason."""
+        """The traits of all failures with this reason."""
         return REASON_TRAITS[self.reason]
 
     def with_message(self, message: str) -> ResolutionError:
-        """The same failure in other words.
+        """Return the same failure with another message.
 
         Args:
-            message: The words.
+            message: The new message.
         """
         return ResolutionError(
             self.reason, message, retry_after_seconds=self.retry_after_seconds, field_path=self.field_path

@@ -1,4 +1,4 @@
-"""What resolvers use of the machine: connections to addresses that were judged, folders for a while, and the time."""
+"""Services of this process for resolvers: checked connections, temporary folders, and the clock."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["HostServices"]
 
 
 class HostServices:
-    """What all requests of a process share; to be closed at its end.
+    """Services that all requests of a process share. Close them at shutdown.
 
     Args:
-        clock: The time.
-        certificates: Certificates (PEM) that are trusted besides the machine's.
+        clock: The clock.
+        certificates: Trusted certificates (PEM) besides those of the system.
 
     Raises:
-        ValueError: The certificates are none.
+        ValueError: The certificates cannot be parsed.
     """
 
     def __init__(self, clock: Clock, *, certificates: str = "") -> None:
@@ -31,13 +31,13 @@ class HostServices:
     def build_services(
         self, namespace: str, networks: AllowedNetworks, *, secrets: SecretReader, cluster: ClusterReader | None = None
     ) -> Services:
-        """The services for one request.
+        """Build the services for one request.
 
         Args:
-            namespace: For whom: each has a share of the threads that resolve names.
-            networks: What may be reached besides the public internet.
+            namespace: The namespace of the request: each namespace has a share of the threads for DNS lookups.
+            networks: Permitted networks besides the public internet.
             secrets: The Secrets of that namespace.
-            cluster: Reads objects; None where there is no cluster.
+            cluster: Reads objects; None without a cluster.
         """
         lookup = self._names.lookup_for(namespace)
         return Services(
@@ -50,6 +50,6 @@ class HostServices:
         )
 
     def close(self) -> None:
-        """Remove the folders, and let go of what resolves names."""
+        """Remove the folders and stop the DNS lookups."""
         self._names.close()
         self._folders.close()

@@ -1,4 +1,4 @@
-"""What a failure of the network, or a status of HTTP, means for a resolution: one table for all sources over HTTP."""
+"""Failure reasons for network errors and HTTP status codes, for all sources over HTTP."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ __all__ = [
 ]
 
 CONNECTION_SETTINGS: dict[str, Setting] = {
-    "ca-certificates": Setting("Certificates (PEM) that are trusted besides the machine's"),
-    "proxy": Setting("Who connects instead, such as http://proxy.example:3128; the environment is not asked"),
-    "no-proxy": Setting("Hosts that are reached without it; .example.com for all below one", "list"),
+    "ca-certificates": Setting("Trusted certificates (PEM) besides those of the system"),
+    "proxy": Setting("Proxy for all connections, such as http://proxy.example:3128; environment variables are ignored"),
+    "no-proxy": Setting("Hosts without the proxy; .example.com includes all subdomains", "list"),
 }
-"""Of every resolver that asks over HTTP."""
+"""Settings of every resolver that uses HTTP."""
 
-CA_CERTIFICATES_HINT = "setting 'ca-certificates' has those that are trusted besides the machine's"
-"""How a certificate becomes one that is trusted."""
+CA_CERTIFICATES_HINT = "add its certificate authority to setting 'ca-certificates'"
+"""How to trust another certificate."""
 
-PLAIN_HTTP_HINT = "if it is meant to have none, write http:// in its address"
-"""How a server without TLS is asked."""
+PLAIN_HTTP_HINT = "use an http:// address for a server without TLS"
+"""How to use a server without TLS."""
 
 _REASONS: dict[type[NetworkError], Reason] = {
     InvalidRequestError: Reason.INVALID_PARAMETERS,
     RefusedAddressError: Reason.DENIED,
     RefusedRedirectError: Reason.DENIED,
     HostUnreachableError: Reason.UNREACHABLE,
-    UntrustedCertificateError: Reason.DENIED,  # as a host key of ssh that nobody knows
+    UntrustedCertificateError: Reason.DENIED,  # like an unknown SSH host key
     NoTlsError: Reason.DENIED,
     BrokenConnectionError: Reason.UNREACHABLE,
     MalformedResponseError: Reason.UNREACHABLE,
@@ -65,44 +65,44 @@ _REASONS: dict[type[NetworkError], Reason] = {
 }
 
 _STATUSES: dict[int, tuple[Reason, str]] = {
-    404: (Reason.NOT_FOUND, "is not found, or hidden"),
-    407: (Reason.UNREACHABLE, "is behind a proxy that asks for a credential"),
-    408: (Reason.UNREACHABLE, "waited too long"),
-    410: (Reason.NOT_FOUND, "is not there any more"),
-    429: (Reason.RATE_LIMITED, "is asked too often"),
+    404: (Reason.NOT_FOUND, "does not exist or is hidden"),
+    407: (Reason.UNREACHABLE, "is behind a proxy that requires a credential"),
+    408: (Reason.UNREACHABLE, "reports a request timeout"),
+    410: (Reason.NOT_FOUND, "does not exist any more"),
+    429: (Reason.RATE_LIMITED, "limits the rate of requests"),
 }
 _REFUSING = frozenset({401, 403})
-_NO_CREDENTIAL = "asks for a credential, and none was given"
-_BAD_CREDENTIAL = "does not accept the credential that was given"
-_FORBIDDEN = "refuses this, with the credential that was given"
-_HIDDEN = "refuses this to somebody without a credential"
+_NO_CREDENTIAL = "requires a credential, but the request had none"
+_BAD_CREDENTIAL = "rejects the credential of the request"
+_FORBIDDEN = "forbids this for the credential of the request"
+_HIDDEN = "forbids this without a credential"
 
 
 class StatusResponse(Protocol):
-    """What is looked at of an answer."""
+    """Part of an HTTP response that its check needs."""
 
     @property
     def status(self) -> int:
-        """The status."""
+        """The HTTP status code."""
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The headers, by their names in lower case."""
+        """The headers by name in lower case."""
 
 
 def build_http_client(fetch: FetchRequest, *, name_address: AddressNamer | None = None) -> GuardedHttp:
-    """What a resolver asks with, by its `CONNECTION_SETTINGS`.
+    """Build the HTTP client of a resolver from its `CONNECTION_SETTINGS`.
 
     Args:
         fetch: The resolution.
-        name_address: What policies call the place of a URL, where they have another name for it than the URL.
+        name_address: Returns the name that policies use for the place of a URL, where it differs from the URL.
 
     Raises:
-        ResolutionError: ``InvalidConfiguration``, naming the setting; or there is nothing to ask with.
+        ResolutionError: ``InvalidConfiguration`` with the name of the setting; ``Internal``: there is no HTTP client.
     """
     http: GuardedHttp | None = fetch.services.http
     if http is None:
-        raise ResolutionError(Reason.INTERNAL, "nobody has said how resolvers may ask over HTTP here")
+        raise ResolutionError(Reason.INTERNAL, "the services have no HTTP client")
     proxy = parse_proxy(fetch.settings)
     try:
         authorities = fetch.settings.get("ca-certificates", "")
@@ -112,10 +112,10 @@ def build_http_client(fetch: FetchRequest, *, name_address: AddressNamer | None 
 
 
 def parse_proxy(settings: Mapping[str, str]) -> Proxy | None:
-    """The proxy of `CONNECTION_SETTINGS`; None for none.
+    """Return the proxy of `CONNECTION_SETTINGS`; None without one.
 
     Raises:
-        ResolutionError: ``InvalidConfiguration``.
+        ResolutionError: ``InvalidConfiguration``: the address of the proxy is invalid.
     """
     if not settings.get("proxy", "").strip():
         return None
@@ -127,11 +127,11 @@ def parse_proxy(settings: Mapping[str, str]) -> Proxy | None:
 
 @contextmanager
 def wrap_network_errors(source: str, *, without_tls: str = PLAIN_HTTP_HINT) -> Iterator[None]:
-    """Make of failures of the network a `ResolutionError` about a source.
+    """Convert network errors of the block to a `ResolutionError` about a source.
 
     Args:
-        source: As the user knows it, without credentials, and at the beginning of a sentence.
-        without_tls: How one that has no TLS is asked without it.
+        source: The source as the user knows it, without credentials, at the beginning of the message.
+        without_tls: Hint for a source without TLS.
     """
     try:
         yield
@@ -146,16 +146,16 @@ def wrap_network_errors(source: str, *, without_tls: str = PLAIN_HTTP_HINT) -> I
 
 
 def check_status(response: StatusResponse, source: str, *, has_credential: bool, now: datetime) -> None:
-    """Let pass an answer that is a success (2xx).
+    """Accept a response with a success status (2xx).
 
     Args:
-        response: What came.
-        source: As the user knows it, without credentials.
-        has_credential: Whether one was sent.
-        now: The time, for a ``Retry-After`` that is a date.
+        response: The response.
+        source: The source as the user knows it, without credentials.
+        has_credential: Whether the request had a credential.
+        now: The current time, for a ``Retry-After`` that is a date.
 
     Raises:
-        ResolutionError: It is another.
+        ResolutionError: The response has another status.
     """
     if not 200 <= response.status < 300:
         raise build_status_error(response, source, has_credential=has_credential, now=now)
@@ -164,10 +164,10 @@ def check_status(response: StatusResponse, source: str, *, has_credential: bool,
 def build_status_error(
     response: StatusResponse, source: str, *, has_credential: bool, now: datetime
 ) -> ResolutionError:
-    """What a status other than success means; arguments as for `check_status`."""
+    """Return the error for a status other than success; arguments as for `check_status`."""
     status = response.status
     pause = parse_retry_after(response.headers.get("retry-after", ""), now)
-    if status == 403 and pause is not None:  # as some say 429
+    if status == 403 and pause is not None:  # some servers use it like 429
         reason, message = _STATUSES[429]
     elif status in _REFUSING:
         reason = Reason.DENIED if has_credential else Reason.AUTHENTICATION_REQUIRED
@@ -180,9 +180,9 @@ def build_status_error(
     elif status in _STATUSES:
         reason, message = _STATUSES[status]
     elif status == 503:
-        reason, message = Reason.UNREACHABLE, "is not available at the moment"
+        reason, message = Reason.UNREACHABLE, "is temporarily unavailable"
     elif status >= 500:
-        reason, message = Reason.UNREACHABLE, "answers with an error of its own"
+        reason, message = Reason.UNREACHABLE, "reports an internal error"
     else:
-        reason, message = Reason.NOT_FOUND, "answers with something else than what was asked for"
+        reason, message = Reason.NOT_FOUND, "returns an unexpected response"
     return ResolutionError(reason, f"{source} {message} (status {status})", retry_after_seconds=pause)

@@ -1,7 +1,7 @@
-"""Resolution without a cluster: on a command line, for a box that is loaded, in an operator of its own.
+"""Resolution without a cluster: on the command line, for boxes, and in an operator's own process.
 
-Everything goes through the same `Engine`; what is different is where credentials come from: from the process's
-environment or from files that somebody has named, never from an argument.
+The same `Engine` resolves. Only the credentials differ: they come from environment variables or files that the
+configuration names, never from an argument.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _CREDENTIAL_SYNTAX = "NAME/KEY=env:VARIABLE or file:PATH"
 
 @dataclass(frozen=True, slots=True)
 class CredentialSource:
-    """Where one value of what a reference calls a Secret is.
+    """Location of one value of a credential that a reference names as a Secret.
 
     Args:
-        secret: What the reference calls the Secret.
-        key: The key of the value in it.
-        variable: The environment variable that has it; empty for none.
-        file: The file that has it; None for none.
+        secret: The name of the Secret in the reference.
+        key: The key of the value.
+        variable: The environment variable with the value; empty for none.
+        file: The file with the value; None for none.
     """
 
     secret: str
@@ -50,46 +50,48 @@ class CredentialSource:
 
     @classmethod
     def parse(cls, text: str) -> CredentialSource:
-        """Read ``NAME/KEY=env:VARIABLE`` or ``NAME/KEY=file:PATH``.
+        """Parse ``NAME/KEY=env:VARIABLE`` or ``NAME/KEY=file:PATH``.
 
         Raises:
-            ValueError: It is neither. The message does not repeat it: it may be a credential.
+            ValueError: The text has neither form. The message does not repeat it, since it may be a credential.
         """
         name, _, place = text.partition("=")
         secret, _, key = name.partition("/")
         kind, _, where = place.partition(":")
         if not (secret and key and where) or kind not in ("env", "file"):
-            raise ValueError("expected NAME/KEY=env:VARIABLE or NAME/KEY=file:PATH; a credential itself is no argument")
+            raise ValueError(
+                "expected NAME/KEY=env:VARIABLE or NAME/KEY=file:PATH; a credential must not be an argument"
+            )
         return cls(secret, key, where) if kind == "env" else cls(secret, key, file=Path(where))
 
     def read(self) -> bytes:
-        """The value.
+        """Return the value.
 
         Raises:
-            ResolutionError: ``AuthRequired``: it is not there; the message names the place.
+            ResolutionError: ``AuthRequired``: the variable or file cannot be read; the message names it.
         """
         try:
             if self.file is not None:
                 with self.file.open("rb") as opened:
-                    found = opened.read(_MAX_CREDENTIAL_BYTES)
+                    value = opened.read(_MAX_CREDENTIAL_BYTES)
             else:
-                found = os.environ[self.variable].encode()
+                value = os.environ[self.variable].encode()
         except KeyError:
             message = f"environment variable {self.variable} is not set"
             raise ResolutionError(Reason.AUTHENTICATION_REQUIRED, message) from None
         except OSError as error:
             message = f"credential file {self.file}: {error.strerror}"
             raise ResolutionError(Reason.AUTHENTICATION_REQUIRED, message) from None
-        # Whoever writes a token into a file ends its line.
-        return found.removesuffix(b"\n") if found.count(b"\n") == 1 else found
+        # A file with one token usually ends with a newline.
+        return value.removesuffix(b"\n") if value.count(b"\n") == 1 else value
 
 
 class LocalSecrets:
-    """What references call Secrets, without a cluster (`konverge_resolution.SecretReader`).
+    """Credentials that references name as Secrets, without a cluster (`konverge_resolution.SecretReader`).
 
     Args:
-        sources: Where their values are; each is read when it is needed.
-        syntax: What a failure says about how one more is named.
+        sources: The locations of the values; each is read when it is needed.
+        syntax: The syntax of another location, for error messages.
     """
 
     def __init__(self, sources: Iterable[CredentialSource] = (), syntax: str = _CREDENTIAL_SYNTAX) -> None:
@@ -97,70 +99,70 @@ class LocalSecrets:
         self._syntax = syntax
 
     async def read_value(self, name: str, key: str) -> str:
-        """One value.
+        """Return one value of a Secret.
 
         Raises:
-            ResolutionError: ``AuthRequired``: nobody has said where it is, or it is not there.
+            ResolutionError: ``AuthRequired``: the value has no location, or cannot be read.
         """
-        for place in self._sources:
-            if (place.secret, place.key) == (name, key):
-                return place.read().decode("utf-8", "replace")
+        for source in self._sources:
+            if (source.secret, source.key) == (name, key):
+                return source.read().decode("utf-8", "replace")
         raise self._build_error(name, key)
 
     async def read_all(self, name: str) -> Mapping[str, bytes]:
-        """All values of one.
+        """Return all values of one Secret.
 
         Raises:
-            ResolutionError: As `value`.
+            ResolutionError: As `read_value`.
         """
-        found = {place.key: place.read() for place in self._sources if place.secret == name}
-        if not found:
+        values = {source.key: source.read() for source in self._sources if source.secret == name}
+        if not values:
             raise self._build_error(name)
-        return found
+        return values
 
     async def list_pull_secrets(self, service_account: str) -> tuple[str, ...]:
-        """None: there are no ServiceAccounts."""
+        """Return an empty tuple: there are no ServiceAccounts."""
         return ()
 
     def _build_error(self, name: str, key: str = "") -> ResolutionError:
-        message = f"the reference names a credential, and nobody has said where it is: {self._syntax}"
-        given = [f"{place.secret}/{place.key}" for place in self._sources]
-        names = {place.secret for place in self._sources}
-        # Only a name that is like a given one: whoever takes the parameter for the credential has written that there.
+        message = f"the reference names a credential without a location; add {self._syntax}"
+        given = [f"{source.secret}/{source.key}" for source in self._sources]
+        names = {source.secret for source in self._sources}
+        # Print only a name that is similar to a given one: the user may have written the credential itself there.
         if name in names or closest_match(name, names):
-            message += f"; wanted: {name}/{key or '…'}"
+            message += f"; expected {name}/{key or '…'}"
         if given:
-            message += f"; given: {', '.join(given[:_MAX_LISTED])}"
+            message += f"; found {', '.join(given[:_MAX_LISTED])}"
         return ResolutionError(Reason.AUTHENTICATION_REQUIRED, message)
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorHints:
-    """What failures say about how something is allowed or given: whoever sets an engine up knows how that is done.
+    """Hints in error messages on how to permit or configure something; they depend on where the engine runs.
 
     Args:
-        networks: How a private network is allowed, as the end of a sentence.
-        credentials: How the place of a credential is named.
+        networks: How to permit a private network, as the end of a sentence.
+        credentials: The syntax of the location of a credential.
     """
 
-    networks: str = "privateNetworks of a policy or networks of LocalSetup allow one"
+    networks: str = "permit it with privateNetworks of a policy or networks of LocalSetup"
     credentials: str = _CREDENTIAL_SYNTAX
 
 
 @dataclass(frozen=True, slots=True)
 class LocalSetup:
-    """How references are resolved without a cluster.
+    """Configuration of resolution without a cluster.
 
     Args:
-        settings: By name of the resolver, its settings, as its ConfigMap would have them.
-        policies: What may be fetched.
-        credentials: Where the values are of what references call Secrets.
-        networks: Private networks that may be reached besides what policies allow.
-        certificates: Certificates (PEM) that are trusted besides the machine's.
-        options: What holds for all.
-        cluster: Where the resolver ``cluster`` reads; None lets it fail.
-        verifier: Looks at signatures; None refuses what a policy wants to be signed.
-        hints: What failures say about how something is allowed or given.
+        settings: Settings by resolver name, as in the ConfigMap of the resolver.
+        policies: The policies that allow and restrict fetches.
+        credentials: The locations of the values that references name as Secrets.
+        networks: Permitted private networks besides those of policies.
+        certificates: Trusted certificates (PEM) besides those of the system.
+        options: Options for all resolvers.
+        cluster: Objects for the resolver ``cluster``; None makes it fail.
+        verifier: Verifies signatures; None refuses content that policies require to be signed.
+        hints: Hints in error messages.
     """
 
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -182,17 +184,17 @@ async def local_engine(
     clock: Clock | None = None,
     entropy: Entropy | None = None,
 ) -> AsyncIterator[Engine]:
-    """An engine that needs no cluster; after the block nothing is left of it, neither folders nor threads.
+    """Provide an engine that needs no cluster. Its folders and threads are gone after the block.
 
     Args:
         resolvers: The resolvers.
-        setup: How they are set up.
-        clock: The time; the machine's when not given.
-        entropy: The randomness; the machine's when not given.
+        setup: The configuration.
+        clock: The clock; the system clock when None.
+        entropy: The source of randomness; the system's when None.
 
     Raises:
-        konverge.errors.ConfigurationError: The certificates are none, a network is none, or a policy is for a resolver
-            that does not exist.
+        konverge.errors.ConfigurationError: The certificates or a network cannot be parsed, or a policy names an unknown
+            resolver.
     """
     setup, resolvers = setup or LocalSetup(), tuple(resolvers)
     known = list_resolver_names() | {resolver.name for resolver in resolvers}
@@ -227,9 +229,9 @@ async def local_engine(
 
 
 def _build_settings(resolvers: Iterable[Resolver], setup: LocalSetup) -> dict[str, Mapping[str, str]]:
-    """The settings, with the certificates for resolvers whose programs connect by themselves."""
-    found = dict(setup.settings)
+    """Return the settings; resolvers that open their own connections also get the certificates."""
+    settings = dict(setup.settings)
     for resolver in resolvers:
         if setup.certificates and "ca-certificates" in resolver.settings:
-            found[resolver.name] = {"ca-certificates": setup.certificates, **found.get(resolver.name, {})}
-    return found
+            settings[resolver.name] = {"ca-certificates": setup.certificates, **settings.get(resolver.name, {})}
+    return settings

@@ -1,8 +1,8 @@
-"""Lock files: what each reference of a tree came to, so that it comes to the same for everybody and for ever. Pure.
+"""Lock files: the content of each reference of a tree, so that it is the same at every resolution. Pure.
 
-A lock file is YAML, sorted, the same bytes for the same content. Of each reference it has the digest of the content,
-the parameters that name it for ever where the source has such names, and where it came from. References that are a path
-beside others stand in it as what they came to mean.
+A lock file is sorted YAML: the same entries give the same bytes. For each reference it has the digest of the content,
+its source, and the parameters of its permanent name where the source has such names. A relative reference is recorded
+as the absolute reference that it stands for.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from konverge_resolution.resolved_content import Provenance
 __all__ = ["MAX_LOCK_BYTES", "MAX_LOCK_ENTRIES", "LockEntry", "LockFile", "drop_cache_mode"]
 
 MAX_LOCK_BYTES = 4 << 20
-"""Of a lock file."""
+"""Maximum size of a lock file in bytes."""
 
 MAX_LOCK_ENTRIES = 1000
-"""Of a lock file."""
+"""Maximum number of entries of a lock file."""
 
 _API_VERSION = "resolution.konverge.dev/v1alpha1"
 _KIND = "DefinitionLock"
@@ -40,19 +40,18 @@ _DigestText = Annotated[str, msgspec.Meta(pattern=DIGEST_PATTERN)]
 
 
 class LockEntry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
-    """What one reference came to.
+    """Locked content of one reference.
 
     Attributes:
-        resolver: Who was asked.
-        digest: Of the content.
-        source: Where it came from.
-        params: What was asked for.
-        defaults: What its resolver took for the parameters that were not given.
-        pinned: Those parameters that say which version was taken; all others are those of the reference.
-        found_at: Where it was in the end, as policies name it, where a redirect led there
-            (`konverge_resolution.ResolvedContent`).
-        found_params: The parameters by which it would have been asked for there, where they are other ones.
-        root: It was asked for by itself, and not because another definition refers to it.
+        resolver: The name of the resolver.
+        digest: The digest of the content.
+        source: The source of the content.
+        params: The parameters of the reference.
+        defaults: The defaults that the resolver used for missing parameters.
+        pinned: The parameters with the version; all others come from the reference.
+        found_at: The actual place as policies name it, if a redirect led there (`konverge_resolution.ResolvedContent`).
+        found_params: The parameters of the actual place, if they differ.
+        root: Whether a user requested it, and not only another definition refers to it.
     """
 
     resolver: str
@@ -67,17 +66,17 @@ class LockEntry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True,
 
     @property
     def key(self) -> bytes:
-        """What it is found by."""
+        """The key of the entry: its resolver and parameters."""
         return to_canonical_json([self.resolver, self.params])
 
     @property
     def reference(self) -> Reference:
-        """The reference that it is for."""
+        """The reference that the entry locks."""
         return Reference(self.resolver, self.params)
 
 
 class _LockFileDocument(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """A lock file as it is written."""
+    """Lock file in its serialized form."""
 
     api_version: Literal["resolution.konverge.dev/v1alpha1"]
     kind: Literal["DefinitionLock"]
@@ -85,11 +84,11 @@ class _LockFileDocument(msgspec.Struct, frozen=True, rename="camel", forbid_unkn
 
 
 class LockFile:
-    """What references came to; it does not change.
+    """Immutable collection of lock entries.
 
     Args:
-        entries: Of two for one reference the later counts.
-        file: What messages call it.
+        entries: The entries; a later entry replaces an earlier one for the same reference.
+        file: The name of the file in messages.
     """
 
     def __init__(self, entries: Iterable[LockEntry] = (), *, file: str = "the lock file") -> None:
@@ -110,24 +109,24 @@ class LockFile:
         return hash(tuple(self._entries))
 
     def find(self, reference: Reference) -> LockEntry | None:
-        """What a reference came to; None when it is not locked."""
+        """Return the entry of a reference; None when it is not locked."""
         return self._entries.get(to_canonical_json([reference.resolver, drop_cache_mode(reference.params)]))
 
     def with_entries(self, *entries: LockEntry) -> LockFile:
-        """The same with more entries, in place of those for the same references."""
+        """Return a copy with more entries, which replace those for the same references."""
         return LockFile([*self, *entries], file=self.file)
 
     def with_root(self, reference: Reference) -> LockFile:
-        """The same, where this reference was asked for by itself; it has to have an entry."""
+        """Return a copy in which this reference is marked as a root; it must have an entry."""
         entry = self.find(reference)
         assert entry is not None, "a root is locked before it is marked"
         return self.with_entries(msgspec.structs.replace(entry, root=True))
 
     def serialize(self) -> str:
-        """The lock file: the same bytes for the same entries.
+        """Return the lock file as YAML: the same bytes for the same entries.
 
         Raises:
-            konverge.errors.ConfigurationError: It would be larger than one that can be read.
+            konverge.errors.ConfigurationError: The file would be larger than the limit for reading.
         """
         message = {
             "apiVersion": _API_VERSION,
@@ -137,19 +136,19 @@ class LockFile:
         text = _HEADER + yaml.dump(message, Dumper=yaml.CSafeDumper, sort_keys=False, width=1 << 16, allow_unicode=True)
         if len(self) > MAX_LOCK_ENTRIES or len(text.encode()) > MAX_LOCK_BYTES:
             expected = f"at most {MAX_LOCK_ENTRIES} entries and {MAX_LOCK_BYTES >> 20} MiB"
-            raise ConfigurationError(f"expected a lock file of {expected}, found {len(self)}; divide it into several")
+            raise ConfigurationError(f"expected a lock file of {expected}, found {len(self)}; split it")
         return text
 
     @classmethod
     def parse(cls, text: bytes, *, file: str) -> LockFile:
-        """Read a lock file.
+        """Parse a lock file.
 
         Args:
-            text: What it has.
-            file: What messages call it.
+            text: The content of the file.
+            file: The name of the file in messages.
 
         Raises:
-            konverge.errors.ConfigurationError: It is none; the message says what is wrong first, and where.
+            konverge.errors.ConfigurationError: It is no lock file; the message has the first error and its place.
         """
         if len(text) > MAX_LOCK_BYTES:
             raise ConfigurationError(f"{file}: expected a lock file of at most {MAX_LOCK_BYTES >> 20} MiB, found more")
@@ -157,9 +156,9 @@ class LockFile:
             plain = load_yaml(text, _LIMITS)
         except yaml.MarkedYAMLError as error:
             line = "" if error.problem_mark is None else f", line {error.problem_mark.line + 1}"
-            raise ConfigurationError(f"{file}{line}: no lock file: {error.problem or 'no YAML'}") from None
+            raise ConfigurationError(f"{file}{line}: not a lock file: {error.problem or 'invalid YAML'}") from None
         except yaml.YAMLError as error:
-            raise ConfigurationError(f"{file}: no lock file: no YAML: {' '.join(str(error).split())}") from None
+            raise ConfigurationError(f"{file}: not a lock file: invalid YAML: {' '.join(str(error).split())}") from None
         if isinstance(plain, dict) and plain.get("kind") == _KIND and plain.get("apiVersion") != _API_VERSION:
             found = _sanitize_text(str(plain.get("apiVersion"))[:80])
             raise ConfigurationError(
@@ -167,27 +166,27 @@ class LockFile:
             )
         if isinstance(plain, dict) and plain.get("kind") != _KIND:
             found = _sanitize_text(str(plain["kind"])[:80]) if "kind" in plain else "an object without a kind"
-            raise ConfigurationError(f"{file}: no lock file: expected {_KIND}, found {found}")
+            raise ConfigurationError(f"{file}: not a lock file: expected {_KIND}, found {found}")
         try:
             read = msgspec.convert(plain, _LockFileDocument)
         except msgspec.ValidationError as error:
             message = _ERROR_PATH.fullmatch(str(error))
             where, problem = ("", str(error)) if message is None else (message["path"] or "", message["problem"])
             raise ConfigurationError(
-                f"{file}: no lock file: {_sanitize_text(where)}{': ' if where else ''}{_sanitize_text(problem)}"
+                f"{file}: not a lock file: {_sanitize_text(where)}{': ' if where else ''}{_sanitize_text(problem)}"
             ) from None
         lock = cls(read.entries, file=file)
         if len(lock) != len(read.entries):
-            raise ConfigurationError(f"{file}: no lock file: two entries are for the same reference")
+            raise ConfigurationError(f"{file}: not a lock file: two entries for the same reference")
         return lock
 
 
 def _sanitize_text(text: str) -> str:
-    """What somebody has written into a lock file, for a message: nothing that a terminal obeys."""
+    """Return text of a lock file for a message, without control characters for a terminal."""
     text = text[:_MAX_TEXT]
     return text if text.isprintable() else repr(text)
 
 
 def drop_cache_mode(params: Parameters) -> dict[str, Value]:
-    """The parameters that say what, without the one that says how (`CACHE`)."""
+    """Return the parameters without `CACHE`, which does not affect the content."""
     return {name: value for name, value in params.items() if name != CACHE}

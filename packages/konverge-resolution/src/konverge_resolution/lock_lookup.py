@@ -1,7 +1,7 @@
-"""Which entry of a lock file a reference has, and what the nearest one has otherwise when there is none. Pure.
+"""Lookup of the lock entry of a reference, and the closest entry when there is none. Pure.
 
-A reference is found by what was written. Where that is not there, its resolver's defaults count as written: those of
-the entry as they were when it was locked, those of the reference as they are now.
+First the written parameters are compared. If no entry matches, defaults count as written: those of the entry from when
+it was locked, and the current ones of the reference.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ __all__ = ["LockLookup"]
 
 _MAX_TEXT = 200
 _MAX_DIFFERENCES = 3
-"""What differs in more is another reference, and no slip."""
+"""Entries with more differences are about another reference, not a typing error."""
 
 
 class LockLookup:
-    """A lock file, and the resolvers that its references are for.
+    """Lock file together with the resolvers of its references.
 
     Args:
         lock: The lock file.
         registry: The resolvers.
 
     Attributes:
-        lock: With what was added.
+        lock: The lock file with added entries.
     """
 
     def __init__(self, lock: LockFile, registry: ResolverRegistry) -> None:
@@ -37,17 +37,15 @@ class LockLookup:
         self._entries = {_build_key(entry.resolver, _merge_defaults(entry)): entry for entry in lock}
 
     def find(self, reference: Reference) -> LockEntry | None:
-        """What a reference came to; None when it is not locked.
+        """Return the entry of a reference; None when it is not locked.
 
         Raises:
-            ResolutionError: ``Internal``: its resolver failed.
+            ResolutionError: ``Internal``: the resolver failed.
         """
-        found = self.lock.find(reference)
-        return (
-            self._entries.get(_build_key(reference.resolver, self._apply_defaults(reference)))
-            if found is None
-            else found
-        )
+        entry = self.lock.find(reference)
+        if entry is not None:
+            return entry
+        return self._entries.get(_build_key(reference.resolver, self._apply_defaults(reference)))
 
     def check(self, entry: LockEntry, reference: Reference) -> LockedReference:
         """Check an entry against the reference for which it was found.
@@ -55,26 +53,26 @@ class LockLookup:
         `konverge_resolution.lock_validation.check_entry` has the rules.
 
         Raises:
-            ResolutionError: It does not fit.
+            ResolutionError: The entry does not match the reference.
         """
         return check_entry(entry, reference, self._registry, file=self.lock.file)
 
     def add(self, entry: LockEntry) -> None:
-        """Have one more entry."""
+        """Add one entry to the lock file."""
         self.lock = self.lock.with_entries(entry)
         self._entries[_build_key(entry.resolver, _merge_defaults(entry))] = entry
 
     def describe_missing(self, reference: Reference) -> str:
-        """Why there is no entry, as one sentence. It names parameters and no values: one may be a credential."""
-        message = f"the lock file has no entry for this reference to resolver {reference.resolver!r}"
-        wanted = self._apply_defaults(reference)
+        """Describe the missing entry in one sentence. It names parameters, but no values: one may be a credential."""
+        message = f"the lock file has no entry for this reference of resolver {reference.resolver!r}"
+        requested = self._apply_defaults(reference)
         nearest: tuple[list[str], LockEntry] | None = None
         for entry in self.lock:
             if entry.resolver != reference.resolver:
                 continue
-            found = _merge_defaults(entry)
-            others = sorted(name for name in {*found, *wanted} if found.get(name) != wanted.get(name))
-            is_near = len(others) <= _MAX_DIFFERENCES and len(others) < len({*found, *wanted})
+            locked = _merge_defaults(entry)
+            others = sorted(name for name in {*locked, *requested} if locked.get(name) != requested.get(name))
+            is_near = len(others) <= _MAX_DIFFERENCES and len(others) < len({*locked, *requested})
             if is_near and (nearest is None or len(others) < len(nearest[0])):
                 nearest = others, entry
         if nearest is None:
@@ -82,7 +80,7 @@ class LockLookup:
         others, entry = nearest
         place = redact_source(entry.source.uri)[:_MAX_TEXT]
         nearest_is = f"the nearest, for {place}," if place else "the nearest"
-        return f"{message}; {nearest_is} differs in {', '.join(repr(each[:_MAX_TEXT]) for each in others)}"
+        return f"{message}; {nearest_is} differs in {', '.join(repr(name[:_MAX_TEXT]) for name in others)}"
 
     def _apply_defaults(self, reference: Reference) -> dict[str, Value]:
         return {**find_defaults(reference, self._registry), **drop_cache_mode(reference.params)}

@@ -1,9 +1,8 @@
-"""Whether an entry of a lock file fits the reference that it locks. Pure.
+"""Validation of lock entries against the references that they lock. Pure.
 
-A lock file travels in pull requests, where it is long and nobody reads it. So it is believed only where nothing else
-can say what is right: which version of the definition was taken, and which digest it had. Everything else (which
-resolver, which place, whose credential) comes from the reference itself, and an entry that says otherwise is refused
-with the field.
+A lock file is part of pull requests, where it is long and rarely reviewed. So it is trusted only for the version of a
+definition and its digest. The resolver, the place and the credential come from the reference itself. An entry with
+other values is refused, with the name of the field.
 """
 
 from __future__ import annotations
@@ -46,52 +45,51 @@ _MAX_TEXT = 200
 
 @runtime_checkable
 class PinValidator(Protocol):
-    """A resolver that knows more of a pin than that it is one: one optional method beside those of `Resolver`.
+    """Resolver with a stricter check of pins: one optional method besides those of `Resolver`.
 
-    Without it a pin has to satisfy `Resolver.is_pinned`, and to be of the same `Resolver.source_uri`.
+    Without it a pin must satisfy `Resolver.is_pinned` and have the same `Resolver.source_uri`.
     """
 
     def find_pin_mismatch(
         self, asked: Parameters, pinned: Parameters, settings: Mapping[str, str]
     ) -> tuple[str, str] | None:
-        """What of a pin does not fit what was asked for: the parameter, and what was expected; None for nothing.
+        """Return the parameter of a pin that does not match the reference, and the expected value; None if all match.
 
         Args:
-            asked: The parameters of the reference, checked.
-            pinned: The same with those that the pin settles.
-            settings: The resolver's configuration.
+            asked: The validated parameters of the reference.
+            pinned: The same parameters with those of the pin.
+            settings: The settings of the resolver.
         """
 
 
 @runtime_checkable
 class ProvenanceBuilder(Protocol):
-    """A resolver whose record of a source follows from the pin: one optional method beside those of `Resolver`."""
+    """Resolver whose provenance follows from the pin: one optional method besides those of `Resolver`."""
 
     def build_provenance(
         self, params: Parameters, settings: Mapping[str, str], digest: Digest, recorded: Provenance
     ) -> Provenance:
-        """The record of what pinned parameters name; what only the source can tell is as it was recorded.
+        """Return the provenance of pinned parameters; keep recorded values that only the source knows.
 
         Args:
-            params: The parameters, with those that the pin settles.
-            settings: The resolver's configuration.
-            digest: That of the content.
-            recorded: What a lock file says.
+            params: The parameters with those of the pin.
+            settings: The settings of the resolver.
+            digest: The digest of the content.
+            recorded: The provenance in the lock file.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class LockedReference:
-    """A reference with what a lock file adds to it; made by `check_entry`.
+    """Reference with the values that a lock file adds; made by `check_entry`.
 
     Args:
         reference: The reference as it was written.
         pinned_reference: The same with the pin and the digest of the content; its place and its credentials are those
-        of the
-            written reference, which policies judge.
-        entry: The entry.
-        description: The entry, for messages.
-        content_digest: What a parameter of the reference says that the content is; None for nothing.
+            of the written reference, which policies check.
+        entry: The lock entry.
+        description: Description of the entry for messages.
+        content_digest: The digest of the content in a parameter of the reference; None for none.
     """
 
     reference: Reference
@@ -102,23 +100,23 @@ class LockedReference:
 
     @property
     def pinned(self) -> Parameters:
-        """The parameters as a resolver pins them: without those of the engine; empty where it has no pins."""
+        """The pinned parameters without those of the engine; empty for a resolver without pins."""
         if not self.entry.pinned:
             return {}
         return {name: value for name, value in self.pinned_reference.params.items() if name not in ENGINE_PARAMETERS}
 
     def build_content(self, data: bytes) -> ResolvedContent:
-        """Content that is here already, with what the lock file says of where it was."""
+        """Combine stored content with the provenance of the lock file."""
         entry = self.entry
         return ResolvedContent(
             data, entry.source, pinned=self.pinned, found_at=entry.found_at, found_params=entry.found_params
         )
 
     def check_content(self, data: bytes) -> None:
-        """Compare content with the digest of the lock file, and with those of the reference.
+        """Compare content with the digest of the lock file and those of the reference.
 
         Raises:
-            ResolutionError: ``DigestMismatch``: it is not what one of them says.
+            ResolutionError: ``DigestMismatch``: a digest does not match.
         """
         for digest in (self.pinned_reference.digest, self.reference.digest, self.content_digest):
             if digest is not None and not digest.matches(data):
@@ -126,7 +124,7 @@ class LockedReference:
 
 
 def has_credential(reference: Reference, registry: ResolverRegistry) -> bool:
-    """Tell whether a reference names a credential, other than that which its resolver would take by itself.
+    """Tell whether a reference names a credential other than the resolver's default.
 
     Raises:
         ResolutionError: There is no such resolver, or it has no such settings.
@@ -134,14 +132,14 @@ def has_credential(reference: Reference, registry: ResolverRegistry) -> bool:
     installed = registry.get(reference.resolver)
     settings = installed.select_settings(reference.params)
     return any(
-        value not in ("", settings.get(each.setting, ""), each.default)
-        for name, each in installed.resolver.parameters.items()
-        if each.role is ParameterRole.CREDENTIAL and (value := reference.params.get(name, ""))
+        value not in ("", settings.get(parameter.setting, ""), parameter.default)
+        for name, parameter in installed.resolver.parameters.items()
+        if parameter.role is ParameterRole.CREDENTIAL and (value := reference.params.get(name, ""))
     )
 
 
 def find_defaults(reference: Reference, registry: ResolverRegistry) -> dict[str, Value]:
-    """What a resolver takes for the parameters that a reference does not have; nothing for one that it refuses.
+    """Return the resolver's defaults for missing parameters; none for a reference that the resolver refuses.
 
     Raises:
         ResolutionError: ``Internal``: the resolver failed in another way.
@@ -151,22 +149,23 @@ def find_defaults(reference: Reference, registry: ResolverRegistry) -> dict[str,
     except ResolutionError as error:
         if error.reason is Reason.INTERNAL:
             raise
-        return {}  # whoever asks for it is told why
+        return {}  # the resolution of the reference reports the error
     given = reference.params
     return {name: value for name, value in sorted(taken.items()) if name not in given and value not in ("", [], {})}
 
 
 def build_entry(reference: Reference, outcome: ResolutionResult, registry: ResolverRegistry) -> LockEntry:
-    """The entry for what a reference has come to.
+    """Build the lock entry for a resolved reference.
 
     Args:
         reference: The reference.
-        outcome: What came.
+        outcome: The result of its resolution.
         registry: The resolvers.
 
     Raises:
-        ResolutionError: ``Internal``: the resolver pins what it does not declare as a version; ``InvalidParams``: what
-            was asked for is called otherwise, or is elsewhere; ``DigestMismatch``: it is something else.
+        ResolutionError: ``Internal``: the resolver pins a parameter that it does not declare as a version;
+            ``InvalidParams``: the reference uses an alias of a version, or its place redirects elsewhere;
+            ``DigestMismatch``: the content does not match.
     """
     taken, resolver, settings = _validate_params(reference, registry)
     settled = ParentDefinition(reference, outcome.resolved).pinned_reference.params if outcome.resolved.pinned else {}
@@ -181,7 +180,7 @@ def build_entry(reference: Reference, outcome: ResolutionResult, registry: Resol
         if settled[name] != taken[name]:
             message = (
                 f"{_format_value(taken[name])} stands for {_format_value(settled[name])}, "
-                "which a lock file needs: write that"
+                "which a lock file requires: use that in the reference"
             )
             raise build_param_error(name, message)
     entry = LockEntry(
@@ -198,13 +197,13 @@ def build_entry(reference: Reference, outcome: ResolutionResult, registry: Resol
     if expected.uri != entry.source.uri:
         message = (
             f"{_format_value(expected.uri)} leads to {_format_value(entry.source.uri)}, which "
-            "a lock file needs: name that place"
+            "a lock file requires: use that address in the reference"
         )
         raise ResolutionError(Reason.INVALID_PARAMETERS, message)
-    if entry.found_params:  # as the reference says it: what it led to stands beside
+    if entry.found_params:  # keep the entry point of the reference; found_params has the actual one
         source = Provenance(entry.source.uri, entry.source.digest, expected.entry_point)
         entry = msgspec.structs.replace(entry, source=source)
-    check_entry(entry, reference, registry)  # what is written can be read again
+    check_entry(entry, reference, registry)  # ensure that the entry is valid when it is read again
     return entry
 
 
@@ -220,26 +219,26 @@ def check_entry(
         file: The lock file, for messages.
 
     Raises:
-        ResolutionError: ``DigestMismatch``: it does not fit; the message has the file, the entry, the field, what was
-            expected and what was found. As `Resolver.validate`, where the reference itself is wrong.
+        ResolutionError: ``DigestMismatch``: the entry does not match; the message has the file, the entry, the field,
+            the expected and the actual value. As `Resolver.validate`, where the reference itself is invalid.
     """
     asked, resolver, settings = _validate_params(reference, registry)
     names = _list_pinned_names(resolver)
     with wrap_resolver_errors(resolver.name):
         place = resolver.source_uri(asked, settings)
-    about = f"{file or 'the lock file'}: the entry for {_format_value(place)} does not fit its reference"
+    about = f"{file or 'the lock file'}: the entry for {_format_value(place)} does not match its reference"
     if entry.resolver != reference.resolver:
         _refuse(about, "resolver", reference.resolver, entry.resolver)
     for kind, values in (("defaults", entry.defaults), ("pinned", entry.pinned)):
         for name, value in values.items():
-            # A version that nobody has written may have been another default when it was locked.
+            # The default of a version may have changed since the entry was locked.
             is_free = name in names and (kind == "pinned" or (name in asked and name not in reference.params))
             expected = reference.params.get(name) if name in ENGINE_PARAMETERS else asked.get(name)
             if not is_free and name != CACHE and value != expected:
                 _refuse_difference(about, f"{kind}.{name}", resolver, name, expected, value)
     settled = asked
     if names and (missing := sorted(names - entry.pinned.keys())):
-        _refuse(about, f"pinned.{missing[0]}", "what the reference came to", "none")
+        _refuse(about, f"pinned.{missing[0]}", "the version of the locked content", "none")
     if names:
         settled = {**asked, **{name: entry.pinned[name] for name in names}}
         _check_pin(about, resolver, asked, settled, settings)
@@ -247,7 +246,7 @@ def check_entry(
     pinned = _find_content_digest(resolver, settled)
     for other in (reference.digest, wanted):
         if other is not None and other.algorithm == digest.algorithm and other != digest:
-            _refuse(about, "digest", f"{other}, for which the reference asks", entry.digest)
+            _refuse(about, "digest", f"{other} of the reference", entry.digest)
     if pinned is not None and pinned.algorithm == digest.algorithm and pinned != digest:
         _refuse(about, "pinned.digest", entry.digest, str(pinned))
     _check_source(about, resolver, settled, settings, entry)
@@ -261,7 +260,7 @@ def check_entry(
 def _validate_params(
     reference: Reference, registry: ResolverRegistry
 ) -> tuple[Parameters, Resolver, Mapping[str, str]]:
-    """The parameters of a reference as its resolver takes them, the resolver and its settings."""
+    """Return the validated parameters of a reference, its resolver and the settings."""
     given = dict(drop_cache_mode(reference.params))
     given.pop(CONFIG_KEY, None)
     installed = registry.get(reference.resolver)
@@ -271,7 +270,7 @@ def _validate_params(
 
 
 def _list_pinned_names(resolver: Resolver) -> frozenset[str]:
-    return frozenset(name for name, each in resolver.parameters.items() if each.role in _PINNED)
+    return frozenset(name for name, parameter in resolver.parameters.items() if parameter.role in _PINNED)
 
 
 def _check_pin(
@@ -290,7 +289,7 @@ def _check_pin(
     except ResolutionError as error:
         if error.reason is Reason.INTERNAL:
             raise
-        _refuse(about, f"pinned.{changed}", "a version of what is asked for", "none")
+        _refuse(about, f"pinned.{changed}", "a version of the reference", "none")
     for name in names:
         if checked.get(name) != settled[name] or (was_pinned and name in asked and settled[name] != asked[name]):
             _refuse_difference(
@@ -310,15 +309,15 @@ def _check_pin(
             _refuse(
                 about,
                 f"pinned.{changed}",
-                "a name that stays, as a commit or a digest",
+                "a permanent version such as a commit or a digest",
                 _format_value(settled[changed]),
             )
 
 
 def _find_content_digest(resolver: Resolver, params: Parameters) -> Digest | None:
-    for name, each in resolver.parameters.items():
+    for name, parameter in resolver.parameters.items():
         value = params.get(name)
-        if each.role is ParameterRole.CONTENT_DIGEST and isinstance(value, str) and value:
+        if parameter.role is ParameterRole.CONTENT_DIGEST and isinstance(value, str) and value:
             return Digest.parse(value)
     return None
 
@@ -343,7 +342,7 @@ def _parse_digest(entry: LockEntry, about: str) -> Digest:
 
 
 def _check_found_at(about: str, entry: LockEntry) -> None:
-    """Refuse what is no record of a place: it is shown, and policies judge it."""
+    """Refuse an invalid record of a place: messages contain it, and policies check it."""
     found = entry.found_at
     if found and ("://" not in found or redact_source(found) != found):
         _refuse(about, "foundAt", "an address without a user, a query and a fragment", "another text")
@@ -368,20 +367,20 @@ def _refuse_difference(
 ) -> NoReturn:
     declared = resolver.parameters.get(name)
     if declared is not None and declared.role is ParameterRole.CREDENTIAL:
-        # Who takes the parameter for the credential itself has written that there.
-        _refuse(about, field, "none" if expected is None else "the one of the reference", "another one")
+        # The user may have written the credential itself there.
+        _refuse(about, field, "none" if expected is None else "that of the reference", "another one")
     _refuse(about, field, _format_value(expected), _format_value(found))
 
 
 def _refuse(about: str, field: str, expected: str, found: str) -> NoReturn:
     message = f"{about}: {_format_value(field)}: expected {expected}, found {found}"
     raise ResolutionError(
-        Reason.DIGEST_MISMATCH, f"{message}; find out who has changed it, and lock it again with --update"
+        Reason.DIGEST_MISMATCH, f"{message}; find the cause of the change, then lock it again with --update"
     )
 
 
 def _format_value(value: Value | Mapping[str, str] | None) -> str:
-    """A value for a message: without what an address may have as a credential, and on one line."""
+    """Format a value for a message on one line, without the credentials of an address."""
     if value is None or value in ("", [], {}):
         return "none"
     text = (
@@ -390,6 +389,6 @@ def _format_value(value: Value | Mapping[str, str] | None) -> str:
         else ", ".join(f"{each}:{value[each]}" if isinstance(value, Mapping) else each for each in value)
     )
     if "://" in text or "?" in text:
-        text = redact_source(text) or "an address that cannot be shown"
+        text = redact_source(text) or "an address that cannot be printed"
     text = text[:_MAX_TEXT]
     return text if text.isprintable() else repr(text)

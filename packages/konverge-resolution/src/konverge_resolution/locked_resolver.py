@@ -1,7 +1,7 @@
-"""Definitions by a lock file: resolved as an engine does, and only to what the lock file says.
+"""Resolver that uses a lock file: it returns only content that matches the locked digests.
 
-They come from a folder with content, or from their source under the name that is for ever. What has no entry is
-refused, or resolved and added.
+The content comes from a folder, or from its source under its permanent name. A reference without an entry is refused,
+or resolved and added.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ __all__ = ["LockedResolver"]
 
 
 class LockedResolver:
-    """Resolves references to what a lock file has of them (`konverge_resolution.source_failover.Resolves`).
+    """Resolver of references through a lock file (`konverge_resolution.source_failover.ReferenceResolver`).
 
     Args:
-        engine: Asks the sources, and judges what is taken from the folder: policies and signatures count all the same.
+        engine: Resolves references, and verifies content of the folder with the same policies and signatures.
         lock: The lock file.
-        contents: Content that is here already; None for none.
-        is_offline: Ask no source.
-        may_add: Resolve what has no entry, and add one.
-        is_from_lock_file: The references come from the lock file itself. Then no credential that they name is sent: who
-            can change a lock file could have it sent to a server of their own.
-        is_verifying: Get all content from its source again, also what is here, and compare it.
+        contents: Folder with stored content; None for none.
+        is_offline: Contact no source.
+        may_add: Resolve references without an entry, and add their entries.
+        is_from_lock_file: The references come from the lock file itself. Then no credential that they name is sent: an
+            attacker who changes a lock file could otherwise redirect it to another server.
+        is_verifying: Fetch all content from its source again, including stored content, and compare it.
 
     Attributes:
-        used: What was asked for; a lock file with these entries has nothing that nobody needs.
+        used: The entries of resolved references; a lock file with only these has no unused entries.
     """
 
     def __init__(
@@ -60,27 +60,27 @@ class LockedResolver:
 
     @property
     def lock(self) -> LockFile:
-        """The lock file with what was added."""
+        """The lock file with added entries."""
         return self._lookup.lock
 
     def find(self, reference: Reference) -> LockEntry | None:
-        """The entry of a reference, its resolver's defaults counting as written; None when it is not locked."""
+        """Return the entry of a reference, with the resolver's defaults applied; None when it is not locked."""
         return self._lookup.find(reference)
 
     async def resolve(
         self, reference: Reference, requester: Requester, *, seconds: float | None = None
     ) -> ResolutionResult:
-        """Get what the lock file says that a reference names.
+        """Resolve a reference to its locked content.
 
         Args:
             reference: The reference.
-            requester: Who asks.
-            seconds: How long it may take.
+            requester: The namespace and user of the request.
+            seconds: Time limit in seconds.
 
         Raises:
-            ResolutionError: ``NotFound``: it has no entry; ``DigestMismatch``: its entry does not fit, its source has
-                something else now, or the reference wants something else; ``Unreachable``: nothing may be asked, and
-                the content is not here; ``AuthRequired``: a credential is named by the lock file alone.
+            ResolutionError: ``NotFound``: it has no entry; ``DigestMismatch``: the entry or the reference does not
+                match the content of the source; ``Unreachable``: offline, and the content is not stored;
+                ``AuthRequired``: only the lock file names a credential.
         """
         reference.check()
         entry = self.find(reference)
@@ -100,21 +100,21 @@ class LockedResolver:
         self._check_credential(reference)
         outcome = await self._engine.resolve(reference, requester, seconds=seconds)
         await self._store_content(outcome)
-        self._check_entry_limit()  # others have been added meanwhile
+        self._check_entry_limit()  # concurrent resolutions may have added entries
         entry = build_entry(reference, outcome, self._engine.registry)
         self._lookup.add(entry)
         return entry, outcome
 
     def _check_entry_limit(self) -> None:
         if len(self.lock) >= MAX_LOCK_ENTRIES:
-            raise ResolutionError(Reason.TOO_LARGE, f"a lock file has at most {MAX_LOCK_ENTRIES} entries")
+            raise ResolutionError(Reason.TOO_LARGE, f"{self.lock.file}: expected at most {MAX_LOCK_ENTRIES} entries")
 
     def _check_credential(self, reference: Reference) -> None:
         if self._is_from_lock_file and has_credential(reference, self._engine.registry):
-            message = f"{self.lock.file} names a credential, and none is sent to a place that only a lock file names"
+            message = f"{self.lock.file}: no credential is sent to a place that only the lock file names"
             raise ResolutionError(
                 Reason.AUTHENTICATION_REQUIRED,
-                f"{message}; give the reference itself: konverge resolve RESOLVER … --lock",
+                f"{message}; resolve the reference itself: konverge resolve RESOLVER … --lock",
             )
 
     async def _resolve_entry(
@@ -126,27 +126,27 @@ class LockedResolver:
             locked.check_content(data)
             return await self._engine.validate_content(locked.pinned_reference, requester, locked.build_content(data))
         if self._is_offline:
-            message = f"offline, and the content {entry.digest} of {entry.source} is not here"
+            message = f"offline: the content {entry.digest} of {entry.source} is not stored; resolve it online first"
             raise ResolutionError(Reason.UNREACHABLE, message)
         self._check_credential(locked.reference)
         try:
             outcome = await self._engine.resolve(locked.pinned_reference, requester, seconds=seconds)
         except ResolutionError as error:
             if error.reason is Reason.NOT_FOUND:
-                message = "it is what the lock file has: lock it again with --update for what is there now"
+                message = "the lock file names this version; lock the current version with --update"
                 raise ResolutionError(Reason.NOT_FOUND, f"{error.message}; {message}") from None
             if error.reason is not Reason.DIGEST_MISMATCH:
                 raise
-            message = f"{entry.source} has other content now than the {entry.digest} of the lock file"
+            message = f"{entry.source}: the content differs from {entry.digest} in the lock file"
             raise ResolutionError(
-                Reason.DIGEST_MISMATCH, f"{message}; if that is meant, lock it again with --update"
+                Reason.DIGEST_MISMATCH, f"{message}; if the change is intended, lock it again with --update"
             ) from None
         locked.check_content(outcome.resolved.data)
         await self._store_content(outcome)
         return outcome
 
     async def _read_content(self, locked: LockedReference) -> bytes | None:
-        """The content, if it is here and that is enough."""
+        """Return stored content if there is any and it may be used."""
         if self._contents is None or self._is_verifying:
             return None
         assert locked.pinned_reference.digest is not None, "a locked reference has the digest of its entry"

@@ -1,4 +1,4 @@
-"""What resolvers check the parameters of a reference with: the same words for the same mistake. Pure."""
+"""Checks of parameters for resolvers, with the same message for the same error. Pure."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ _SECRET_KEY = re.compile(r"[A-Za-z0-9._-]{1,253}")
 
 
 def build_param_error(name: str, told: str) -> ResolutionError:
-    """The failure of one parameter: ``InvalidParams``.
+    """Return the error for one parameter: ``InvalidParams``.
 
     Args:
         name: The parameter.
-        told: What was expected, and what was found where that may be shown.
+        told: The expected value, and the actual one where it may be printed.
     """
     return ResolutionError(Reason.INVALID_PARAMETERS, f"parameter {name[:_MAX_TEXT]!r}: {told}")
 
 
 def check_names(params: Parameters, known: Mapping[str, Parameter]) -> None:
-    """Refuse a parameter that a resolver does not have.
+    """Refuse a parameter that the resolver does not have.
 
     Raises:
-        ResolutionError: ``InvalidParams``, naming the parameter, those that there are, and the one that may be meant.
+        ResolutionError: ``InvalidParams`` with the parameter, the valid parameters and the closest match.
     """
     if unknown := sorted(set(params) - set(known)):
-        message = f"no such parameter; there are: {', '.join(known)}"
+        message = f"no such parameter; expected one of {', '.join(known)}"
         raise build_param_error(unknown[0], f"{message}{did_you_mean(unknown[0], known)}")
 
 
 def get_text(params: Parameters, name: str) -> str:
-    """One parameter; empty for none.
+    """Return the text of one parameter; empty without one.
 
     Raises:
-        ResolutionError: ``InvalidParams``: it is a list or a mapping.
+        ResolutionError: ``InvalidParams``: the value is a list or a mapping.
     """
     value = params.get(name, "")
     if not isinstance(value, str):
@@ -53,15 +53,15 @@ def get_text(params: Parameters, name: str) -> str:
 
 
 def check_secret(params: Mapping[str, str], name: str, key: str = "") -> None:
-    """Refuse what is no name of a Secret, and no key of one; those that are not given pass.
+    """Refuse an invalid name or key of a Secret; missing parameters are accepted.
 
     Args:
         params: The parameters.
-        name: The one that names the Secret.
-        key: The one that names its key; empty where there is none to name.
+        name: The parameter with the name of the Secret.
+        key: The parameter with the key; empty without one.
 
     Raises:
-        ResolutionError: ``InvalidParams``. It does not repeat what was given: that may be the password itself.
+        ResolutionError: ``InvalidParams``. The message does not repeat the value, since it may be the password itself.
     """
     if name in params and not _SECRET_NAME.fullmatch(params[name]):
         raise build_param_error(name, "expected the name of a Secret")
@@ -71,12 +71,12 @@ def check_secret(params: Mapping[str, str], name: str, key: str = "") -> None:
 
 @contextmanager
 def name_params_in_errors(*names: str) -> Iterator[None]:
-    """Say of a Secret that is read in the block, and is not there, which parameters name it.
+    """Add the names of parameters to errors about a missing Secret in the block.
 
-    Whether it is the Secret that is missing, or the key in it, is not told.
+    The message does not tell whether the Secret or its key is missing.
 
     Args:
-        names: The parameters.
+        names: The parameters that name the Secret and its key.
     """
     try:
         yield

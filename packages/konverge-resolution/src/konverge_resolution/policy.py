@@ -1,9 +1,9 @@
-"""Who may fetch what from where, and what has to be proved of it: policies as values, and what they come to. Pure.
+"""Policies: which sources may be fetched, and which proofs are required. Pure.
 
-Without a policy for a resolver in a namespace, everything may be fetched there that the resolver's own configuration
-allows. As soon as there is one, a source has to be named by one of them; and what *each* policy that names it asks for
-(a digest, a signature) has to be there. Sources are named by prefixes that end where a part of an address ends. They
-are no regular expressions: a pattern that is matched in part was a way around such a rule (CVE-2026-25542).
+Without a policy for a resolver and a namespace, the resolver's own configuration decides. With at least one such
+policy, a policy must name the source. Then *each* policy that names it must be satisfied (digest, signature). Policies
+name sources by prefixes that end at a separator of the address. They are no regular expressions, because a partial
+match of a pattern could bypass such a policy (CVE-2026-25542).
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ __all__ = [
 _MAX_LISTED = 5
 _MAX_TEXT = 400
 _CLUSTER_SCHEME = "cluster"
-"""The scheme of objects, whose kinds are found however they are written, and whose names have small letters alone."""
+"""Scheme of cluster objects. Their kinds are matched without case, and their names are in lower case."""
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
 
 
 class SignatureMode(StrEnum):
-    """What becomes of content whose signature does not verify."""
+    """Treatment of content whose signature is not valid."""
 
     ENFORCE = "enforce"
     WARN = "warn"
@@ -47,12 +47,12 @@ class SignatureMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SignatureRule:
-    """Who must have signed the content; one of them is enough.
+    """Signers of which one must have signed the content.
 
     Args:
-        mode: What follows when nobody has.
+        mode: Treatment of content without a valid signature.
         keys: Public keys in PEM.
-        identities: Of keyless signatures: subject and issuer.
+        identities: Subject and issuer of keyless signatures.
     """
 
     mode: SignatureMode = SignatureMode.ENFORCE
@@ -62,13 +62,13 @@ class SignatureRule:
 
 @dataclass(frozen=True, slots=True)
 class SourcePrefix:
-    """The beginning of addresses; made by `parse`.
+    """Prefix of addresses; made by `parse`.
 
     Args:
-        scheme: In full, for example ``git+https``.
-        host: In lower case; with ``*.`` before it, all hosts below it.
-        port: As a number; None where the scheme has no default and none was written.
-        segments: The first parts of the path.
+        scheme: The full scheme, for example ``git+https``.
+        host: The host in lower case; with the prefix ``*.`` all subdomains.
+        port: The port; None if the scheme has no default and none was written.
+        segments: The first segments of the path.
     """
 
     scheme: str
@@ -78,10 +78,10 @@ class SourcePrefix:
 
     @classmethod
     def parse(cls, text: str) -> SourcePrefix:
-        """Read ``https://example.com/team`` or ``https://*.example.com``.
+        """Parse ``https://example.com/team`` or ``https://*.example.com``.
 
         Raises:
-            ValueError: It is no address, or one that can be written in several ways.
+            ValueError: It is no address, or has several spellings.
         """
         scheme, host, port, segments = _split_uri(text)
         if "*" in host.removeprefix("*.") or any("*" in segment for segment in segments):
@@ -89,7 +89,7 @@ class SourcePrefix:
         return cls(scheme, host, port, segments)
 
     def matches(self, uri: str) -> bool:
-        """Tell whether an address begins with it; one that can be read in two ways does not."""
+        """Tell whether an address begins with this prefix; False for an ambiguous address."""
         try:
             scheme, host, port, segments = _split_uri(uri)
         except ValueError:
@@ -99,41 +99,41 @@ class SourcePrefix:
 
 
 def _split_uri(uri: str) -> tuple[str, str, int | None, tuple[str, ...]]:
-    """Scheme, host, port and path of an address.
+    """Split an address into scheme, host, port and segments of the path.
 
     Raises:
-        ValueError: It is none, has a user, or its path can be written in another way.
+        ValueError: It is no address, has a user, or its path is ambiguous.
     """
-    found: SplitResult = urlsplit(uri)
-    path = found.path.lower() if found.scheme == _CLUSTER_SCHEME else found.path
-    if not found.scheme or not found.hostname or found.username is not None or any(not 32 < ord(c) < 127 for c in uri):
+    parts: SplitResult = urlsplit(uri)
+    path = parts.path.lower() if parts.scheme == _CLUSTER_SCHEME else parts.path
+    if not parts.scheme or not parts.hostname or parts.username is not None or any(not 32 < ord(c) < 127 for c in uri):
         raise ValueError(f"expected an address such as https://example.com/team, found {uri[:120]!r}")
     segments = tuple(segment for segment in path.split("/") if segment)
     if any(_is_ambiguous(unquote(segment)) for segment in segments):
         raise ValueError(f"expected an address without . and .. in its path, found {uri[:120]!r}")
-    port = found.port if found.port is not None else _DEFAULT_PORTS.get(found.scheme.rpartition("+")[2])
-    return found.scheme, found.hostname.rstrip("."), port, segments
+    port = parts.port if parts.port is not None else _DEFAULT_PORTS.get(parts.scheme.rpartition("+")[2])
+    return parts.scheme, parts.hostname.rstrip("."), port, segments
 
 
 def _is_ambiguous(segment: str) -> bool:
-    """Tell whether some server takes a part of a path for several, or for the way up (``..;a`` is ``..`` to some)."""
+    """Tell whether a server may read a segment as several, or as the parent (some read ``..;a`` as ``..``)."""
     return "/" in segment or "\\" in segment or segment.partition(";")[0] in (".", "..")
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """One policy.
+    """One policy of the engine.
 
     Args:
-        name: What messages call it.
-        resolvers: Of which resolvers; empty for all.
-        namespaces: For requests of which namespaces, ``team-*`` for all that begin so; empty for all.
-        sources: What may be fetched; empty for everything.
-        parameters: What a parameter may be, ``release-*`` for all that begin so; one that is not here may be anything.
-        requires_digest: The reference has to have a digest, or parameters that name one content for ever.
-        signature: Who must have signed; None for nobody.
-        private_networks: The private networks that may be connected to.
-        is_public: Everybody may have what was fetched for anybody: the cache need not keep tenants apart.
+        name: The name for messages.
+        resolvers: The resolvers that it applies to; empty for all.
+        namespaces: The namespaces that it applies to, ``team-*`` for a prefix; empty for all.
+        sources: The allowed sources; empty for all.
+        parameters: Allowed values by parameter, ``release-*`` for a prefix; other parameters are not restricted.
+        requires_digest: Whether the reference needs a digest, or parameters with a permanent version.
+        signature: The required signature; None for none.
+        private_networks: The permitted private networks.
+        is_public: Whether all tenants may share the cached content.
     """
 
     name: str
@@ -147,31 +147,31 @@ class Policy:
     is_public: bool = False
 
     def applies_to(self, resolver: str, namespace: str) -> bool:
-        """Tell whether it is about such requests at all."""
+        """Tell whether the policy applies to requests of this resolver and namespace."""
         return (not self.resolvers or resolver in self.resolvers) and _is_one_of(namespace, self.namespaces)
 
     def find_unknown_resolver(self, known: Collection[str]) -> str:
-        """What is wrong with a policy for a resolver that does not exist: as it stands, it would limit nothing.
+        """Describe an unknown resolver of the policy, which would otherwise restrict nothing.
 
         Args:
-            known: The resolvers that there are.
+            known: The existing resolvers.
 
         Returns:
-            What was expected and what was found; empty for nothing.
+            The expected and the actual value; empty if all resolvers exist.
         """
-        unknown = next((each for each in sorted(self.resolvers) if each not in known), None)
+        unknown = next((name for name in sorted(self.resolvers) if name not in known), None)
         if unknown is None:
             return ""
         return f"expected names of resolvers, found {unknown[:80]!r}; {list_resolvers(unknown, known)}"
 
     def allows(self, uri: str, params: Parameters) -> bool:
-        """Tell whether it lets this be fetched."""
+        """Tell whether the policy allows this fetch."""
         return not self.describe_denial(uri, params)
 
     def describe_denial(self, uri: str, params: Parameters) -> str:
-        """Why it does not let this be fetched; empty when it does. What it allows instead is not said."""
+        """Describe why the policy denies this fetch; empty if it allows it. The message omits what it would allow."""
         if self.sources and not any(prefix.matches(uri) for prefix in self.sources):
-            return "it names other sources"
+            return "it allows other sources"
         for name, allowed in self.parameters.items():
             value = params.get(name, "")
             if not isinstance(value, str) or not _is_one_of(value, allowed):
@@ -182,19 +182,19 @@ class Policy:
 def _is_one_of(text: str, allowed: Sequence[str]) -> bool:
     if not allowed:
         return True
-    return any(text.startswith(each[:-1]) if each.endswith("*") else text == each for each in allowed)
+    return any(text.startswith(pattern[:-1]) if pattern.endswith("*") else text == pattern for pattern in allowed)
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyDecision:
-    """What the policies that let a request through ask for.
+    """Combined requirements of the policies that allow a request.
 
     Args:
-        policies: Their names.
-        digest_required_by: The names of those that ask for a digest.
-        signatures: Each has to be met by itself.
-        private_networks: What may be connected to, by any of them.
-        is_public: All of them say so.
+        policies: The names of the policies.
+        digest_required_by: The names of the policies that require a digest.
+        signatures: The required signatures; each rule must be satisfied.
+        private_networks: The private networks that any of the policies permits.
+        is_public: Whether all of them declare the source public.
     """
 
     policies: tuple[str, ...] = ()
@@ -204,53 +204,53 @@ class PolicyDecision:
     is_public: bool = False
 
     def merge(self, other: PolicyDecision) -> PolicyDecision:
-        """Both, for content that went by two places: what either asks for, and what both allow."""
+        """Combine the decisions for two places of the same content: all requirements, and only common permissions."""
         return PolicyDecision(
             policies=tuple(dict.fromkeys((*self.policies, *other.policies))),
             digest_required_by=tuple(dict.fromkeys((*self.digest_required_by, *other.digest_required_by))),
             signatures=tuple(dict.fromkeys((*self.signatures, *other.signatures))),
-            private_networks=tuple(each for each in self.private_networks if each in other.private_networks),
+            private_networks=tuple(network for network in self.private_networks if network in other.private_networks),
             is_public=self.is_public and other.is_public,
         )
 
 
 def admit(policies: Iterable[Policy], *, resolver: str, uri: str, params: Parameters, namespace: str) -> PolicyDecision:
-    """Decide whether something may be fetched, before anything is connected to.
+    """Decide whether policies allow a fetch, before any connection opens.
 
     Args:
-        policies: All there are.
-        resolver: Who would fetch it.
-        uri: From where, after the source map.
-        params: What it would be asked for.
-        namespace: The requester's.
+        policies: All policies.
+        resolver: The resolver.
+        uri: The address after the source map.
+        params: The parameters of the reference.
+        namespace: The namespace of the requester.
 
     Raises:
-        ResolutionError: ``Denied``: there are policies for such requests, and none of them names this.
+        ResolutionError: ``Denied``: policies apply to the request, and none of them allows it.
     """
-    concerned = [policy for policy in policies if policy.applies_to(resolver, namespace)]
-    naming = [policy for policy in concerned if policy.allows(uri, params)]
-    if concerned and not naming:
-        raise ResolutionError(Reason.DENIED, _format_denial(concerned, resolver, uri, params, namespace))
-    networks = dict.fromkeys(network for policy in naming for network in policy.private_networks)
+    applicable = [policy for policy in policies if policy.applies_to(resolver, namespace)]
+    allowing = [policy for policy in applicable if policy.allows(uri, params)]
+    if applicable and not allowing:
+        raise ResolutionError(Reason.DENIED, _format_denial(applicable, resolver, uri, params, namespace))
+    networks = dict.fromkeys(network for policy in allowing for network in policy.private_networks)
     return PolicyDecision(
-        policies=tuple(policy.name for policy in naming),
-        digest_required_by=tuple(policy.name for policy in naming if policy.requires_digest),
-        signatures=tuple(policy.signature for policy in naming if policy.signature is not None),
+        policies=tuple(policy.name for policy in allowing),
+        digest_required_by=tuple(policy.name for policy in allowing if policy.requires_digest),
+        signatures=tuple(policy.signature for policy in allowing if policy.signature is not None),
         private_networks=tuple(networks),
-        is_public=bool(naming) and all(policy.is_public for policy in naming),
+        is_public=bool(allowing) and all(policy.is_public for policy in allowing),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class RequestPolicies:
-    """The policies for one request, as they were when it began: they decide about every place that it leads to.
+    """Policies of one request as they were at its start; they decide on every place that it reaches.
 
     Args:
-        policies: All there are.
-        resolver: Who fetches.
-        namespace: The requester's.
-        uri: What is asked for, after the source map.
-        params: The parameters that policies judge.
+        policies: All policies.
+        resolver: The resolver.
+        namespace: The namespace of the requester.
+        uri: The requested address after the source map.
+        params: The parameters that policies check.
     """
 
     policies: tuple[Policy, ...]
@@ -260,28 +260,28 @@ class RequestPolicies:
     params: Parameters
 
     def admit(self) -> PolicyDecision:
-        """Decide whether what is asked for may be fetched (`admit`)."""
+        """Decide whether policies allow the requested address (`admit`)."""
         return self._admit(self.uri, self.params)
 
     def admit_source(self, uri: str) -> PolicyDecision:
-        """Decide whether a request may go on to another place.
+        """Decide whether policies allow another address of the same request.
 
         Args:
-            uri: Where a redirect leads, or what else has to be asked: tokens of a registry, the next hub of a list.
+            uri: The target of a redirect, the token server of a registry, or the next hub of a list.
 
         Raises:
-            ResolutionError: ``Denied``; the message has what was asked for, the place and the policies.
+            ResolutionError: ``Denied``; the message has the requested address, the other one and the policies.
         """
         try:
             return self._admit(uri, self.params)
         except ResolutionError as error:
-            raise error.with_message(f"{self.uri} leads to another place: {error.message}") from None
+            raise error.with_message(f"{self.uri} leads to another address: {error.message}") from None
 
     def admit_params(self, params: Parameters) -> PolicyDecision:
-        """Decide whether something may be fetched by which a parameter has turned out to stand.
+        """Decide whether policies allow the actual values of parameters.
 
         Args:
-            params: Those parameters, such as the path to which a symbolic link leads.
+            params: The actual values, such as the target path of a symbolic link.
 
         Raises:
             ResolutionError: ``Denied``; the message has the parameters.
@@ -293,7 +293,7 @@ class RequestPolicies:
             raise error.with_message(f"{message}: {error.message}") from None
 
     def check_hop(self, url: str) -> None:
-        """Refuse what no policy allows, before it is connected to (`konverge_resolution.network.HopCheck`).
+        """Refuse a URL that no policy allows, before a connection opens (`konverge_resolution.network.HopCheck`).
 
         Raises:
             ResolutionError: As `admit_source`.
@@ -305,21 +305,21 @@ class RequestPolicies:
 
 
 def _format_denial(policies: Sequence[Policy], resolver: str, uri: str, params: Parameters, namespace: str) -> str:
-    """Whoever reads this may know what was compared, and with which policies; what these allow is not said."""
+    """Format the compared values and the names of the policies, but not what they allow."""
     asked = sorted((policy.name, policy.describe_denial(uri, params)) for policy in policies)
     message = [f"{name} ({why})" for name, why in asked[:_MAX_LISTED]]
     message += [f"{len(asked) - _MAX_LISTED} more"] if len(asked) > _MAX_LISTED else []
-    shown = redact_source(uri)[:_MAX_TEXT] or "this"
+    address = redact_source(uri)[:_MAX_TEXT] or "this"
     return (
-        f"no policy lets namespace {namespace} fetch {shown} by resolver {resolver}; "
-        f"those for it are: {', '.join(message)}"
+        f"no policy allows namespace {namespace} to fetch {address} with resolver {resolver}; "
+        f"its policies are {', '.join(message)}"
     )
 
 
 def parse_networks(texts: Iterable[str]) -> tuple[IPv4Network | IPv6Network, ...]:
-    """Read networks such as ``10.0.0.0/8``.
+    """Parse networks such as ``10.0.0.0/8``.
 
     Raises:
-        ValueError: One is none.
+        ValueError: A text is no network.
     """
     return tuple(parse_network(text) for text in texts)

@@ -1,4 +1,4 @@
-"""Why a resolution failed: a closed set, for a condition's reason, a metric's label and a caller's branch."""
+"""Reasons of failures: a closed set for condition reasons, metric labels and branches of callers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["REASON_TRAITS", "Fault", "Reason", "ReasonTraits"]
 
 
 class Fault(StrEnum):
-    """Who can mend it."""
+    """Party that can correct the failure."""
 
     USER = "user"
     OPERATOR = "operator"
@@ -17,7 +17,7 @@ class Fault(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why there is no result."""
+    """Reason why there is no result."""
 
     INVALID_PARAMETERS = "InvalidParams"
     RESOLVER_NOT_AVAILABLE = "ResolverNotAvailable"
@@ -37,13 +37,13 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReasonTraits:
-    """What is the same for all failures of a reason.
+    """Properties that all failures of a reason share.
 
     Args:
-        fault: Who can mend it.
-        is_transient: Whether the same request may succeed later with nothing changed by anybody here.
-        allows_failover: Whether the next source of a list may be asked instead. What was refused, or is not what its
-            digest says, never is: that would turn a defence into a detour.
+        fault: The party that can correct it.
+        is_transient: Whether the same request may succeed later without a change here.
+        allows_failover: Whether the next source of a list may be used instead. Not for refused content or a wrong
+            digest: an attacker could otherwise use a failover to bypass the check.
     """
 
     fault: Fault
@@ -67,4 +67,4 @@ REASON_TRAITS: dict[Reason, ReasonTraits] = {
     Reason.TIMED_OUT: ReasonTraits(Fault.REMOTE, is_transient=True, allows_failover=True),
     Reason.INTERNAL: ReasonTraits(Fault.OPERATOR),
 }
-"""By reason, in the order of `Reason`."""
+"""Traits by reason, in the order of `Reason`."""

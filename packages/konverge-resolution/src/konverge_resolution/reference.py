@@ -1,4 +1,4 @@
-"""A reference: what names a remote definition, and the name of the request that asks for it."""
+"""References to remote definitions, and the name of a request for one."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ __all__ = [
 ]
 
 Value: TypeAlias = str | list[str] | dict[str, str]
-"""Of a parameter: most are text; lists of texts and mappings of texts are for resolvers that ask for them."""
+"""Value of a parameter: usually text; some resolvers accept lists of texts and mappings of texts."""
 
 Parameters: TypeAlias = Mapping[str, Value]
 
 DIGEST_PATTERN = "^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$"
-"""What a `Digest` looks like, for schemas. Python's ``$`` lets a newline follow; `Digest.parse` does not."""
+"""Pattern of a `Digest` for schemas. Python's ``$`` also matches before a newline; `Digest.parse` does not."""
 
 _MAX_PARAMETERS = 64
 _MAX_BYTES = 64 * 1024
@@ -44,51 +44,51 @@ _DIGEST = re.compile(r"(?P<algorithm>[a-z0-9]+):(?P<hex>[0-9a-f]+)")
 
 
 class Digest(msgspec.Struct, frozen=True):
-    """What bytes have to be: ``sha256:…`` or ``sha512:…``."""
+    """Expected digest of bytes: ``sha256:…`` or ``sha512:…``."""
 
     algorithm: str
     hex: str
 
     @classmethod
     def parse(cls, text: str) -> Digest:
-        """Read one.
+        """Parse a digest with its algorithm.
 
         Raises:
-            ValueError: It is none; the message says what was expected.
+            ValueError: It is no digest; the message has the expected format.
         """
-        found = _DIGEST.fullmatch(text)
-        if found is None or len(found["hex"]) != _HEX_LENGTH.get(found["algorithm"]):
+        match = _DIGEST.fullmatch(text)
+        if match is None or len(match["hex"]) != _HEX_LENGTH.get(match["algorithm"]):
             raise ValueError(f"expected sha256: and 64, or sha512: and 128 hexadecimal digits, found {text[:160]!r}")
-        return cls(found["algorithm"], found["hex"])
+        return cls(match["algorithm"], match["hex"])
 
     @classmethod
     def of(cls, data: bytes, algorithm: str = "sha256") -> Digest:
-        """The digest of these bytes."""
+        """Return the digest of these bytes."""
         return cls(algorithm, hashlib.new(algorithm, data).hexdigest())
 
     def matches(self, data: bytes) -> bool:
-        """Tell whether these are the bytes."""
+        """Tell whether the bytes have this digest."""
         return hmac.compare_digest(hashlib.new(self.algorithm, data).hexdigest(), self.hex)
 
     def describe_mismatch(self, data: bytes) -> str:
-        """What is told of bytes that it does not fit."""
-        return f"the content is not what its digest says: expected {self}, found {Digest.of(data, self.algorithm)}"
+        """Describe bytes that do not have this digest."""
+        return f"the content does not match its digest: expected {self}, found {Digest.of(data, self.algorithm)}"
 
     def __str__(self) -> str:
         return f"{self.algorithm}:{self.hex}"
 
 
 class Reference(msgspec.Struct, frozen=True, omit_defaults=True, eq=False):
-    """Names a remote definition: who can get it, and parameters that only the resolver understands.
+    """Name of a remote definition: a resolver, and parameters that only the resolver interprets.
 
-    Two are equal when they name the same, whatever they were pinned from.
+    Two references are equal if they name the same content, whatever they were pinned from.
 
     Attributes:
         resolver: The resolver's name, for example ``git``.
-        params: What it is asked for.
-        digest: What the content has to be; None takes what comes.
-        unpinned: Where ``params`` are a pin: what was asked for by a name that moves, such as a branch. Policies judge
-            these in place of the pin, so only code that has pinned sets it; no file and no request has this field.
+        params: The parameters for the resolver.
+        digest: The expected digest of the content; None accepts any content.
+        unpinned: The parameters before ``params`` were pinned, with a movable name such as a branch. Policies check
+            these instead of the pin, so only code that pins sets the field; no file and no request has it.
     """
 
     resolver: str
@@ -104,15 +104,15 @@ class Reference(msgspec.Struct, frozen=True, omit_defaults=True, eq=False):
     __hash__ = None  # type: ignore[assignment]  # parameters are a mapping
 
     def check(self) -> None:
-        """Refuse what no resolver could do with.
+        """Refuse a reference that is invalid for every resolver.
 
         Raises:
-            ResolutionError: The name is none, or the parameters are too many, too long or of other types, or one is an
-                address with a credential in it.
+            ResolutionError: The name of the resolver is invalid; there are too many parameters; their values are too
+                long or of other types; or an address has a credential.
         """
         if mistakes := validate_dns_label(self.resolver):
-            shown = self.resolver[:80]
-            raise ResolutionError(Reason.INVALID_PARAMETERS, f"resolver {shown!r}: {mistakes[0]}")
+            name = self.resolver[:80]
+            raise ResolutionError(Reason.INVALID_PARAMETERS, f"resolver {name!r}: {mistakes[0]}")
         if len(self.params) > _MAX_PARAMETERS:
             found = len(self.params)
             raise ResolutionError(
@@ -128,10 +128,10 @@ class Reference(msgspec.Struct, frozen=True, omit_defaults=True, eq=False):
             raise ResolutionError(Reason.INVALID_PARAMETERS, f"expected at most {_MAX_BYTES} bytes of parameters")
         for name, value in self.params.items():
             if where := next((place for text in iter_texts({name: value}) if (place := find_credential(text))), ""):
-                message = f"parameter {name[:80]!r}: expected no credential in an address, found {where}"
+                message = f"parameter {name[:80]!r}: expected an address without a credential, found {where}"
                 raise ResolutionError(
                     Reason.INVALID_PARAMETERS,
-                    f"{message}; put it into a Secret, and name that with a parameter of resolver {self.resolver!r}",
+                    f"{message}; put it into a Secret, named by a parameter of resolver {self.resolver!r}",
                 )
 
 
@@ -139,12 +139,12 @@ def _is_value(value: Any) -> bool:
     if isinstance(value, str):
         return True
     if isinstance(value, list):
-        return all(isinstance(each, str) for each in value)
+        return all(isinstance(item, str) for item in value)
     return isinstance(value, dict) and all(isinstance(part, str) for pair in value.items() for part in pair)
 
 
 def iter_texts(params: Parameters) -> Iterator[str]:
-    """All texts in the values of parameters."""
+    """Yield all texts in the values of parameters."""
     for value in params.values():
         if isinstance(value, str):
             yield value
@@ -153,30 +153,30 @@ def iter_texts(params: Parameters) -> Iterator[str]:
 
 
 def to_canonical_json(value: Any) -> bytes:
-    """The same bytes for equal values, and different ones for different values: mappings come sorted.
+    """Encode a value as JSON with sorted mappings: the same bytes for equal values only.
 
-    Joining the parts without marks would give two references one name (reference facts, 2.2).
+    A plain concatenation of the parts could give two references the same name (reference facts, 2.2).
     """
     return msgspec.json.encode(value, order="sorted")
 
 
 def redact_source(text: str) -> str:
-    """An address as messages have it: without a user and a query, which can have a credential.
+    """Return an address for messages, without its user and query, which can contain a credential.
 
-    Empty for one that cannot be read, or that a terminal would obey.
+    Empty for an invalid address, or one with control characters for a terminal.
     """
     try:
-        found = urlsplit(text)
-        shown = urlunsplit(found._replace(netloc=found.netloc.rpartition("@")[2], query="", fragment=""))
+        parts = urlsplit(text)
+        address = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment=""))
     except ValueError:
         return ""
-    return shown if shown.isprintable() else ""
+    return address if address.isprintable() else ""
 
 
 def build_request_name(reference: Reference, *, namespace: str, owner_uid: str) -> str:
-    """What the request for a reference of an owner is called; the same owner and reference have one request.
+    """Return the name of the request for an owner's reference; it is the same for the same owner and reference.
 
-    At most 63 characters: the resolver's name, cut, and 32 hexadecimal digits.
+    It has at most 63 characters: the resolver's name, cut, and 32 hexadecimal digits.
     """
     digest = None if reference.digest is None else str(reference.digest)
     message = to_canonical_json([namespace, owner_uid, reference.resolver, reference.params, digest])

@@ -1,15 +1,14 @@
-"""References as they stand in files and in definitions: what one may look like, and where a definition has some. Pure.
+"""Syntax of references in files and definitions, and the search for references in a definition. Pure.
 
-    resolver: git                      # who can get it; without it, those that the operator has as default, in order
-    params: {url: …, pathInRepo: …}    # or a list of name and value, as Tekton writes them
-    digest: sha256:…                   # optional: what the content has to be
-    orElse: [{resolver: hub, …}]       # optional: who is asked in turn when it is not found there, or not reached
+    resolver: git                      # the resolver; without it, the operator's default resolvers in order
+    params: {url: …, pathInRepo: …}    # or a list of name and value, as in Tekton
+    digest: sha256:…                   # optional: expected digest of the content
+    orElse: [{resolver: hub, …}]       # optional: next sources if this one lacks it or cannot be reached
+    path: ../tasks/build.yaml          # instead of the fields above: relative to the definition with the reference
 
-    path: ../tasks/build.yaml          # in place of all that: beside the definition in which it stands
-
-A definition refers to others by a field ``ref``, or one whose name ends in ``Ref``, that holds such a mapping (Tekton's
-``taskRef`` is one), and by the items of a list ``imports``. A mapping with other fields is no reference to a
-definition: ``configMapRef: {name: a}`` stays what it is.
+A definition refers to others in a field ``ref``, or one whose name ends in ``Ref`` such as Tekton's ``taskRef``, and in
+the items of a list ``imports``. A mapping with other fields is no reference to a definition:
+``configMapRef: {name: a}`` stays unchanged.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from konverge_resolution.reference import DIGEST_PATTERN, Digest, Reference, Val
 __all__ = ["MAX_CHOICES", "REFERENCE_SCHEMA", "ParsedReference", "find_references", "parse_reference"]
 
 MAX_CHOICES = 8
-"""How many sources one reference may name."""
+"""Maximum number of sources of one reference."""
 
 _MAX_DEPTH = 100
 _MAX_TEXT = 63
@@ -80,7 +79,7 @@ REFERENCE_SCHEMA: Mapping[str, Any] = {
         "reference": {"oneOf": [{"$ref": "#/$defs/source"}, {"$ref": "#/$defs/relative"}]},
     },
 }
-"""What a reference may look like, for other programs (JSON Schema)."""
+"""JSON Schema of a reference, for other programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +87,9 @@ class ParsedReference:
     """One reference as it was written; made by `parse_reference`.
 
     Args:
-        choices: Who is asked, in this order; empty for one that is relative.
-        path: Of one that is relative, where it is beside the definition in which it stands; else empty.
-        digest: Of one that is relative, what the content has to be.
+        choices: The references in the order of their use; empty for a relative reference.
+        path: The path of a relative reference; otherwise empty.
+        digest: The expected digest of a relative reference.
     """
 
     choices: tuple[Reference, ...] = ()
@@ -98,21 +97,21 @@ class ParsedReference:
     digest: Digest | None = None
 
     def __str__(self) -> str:
-        return self.path or " or ".join(each.resolver for each in self.choices)
+        return self.path or " or ".join(reference.resolver for reference in self.choices)
 
 
 def parse_reference(
     value: object, *, default_resolvers: Sequence[str] = (), where: str = "the reference"
 ) -> ParsedReference:
-    """Read a reference.
+    """Parse a reference of a file or definition.
 
     Args:
-        value: What stands in the file, as plain data.
-        default_resolvers: Who is asked, in this order, when it names nobody.
-        where: What messages call it.
+        value: The reference as plain data.
+        default_resolvers: The resolvers in order, for a reference without one.
+        where: The name of the reference in messages.
 
     Raises:
-        ResolutionError: ``InvalidParams``: it is none; the message says what of it and where.
+        ResolutionError: ``InvalidParams``: it is no reference; the message has the error and its place.
     """
     if not isinstance(value, dict):
         raise _build_error(where, "a mapping with resolver and params, or with path", value)
@@ -140,24 +139,24 @@ def parse_reference(
         at = f"{where}.orElse[{index}]"
         if len(choices) >= MAX_CHOICES:
             raise _build_error(at, f"at most {MAX_CHOICES} sources in all", other)
-        found = parse_reference(other, default_resolvers=default_resolvers, where=at)
-        if not found.choices:
+        alternative = parse_reference(other, default_resolvers=default_resolvers, where=at)
+        if not alternative.choices:
             raise _build_error(f"{at}.resolver", "the name of a resolver", None)
-        choices += found.choices
+        choices += alternative.choices
     if len(choices) > MAX_CHOICES:
         raise _build_error(where, f"at most {MAX_CHOICES} sources in all", value)
-    for each in choices:
-        each.check()
+    for choice in choices:
+        choice.check()
     return ParsedReference(tuple(choices))
 
 
 def find_references(definition: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    """The references that a definition has, in the order in which they stand there: where each is, and what it is.
+    """Yield the references of a definition in their order, each with its path.
 
-    What has a reference's fields and more of its own, and what is wrong in it, is told by `parse_reference`.
+    `parse_reference` reports references with errors or additional fields.
 
     Args:
-        definition: The definition, as plain data.
+        definition: The definition as plain data.
     """
     yield from _walk_references("", definition, 0)
 
@@ -166,21 +165,21 @@ def _walk_references(path: str, value: object, depth: int) -> Iterator[tuple[str
     if depth > _MAX_DEPTH:
         return
     if isinstance(value, list):
-        for index, each in enumerate(value):
-            yield from _walk_references(f"{path}[{index}]", each, depth + 1)
+        for index, item in enumerate(value):
+            yield from _walk_references(f"{path}[{index}]", item, depth + 1)
     elif isinstance(value, dict):
-        for name, each in value.items():
+        for name, item in value.items():
             at = f"{path}.{_format_field(str(name))}".lstrip(".")
-            if (name == "ref" or str(name).endswith("Ref")) and _is_reference(each):
-                yield at, each
-            elif name == "imports" and isinstance(each, list):
-                yield from ((f"{at}[{index}]", one) for index, one in enumerate(each) if _is_reference(one))
+            if (name == "ref" or str(name).endswith("Ref")) and _is_reference(item):
+                yield at, item
+            elif name == "imports" and isinstance(item, list):
+                yield from ((f"{at}[{index}]", part) for index, part in enumerate(item) if _is_reference(part))
             else:
-                yield from _walk_references(at, each, depth + 1)
+                yield from _walk_references(at, item, depth + 1)
 
 
 def _format_field(name: str) -> str:
-    """A field in a place that messages show: somebody else's name for it may have what a terminal obeys, or no end."""
+    """Format a field name for messages: a foreign name may be long or contain control characters for a terminal."""
     return name if len(name) <= _MAX_TEXT and name.isprintable() else repr(name[:_MAX_TEXT])
 
 
@@ -193,23 +192,23 @@ def _is_reference(value: object) -> bool:
 
 def _check_fields(value: Mapping[Any, Any], known: frozenset[str], where: str) -> None:
     if unknown := sorted(str(name)[:80] for name in value if name not in known):
-        message = f"{where}.{unknown[0]}: no such field; there are: {', '.join(sorted(known))}"
+        message = f"{where}.{unknown[0]}: no such field; expected one of {', '.join(sorted(known))}"
         raise ResolutionError(Reason.INVALID_PARAMETERS, message)
 
 
 def _parse_params(value: object, where: str) -> dict[str, Value]:
     if isinstance(value, dict):
-        return dict(value)  # what its values are is looked at by the reference itself
+        return dict(value)  # `Reference.check` checks the values
     if not isinstance(value, list):
         raise _build_error(where, "a mapping, or a list of name and value", value)
-    found: dict[str, Value] = {}
-    for index, each in enumerate(value):
-        if not isinstance(each, dict) or each.keys() != {"name", "value"} or not isinstance(each["name"], str):
-            raise _build_error(f"{where}[{index}]", "a name and a value", each)
-        if each["name"] in found:
-            raise _build_error(f"{where}[{index}].name", "each parameter once", each["name"])
-        found[each["name"]] = each["value"]
-    return found
+    params: dict[str, Value] = {}
+    for index, entry in enumerate(value):
+        if not isinstance(entry, dict) or entry.keys() != {"name", "value"} or not isinstance(entry["name"], str):
+            raise _build_error(f"{where}[{index}]", "a name and a value", entry)
+        if entry["name"] in params:
+            raise _build_error(f"{where}[{index}].name", "each parameter once", entry["name"])
+        params[entry["name"]] = entry["value"]
+    return params
 
 
 def _parse_digest(value: Mapping[Any, Any], where: str) -> Digest | None:
@@ -225,5 +224,5 @@ def _parse_digest(value: Mapping[Any, Any], where: str) -> Digest | None:
 
 
 def _build_error(where: str, expected: str, found: object) -> ResolutionError:
-    shown = repr(found[:80]) if isinstance(found, str) else "nothing" if found is None else type(found).__name__
-    return ResolutionError(Reason.INVALID_PARAMETERS, f"{where}: expected {expected}, found {shown}")
+    actual = repr(found[:80]) if isinstance(found, str) else "nothing" if found is None else type(found).__name__
+    return ResolutionError(Reason.INVALID_PARAMETERS, f"{where}: expected {expected}, found {actual}")

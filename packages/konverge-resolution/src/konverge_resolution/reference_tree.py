@@ -1,4 +1,4 @@
-"""The tree of everything that a definition refers to, level by level, whoever resolves it."""
+"""Resolution of a definition and everything that it refers to, level by level."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _MAX_DEPTH, _MAX_NODES = 16, 200
 
 @dataclass(frozen=True, slots=True)
 class TreeNode:
-    """One definition of a tree.
+    """One definition of a tree of references.
 
     Args:
-        field_path: The field that refers to it, in the definition of `parent`; empty for a root.
-        reference: What it was asked for by: what a path meant, and of several sources the one that answered.
-        result: What came.
-        parent: The index of the definition that refers to it first; None for a root.
+        field_path: The field with the reference in the definition of `parent`; empty for a root.
+        reference: The reference that was resolved, with paths made absolute; of several sources the successful one.
+        result: The result of its resolution.
+        parent: The index of the first definition that refers to it; None for a root.
     """
 
     field_path: str
@@ -40,7 +40,7 @@ class TreeNode:
 
     @property
     def parent_definition(self) -> ParentDefinition:
-        """It, for what it refers to."""
+        """The definition as the parent of its references."""
         return ParentDefinition(self.reference, self.result.resolved)
 
 
@@ -53,23 +53,23 @@ async def resolve_tree(
     clock: Clock,
     seconds: float | None = None,
 ) -> list[TreeNode]:
-    """Get definitions and everything that they refer to, each once, also where they refer to each other in a circle.
+    """Resolve definitions and everything that they refer to, each once, also with circular references.
 
-    All that the definitions of one level refer to is asked for at once.
+    All references of one level are resolved concurrently.
 
     Args:
-        source: Resolves each.
-        registry: The resolvers, for paths.
-        roots: Where to begin.
-        requester: Who asks.
-        clock: The time.
-        seconds: How long all of it may take.
+        source: Resolves each reference.
+        registry: The resolvers, for relative paths.
+        roots: The first references.
+        requester: The namespace and user of the request.
+        clock: The clock.
+        seconds: Time limit in seconds for the whole tree.
 
     Returns:
-        The roots in their order, then what they refer to, level by level.
+        The roots in their order, then the definitions that they refer to, level by level.
 
     Raises:
-        ResolutionError: Something of it cannot be had; the message says which field of which definition names it.
+        ResolutionError: A definition cannot be resolved; the message has the definition and field of the reference.
     """
     ends = None if seconds is None else clock.monotonic() + seconds
     wanted: list[tuple[str, int | None, ParsedReference]] = [("", None, root) for root in roots]
@@ -80,7 +80,7 @@ async def resolve_tree(
         for where, parent, written in wanted:
             with _name_field_in_errors(where, parent, found):
                 choices = written.choices or (_resolve_path(registry, found, parent, written),)
-            key = to_canonical_json([[each.resolver, each.params, str(each.digest)] for each in choices])
+            key = to_canonical_json([[choice.resolver, choice.params, str(choice.digest)] for choice in choices])
             if key not in seen or parent is None:
                 seen.add(key)
                 level.append((where, parent, choices))
@@ -105,21 +105,21 @@ async def resolve_tree(
                 wanted.append((where, index, written))
         if not wanted:
             return found
-    raise ResolutionError(Reason.TOO_LARGE, f"expected definitions that refer to each other at most {_MAX_DEPTH} deep")
+    raise ResolutionError(Reason.TOO_LARGE, f"expected at most {_MAX_DEPTH} levels of references, found more")
 
 
 def _resolve_path(
     registry: ResolverRegistry, found: Sequence[TreeNode], parent: int | None, written: ParsedReference
 ) -> Reference:
     if parent is None:
-        message = f"path {written.path[:120]!r}: expected a definition in which it stands; name a resolver"
+        message = f"path {written.path[:120]!r}: expected a definition that contains it; name a resolver"
         raise ResolutionError(Reason.INVALID_PARAMETERS, message)
     return build_relative_reference(registry, found[parent].parent_definition, written.path, digest=written.digest)
 
 
 @contextmanager
 def _name_field_in_errors(where: str, parent: int | None, found: Sequence[TreeNode]) -> Iterator[None]:
-    """Say of a failure in the block which field of which definition it concerns."""
+    """Add the definition and the field of a reference to errors of the block."""
     try:
         yield
     except ResolutionError as error:

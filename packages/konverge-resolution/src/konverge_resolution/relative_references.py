@@ -1,8 +1,8 @@
-"""Relative references: a path beside the definition in which it stands, in the same version of the same source.
+"""Relative references: a path relative to the definition that contains it, in the same version of its source.
 
-What was fetched from a branch knows the commit that the branch was then; what it refers to by a path comes from that
-commit, whatever the branch is by now. No path leads out of the source. What a path means is the resolver's to say
-(`RelativeResolver`); the reference that comes of it goes through the engine as any other.
+A definition that was fetched from a branch records the commit. Its relative references are resolved in that commit,
+even if the branch moves. No path leaves the source. The resolver defines the meaning of a path (`RelativeResolver`);
+the resulting reference goes through the engine like any other.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ __all__ = ["ParentDefinition", "RelativeResolver", "build_relative_reference", "
 
 @runtime_checkable
 class RelativeResolver(Protocol):
-    """A resolver whose definitions can refer to each other by paths: one optional method beside those of `Resolver`."""
+    """Resolver that supports references by path between definitions: one method besides those of `Resolver`."""
 
     def resolve_relative(self, params: Parameters, path: str) -> Parameters:
-        """The parameters of what is at a path beside what these parameters name, in the same version.
+        """Return the parameters for a path relative to these parameters, in the same version.
 
         Args:
-            params: Those of the definition that has the path: pinned, where the source has such names.
-            path: As it was written.
+            params: The parameters of the definition with the path: pinned, where the source has permanent names.
+            path: The path as it was written.
 
         Raises:
-            konverge_resolution.ResolutionError: ``InvalidParams``: it is no path, or leads out of the source.
+            konverge_resolution.ResolutionError: ``InvalidParams``: it is no path, or leaves the source.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class ParentDefinition:
-    """A definition that refers to others.
+    """Definition that refers to others by path.
 
     Args:
-        reference: What it was asked for by.
-        resolved: What came.
+        reference: The reference that was resolved.
+        resolved: The content and its source.
     """
 
     reference: Reference
@@ -51,7 +51,7 @@ class ParentDefinition:
 
     @property
     def pinned_reference(self) -> Reference:
-        """The reference that names for ever what was fetched, as far as its source has such names."""
+        """The reference with the pinned parameters of the content, as far as its source has permanent names."""
         if not self.resolved.pinned:
             return Reference(self.reference.resolver, self.reference.params, unpinned=self.reference.unpinned)
         reference = self.reference
@@ -63,81 +63,81 @@ class ParentDefinition:
 def build_relative_reference(
     registry: ResolverRegistry, parent: ParentDefinition, path: str, *, digest: Digest | None = None
 ) -> Reference:
-    """The reference that a path stands for.
+    """Return the absolute reference for a path.
 
     Args:
         registry: The resolvers.
-        parent: The definition in which it stands.
+        parent: The definition that contains the path.
         path: The path.
-        digest: What the content has to be.
+        digest: The expected digest of the content.
 
     Raises:
-        ResolutionError: ``InvalidParams``: it leads out of the source, or the source knows no paths.
+        ResolutionError: ``InvalidParams``: the path leaves the source, or the resolver supports no paths.
     """
     settled = parent.pinned_reference
     installed = registry.get(settled.resolver)
     resolver = installed.resolver
     if not isinstance(resolver, RelativeResolver):
-        message = f"path {path[:120]!r}: resolver {settled.resolver!r} has no relative references; name a resolver"
+        message = f"path {path[:120]!r}: resolver {settled.resolver!r} supports no relative references; name a resolver"
         raise ResolutionError(Reason.INVALID_PARAMETERS, message)
     kept = {name: value for name, value in settled.params.items() if name in ENGINE_PARAMETERS}
     params = {name: value for name, value in settled.params.items() if name not in ENGINE_PARAMETERS}
-    found = resolver.resolve_relative(params, path)
-    unpinned = None if settled.unpinned is None else _unpin_params(installed, params, found, settled.unpinned)
+    relative = resolver.resolve_relative(params, path)
+    unpinned = None if settled.unpinned is None else _unpin_params(installed, params, relative, settled.unpinned)
     unpinned = None if unpinned is None else {**unpinned, **kept}
-    return Reference(settled.resolver, {**found, **kept}, digest, unpinned)
+    return Reference(settled.resolver, {**relative, **kept}, digest, unpinned)
 
 
 def _unpin_params(
-    installed: InstalledResolver, pinned: Parameters, found: Parameters, asked: Parameters
+    installed: InstalledResolver, pinned: Parameters, relative: Parameters, asked: Parameters
 ) -> Parameters | None:
-    """What a path names, by the names of its container before it was pinned; None when these cannot be read.
+    """Return the parameters of a path with the unpinned version of its parent; None if those cannot be validated.
 
     Args:
         installed: The resolver.
-        pinned: The parameters of the container.
-        found: Those of what the path names.
-        asked: What the container was asked for by.
+        pinned: The pinned parameters of the parent.
+        relative: The parameters of the path.
+        asked: The unpinned parameters of the parent.
     """
     try:
         settings = installed.select_settings(asked)
         given = {name: value for name, value in asked.items() if name not in ENGINE_PARAMETERS}
         taken = installed.resolver.validate(given, settings)
     except ResolutionError:
-        return None  # policies judge the pin
-    names = [name for name, value in found.items() if pinned.get(name) == value != taken.get(name)]
-    kept = {name: value for name, value in found.items() if name not in names}
+        return None  # policies check the pin instead
+    names = [name for name, value in relative.items() if pinned.get(name) == value != taken.get(name)]
+    kept = {name: value for name, value in relative.items() if name not in names}
     return {**kept, **{name: taken[name] for name in names if name in taken}}
 
 
 def join_path(file: str, path: str) -> str:
-    """The path that another one leads to from a file, without ``.`` and ``..``; both count from the source's root.
+    """Return a path relative to a file as a path from the root of the source, without ``.`` and ``..``.
 
     Args:
-        file: The file that has the path, from the root.
-        path: What stands in it; with ``/`` at its beginning it counts from the root.
+        file: The file that contains the path, from the root.
+        path: The path; with a leading ``/`` it starts at the root.
 
     Raises:
-        ResolutionError: ``InvalidParams``: it is no path of a file, or leads out of the root.
+        ResolutionError: ``InvalidParams``: it is no path of a file, or leaves the root.
     """
     if not path or path.endswith("/") or "\\" in path or not path.isprintable():
         raise _build_error(path, "expected the path of a file")
-    found = [] if path.startswith("/") else [part for part in file.split("/") if part][:-1]
+    parts = [] if path.startswith("/") else [part for part in file.split("/") if part][:-1]
     for part in path.split("/"):
         if part in ("", "."):
             continue
-        # Written in another way it would be looked at by nobody here, and read by the server as what it stands for.
+        # An encoded form would pass these checks, but the server would decode it.
         if part != ".." and ("/" in unquote(part) or unquote(part) in (".", "..") or "\\" in unquote(part)):
-            raise _build_error(path, "expected no encoded . .. or /")
+            raise _build_error(path, "expected a path without encoded . .. or /")
         if part != "..":
-            found.append(part)
-        elif found:
-            found.pop()
+            parts.append(part)
+        elif parts:
+            parts.pop()
         else:
-            raise _build_error(path, "it leads out of its source")
-    if not found or path.split("/")[-1] in (".", ".."):
+            raise _build_error(path, "expected a path within the source")
+    if not parts or path.split("/")[-1] in (".", ".."):
         raise _build_error(path, "expected the path of a file")
-    return "/".join(found)
+    return "/".join(parts)
 
 
 def _build_error(path: str, why: str) -> ResolutionError:

@@ -1,6 +1,6 @@
-"""Asking remotes: a few at once of each, and again where one may answer later.
+"""Calls of remotes: limited concurrency per remote, and retries after transient failures.
 
-Whatever a resolver raises comes out of here as a `ResolutionError`.
+Every exception of a resolver becomes a `ResolutionError`.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _MAX_PER_NAMESPACE = (4, 64)
 
 
 class RemoteCaller:
-    """Asks remotes for everybody who shares an engine.
+    """Caller of remotes with limits and retries; shared by all resolutions of an engine.
 
     Args:
-        clock: The time.
-        entropy: Draws the jitter of pauses.
-        bounds: How much is asked at once, by remote and namespace; eight of a remote and 96 in all when not given, of
-            which one namespace has four and 64.
+        clock: The clock.
+        entropy: Source of the jitter of retry delays.
+        bounds: Limits on concurrent calls by remote and namespace (default: 8 per remote and 96 in total; one namespace
+            may use 4 and 64).
     """
 
     def __init__(self, clock: Clock, entropy: Entropy, bounds: ConcurrencyLimiter[str] | None = None) -> None:
@@ -49,32 +49,32 @@ class RemoteCaller:
     async def call(
         self, work: Callable[[], Awaitable[T]], *, resolver: str, remote: str, namespace: str, attempts: int
     ) -> tuple[T, int]:
-        """Ask one remote, again where it may answer later, within the places that it has.
+        """Call one remote within its limits; retry transient failures with backoff.
 
         Args:
-            work: Asks once.
-            resolver: Whose code that is, for messages.
-            remote: Where, as `parse_origin` says.
-            namespace: For whom.
-            attempts: How often at most.
+            work: One call of the remote.
+            resolver: The name of the resolver, for messages.
+            remote: The origin of the remote, from `parse_origin`.
+            namespace: The namespace of the requester.
+            attempts: Maximum number of calls.
 
         Returns:
-            What it answered, and how often it was asked.
+            The result of the call, and the number of calls.
 
         Raises:
-            ResolutionError: It did not answer, or the resolver failed.
+            ResolutionError: The last call failed, or the failure is not transient.
         """
-        made = 0
+        calls = 0
         while True:
-            made += 1
+            calls += 1
             try:
                 async with self._bounds.slot(remote, namespace):
                     with wrap_resolver_errors(resolver):
-                        return await work(), made
+                        return await work(), calls
             except ResolutionError as error:
-                if not error.traits.is_transient or made >= attempts:
+                if not error.traits.is_transient or calls >= attempts:
                     raise
-                pause = _BACKOFF.compute_delay(made, self._entropy)
+                pause = _BACKOFF.compute_delay(calls, self._entropy)
                 if error.retry_after_seconds is not None:
                     pause = max(pause, min(error.retry_after_seconds, _LONGEST_PAUSE_SECONDS))
             await self._clock.sleep(pause)
@@ -82,20 +82,20 @@ class RemoteCaller:
 
 @contextmanager
 def wrap_resolver_errors(resolver: str) -> Iterator[None]:
-    """Make of whatever a resolver raises a `ResolutionError`.
+    """Convert every exception of a resolver to a `ResolutionError`.
 
-    Told by type alone, in the log too: its text can have what the resolver was given.
+    The message and the log have only the type: the text of the exception can contain secrets.
     """
     try:
         yield
     except ResolutionError:
         raise
-    except Exception as error:  # anybody's code, and the error goes on as one of ours
+    except Exception as error:  # third-party code can raise anything
         _log.error("resolver %s failed: %s", resolver, type(error).__name__)
         raise ResolutionError(Reason.INTERNAL, f"resolver {resolver!r} failed: {type(error).__name__}") from error
 
 
 def parse_origin(uri: str) -> str:
-    """What shares one remote's places: scheme, host and port."""
-    found = urlsplit(uri)
-    return f"{found.scheme}://{found.netloc}"
+    """Return the origin of an address (scheme, host and port), which limits apply to."""
+    parts = urlsplit(uri)
+    return f"{parts.scheme}://{parts.netloc}"

@@ -1,6 +1,6 @@
-"""What is decided of a reference before anybody is asked: who gets it, by which parameters, and whether it may be.
+"""Decisions on a reference before the first connection: resolver, parameters, policies and cache.
 
-reference -> resolver and its settings -> source map -> parameters -> policy -> whether it is kept, and for whom
+reference -> resolver and its settings -> source map -> parameters -> policies -> use of the cache
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ __all__ = [
 ]
 
 CACHE = "cache"
-"""The parameter that asks for a mode of the cache."""
+"""Parameter for the mode of the cache."""
 
 ENGINE_PARAMETERS = (CACHE, CONFIG_KEY)
-"""Parameters that no resolver sees; what is pinned does not have them."""
+"""Parameters that resolvers do not receive; pinned parameters do not contain them."""
 
 _CACHE_MODE, _TIMEOUT = "default-cache-mode", "fetch-timeout"
-"""Settings that count here, of every resolver that has them."""
+"""Settings of resolvers that the engine uses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """Who asks.
+    """Origin of a request for a definition.
 
     Args:
-        namespace: Whose Secrets may be used, and which policies count.
-        user: As Kubernetes names users; empty when nobody knows.
+        namespace: The namespace whose Secrets and policies apply.
+        user: The Kubernetes user name; empty if unknown.
     """
 
     namespace: str
@@ -56,21 +56,21 @@ class Requester:
 
 
 class ServicesFactory(Protocol):
-    """Makes the services for one request."""
+    """Factory of the services for one request."""
 
     def __call__(self, requester: Requester, admission: PolicyDecision) -> Services:
-        """What a resolver may use for it: Secrets of that namespace, connections that those policies allow."""
+        """Return the services for one request: Secrets of its namespace, connections that policies permit."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """What holds for all resolvers.
+    """Options for all resolvers of an engine.
 
     Args:
-        kinds: Which kinds may be fetched.
-        cache_mode: What the operator says of the cache; None leaves it to who asks.
-        attempts: How often a remote is asked in all, when it may answer later.
-        timeout: How long one resolution may take; that of the resolver, if shorter.
+        kinds: The allowed kinds of definitions.
+        cache_mode: The operator's cache mode; None leaves it to the reference.
+        attempts: Maximum number of calls of a remote, including retries after transient failures.
+        timeout: Time limit of one resolution; a shorter limit of the resolver takes precedence.
     """
 
     kinds: AllowedKinds = ANY_KIND
@@ -81,18 +81,18 @@ class EngineOptions:
 
 @dataclass(frozen=True, slots=True)
 class ResolutionPlan:
-    """What is decided of a reference; made by `planned`.
+    """Decisions on one reference; made by `plan_resolution`.
 
     Args:
-        installed: Its resolver.
-        fetch: What that is asked for.
-        uri: Where it would look.
-        remote: Whose places that takes.
-        policies: Decide about every place that it leads to.
-        admission: What they ask for of the place where it begins.
-        is_pinned: Whether the parameters name one content for ever.
-        uses_cache: Whether what these parameters come to is kept.
-        caches_pinned: Whether what they are pinned to is.
+        installed: The resolver.
+        fetch: The input of the resolver.
+        uri: The address of the source.
+        remote: The origin whose limits apply.
+        policies: Decide on every further place of the request.
+        admission: The requirements of the policies for the address.
+        is_pinned: Whether the parameters name permanent content.
+        uses_cache: Whether the content of these parameters is cached.
+        caches_pinned: Whether the content of the pinned parameters is cached.
         rewritten_from: The address before the source map changed it; empty when it did not.
     """
 
@@ -108,11 +108,11 @@ class ResolutionPlan:
     rewritten_from: str
 
     def build_shared_key(self, params: Parameters) -> CacheKey:
-        """What an answer is kept under: that of a public source for everybody."""
+        """Return the cache key of content; for a public source all tenants share it."""
         return self._build_key(params, "") if self.admission.is_public else self.build_tenant_key(params)
 
     def build_tenant_key(self, params: Parameters) -> CacheKey:
-        """What fetches and failures are known by: nobody waits for another tenant's, nor fails by its credential."""
+        """Return the key of fetches and failures, which tenants never share: another tenant's credential may fail."""
         return self._build_key(params, f"{self.fetch.namespace}/{self.fetch.user}")
 
     def _build_key(self, params: Parameters, tenant: str) -> CacheKey:
@@ -135,19 +135,19 @@ def plan_resolution(
     source_map: SourceMap,
     services_for: ServicesFactory,
 ) -> ResolutionPlan:
-    """Decide what can be decided without a connection.
+    """Make all decisions on a reference that need no connection.
 
     Args:
         reference: The reference.
-        requester: Who asks.
+        requester: The namespace and user of the request.
         registry: The resolvers.
-        options: What holds for all of them.
-        policies: What may be fetched.
-        source_map: Which addresses stand for others.
-        services_for: Makes what resolvers may use.
+        options: The options for all resolvers.
+        policies: The policies.
+        source_map: Replacements of addresses.
+        services_for: Builds the services of the resolver.
 
     Raises:
-        ResolutionError: It is refused.
+        ResolutionError: The reference is refused.
     """
     reference.check()
     installed = registry.get(reference.resolver)
@@ -161,20 +161,20 @@ def plan_resolution(
     params, rewritten_from = source_map.rewrite(given)
     with wrap_resolver_errors(resolver.name):
         checked = resolver.validate(params, settings)
-        judged = checked
+        policy_params = checked
         if reference.unpinned is not None:
-            judged = resolver.validate(_rewrite_resolver_params(reference.unpinned, source_map), settings)
+            policy_params = resolver.validate(_rewrite_resolver_params(reference.unpinned, source_map), settings)
         uri = resolver.source_uri(checked, settings)
         remote = parse_origin(uri)
         is_pinned = resolver.is_pinned(checked)
-    of_request = RequestPolicies(tuple(policies), resolver.name, requester.namespace, uri, judged)
-    admission = of_request.admit()
+    request_policies = RequestPolicies(tuple(policies), resolver.name, requester.namespace, uri, policy_params)
+    admission = request_policies.admit()
     if admission.digest_required_by and reference.digest is None and not is_pinned:
-        message = "asks for a digest: give one, or parameters that name one content for ever"
-        raise ResolutionError(Reason.DENIED, f"policy {admission.digest_required_by[0]} {message}")
+        message = "requires a digest; add a digest, or parameters with a permanent version"
+        raise ResolutionError(Reason.DENIED, f"policy {admission.digest_required_by[0]}: {message}")
     configured = settings.get(_CACHE_MODE)
     asked = asked or _parse_cache_mode(configured, f"setting {_CACHE_MODE!r}", Reason.INVALID_CONFIGURATION)
-    keeps, keeps_pinned = (
+    uses_cache, caches_pinned = (
         is_cacheable(operator=options.cache_mode, asked=asked, is_pinned=pinned) for pinned in (is_pinned, True)
     )
     timeout = options.timeout
@@ -182,7 +182,7 @@ def plan_resolution(
         timeout = min(timeout, as_duration(own))
     services = services_for(requester, admission)
     if services.http is not None:
-        services = replace(services, http=services.http.with_settings(check_hop=of_request.check_hop))
+        services = replace(services, http=services.http.with_settings(check_hop=request_policies.check_hop))
     return ResolutionPlan(
         installed=installed,
         fetch=FetchRequest(
@@ -196,11 +196,11 @@ def plan_resolution(
         ),
         uri=uri,
         remote=remote,
-        policies=of_request,
+        policies=request_policies,
         admission=admission,
         is_pinned=is_pinned,
-        uses_cache=keeps,
-        caches_pinned=keeps_pinned,
+        uses_cache=uses_cache,
+        caches_pinned=caches_pinned,
         rewritten_from=rewritten_from,
     )
 

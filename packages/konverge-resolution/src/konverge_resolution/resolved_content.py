@@ -1,4 +1,4 @@
-"""What a resolver brings, and the record of where it came from."""
+"""Content that a resolver returns, and the record of its source."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from konverge_resolution.reference import Parameters
 __all__ = ["MAX_CONTENT_BYTES", "AttachedSignature", "Provenance", "ResolvedContent"]
 
 MAX_CONTENT_BYTES = 1 << 20
-"""Of a definition. As base64 it is 1,398,104 bytes, which an object can still hold below etcd's limit of 1.5 MiB."""
+"""Maximum size of a definition. As base64 it is 1,398,104 bytes, which fit into an object below etcd's limit of 1.5
+MiB.
+"""
 
 
 class Provenance(msgspec.Struct, frozen=True, rename="camel"):
-    """Where content came from, exactly; the shape is that of SLSA's provenance.
+    """Exact source of content, in the shape of SLSA's provenance.
 
     Attributes:
-        uri: The place, without credentials, for example ``git+https://example.com/platform/boxes``.
-        digest: What it was there, by algorithm: of git the commit, of an image its manifest, else the content.
-        entry_point: Which part of it; empty when it is the whole.
+        uri: The address, without credentials, for example ``git+https://example.com/platform/boxes``.
+        digest: The version by algorithm: the commit of git, the manifest of an image, otherwise the content.
+        entry_point: The part with the definition; empty for the whole.
     """
 
     uri: str
@@ -32,13 +34,13 @@ class Provenance(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class AttachedSignature(msgspec.Struct, frozen=True):
-    """A signature that a source keeps beside its content. Nobody has looked yet at whether it is right.
+    """Signature that a source keeps beside its content. It is not verified yet.
 
     Attributes:
         media_type: The layout of the payload.
-        payload: What was signed, or the signature with everything around it.
-        subject: The digest of what it is attached to, which the content is a part of.
-        signature: In base64; empty when the payload has it.
+        payload: The signed bytes, or a bundle with the signature.
+        subject: The digest of the object that it is attached to and that contains the content.
+        signature: The signature in base64; empty if the payload contains it.
     """
 
     media_type: str
@@ -48,20 +50,20 @@ class AttachedSignature(msgspec.Struct, frozen=True):
 
 
 class ResolvedContent(msgspec.Struct, frozen=True):
-    """The content, as the source has it, byte for byte.
+    """Unverified content of a source, byte for byte.
 
     Attributes:
-        data: At most `MAX_CONTENT_BYTES`.
-        source: Where it came from.
-        annotations: What else the resolver tells of it; no secrets.
-        pinned: Parameters that name this very content as closely as the source can; empty when it has no closer name.
-            Whether they do so for ever, `konverge_resolution.Resolver.is_pinned` says of them: the version of a hub
-            does not, and is of use beside a digest only.
-        attached: The signatures beside it, when `konverge_resolution.FetchRequest.wants_signatures`.
-        found_at: Where it was in the end, as policies name it, when that is not what was asked for: the place to which
-            a redirect led, a kind's own name. Policies judge that, too.
-        found_params: Parameters by which it would have been asked for where it was, when they are other ones: the path
-            to which a symbolic link led. Policies judge these, too.
+        data: The bytes; at most `MAX_CONTENT_BYTES`.
+        source: The source of the content.
+        annotations: Further information of the resolver, without secrets.
+        pinned: Parameters that name this content as exactly as the source can; empty without a more exact name.
+            `konverge_resolution.Resolver.is_pinned` tells whether they are permanent. The version of a hub is not, so
+            it needs a digest besides.
+        attached: The signatures beside the content, if `konverge_resolution.FetchRequest.wants_signatures`.
+        found_at: The actual place as policies name it, if it differs from the requested one: the target of a redirect,
+            or the canonical name of a kind. Policies check it, too.
+        found_params: The parameters of the actual place, if they differ: the target path of a symbolic link. Policies
+            check them, too.
     """
 
     data: bytes
@@ -73,5 +75,5 @@ class ResolvedContent(msgspec.Struct, frozen=True):
     found_params: Parameters = {}
 
     def __repr__(self) -> str:
-        # The content is somebody's; it has no business in a log.
-        return f"Resolved({len(self.data)} bytes of {self.source.uri})"
+        # The content may be confidential and must not be logged.
+        return f"ResolvedContent({len(self.data)} bytes of {self.source.uri})"

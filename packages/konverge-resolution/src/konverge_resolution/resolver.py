@@ -1,8 +1,7 @@
-"""What a resolver is, and what it is given: the interface that anyone can write a source against.
+"""Interface of resolvers, and of the services that they receive.
 
-A resolver never sees the request object or a Kubernetes client. It gets parameters and services whose use is bounded
-already: connections only to addresses that are allowed, Secrets only of the requester's namespace, a folder with a
-quota, a deadline.
+A resolver never receives the request object or a Kubernetes client. It receives parameters and limited services:
+connections only to permitted addresses, Secrets only of the requester's namespace, a folder with a quota, a deadline.
 """
 
 from __future__ import annotations
@@ -36,36 +35,36 @@ __all__ = [
 
 
 READS = ("secrets",)
-"""What a resolver that does not say it in an attribute ``reads`` may get of the requester's namespace, by name.
+"""Default of the attribute ``reads``: the credentials of the requester's namespace that a resolver reads by name.
 
-``secrets``, ``serviceaccounts``, both or nothing: the roles of an operator come from it, so that a resolver without
+``secrets``, ``serviceaccounts``, both or nothing. The roles of an operator follow from it, so that a resolver without
 credentials gives its operator no right to read any.
 """
 
 
 class ParameterRole(StrEnum):
-    """What a parameter says, and so where a locked reference takes it from (`konverge_resolution.lock_validation`)."""
+    """Meaning of a parameter, which decides whether a lock file may set it (`konverge_resolution.lock_validation`)."""
 
     PLACE = "place"
-    """Which definition is meant. A locked reference takes it from the reference itself."""
+    """The identity of the definition. A locked reference takes it from the reference itself."""
     VERSION = "version"
-    """Which version of it, or which of several places had it. A pin settles it, and a lock file has it."""
+    """The version, or which of several places had it. A pin determines it, and the lock file records it."""
     CONTENT_DIGEST = "content-digest"
-    """The digest of the content itself. As a version, and content that it does not fit is refused."""
+    """The digest of the content itself. Treated like a version; content with another digest is refused."""
     CREDENTIAL = "credential"
-    """Whose credential is sent. It never comes from a lock file."""
+    """The credential to send. It never comes from a lock file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a resolver; the documentation's table is made of these.
+    """One parameter of a resolver; the table in the documentation is generated from these.
 
     Args:
-        description: What it says.
-        required: Whether there has to be one, from the reference or from the configuration.
-        setting: The setting that gives its default; empty for none.
-        default: Its value when neither says one; None for none.
-        role: What it says. What a resolver pins has to be declared as a version or a digest.
+        description: The meaning of the parameter.
+        required: Whether the reference or the configuration must set it.
+        setting: The setting with its default; empty for none.
+        default: The value if neither the reference nor the setting has one; None for none.
+        role: The role. A parameter that a resolver pins must be a version or a digest.
     """
 
     description: str
@@ -80,9 +79,9 @@ class Setting:
     """One setting of a resolver's configuration, by its key in the ConfigMap.
 
     Args:
-        description: What it does.
-        type: ``text``, ``duration`` (``1m30s``), ``integer``, ``boolean`` or ``list`` (texts between commas).
-        default: Its value when nothing is said.
+        description: The effect of the setting.
+        type: ``text``, ``duration`` (``1m30s``), ``integer``, ``boolean`` or ``list`` (separated by commas).
+        default: The value without configuration.
     """
 
     description: str
@@ -91,39 +90,39 @@ class Setting:
 
 
 class AddressResolver(Protocol):
-    """Resolves names for programs that connect by themselves, and gives only what may be connected to."""
+    """Resolver of host names that returns only permitted addresses, for programs that open their own connections."""
 
     async def resolve_permitted(self, host: str, port: int) -> tuple[str, ...]:
-        """The addresses of a host that may be connected to, at least one; a host may be an address itself.
+        """Return the permitted addresses of a host, at least one; the host may be an address itself.
 
-        Whoever asks connects to one of these and does not resolve the name again.
+        The caller connects to one of them and does not resolve the name again.
 
         Raises:
-            konverge_resolution.ResolutionError: ``Denied``: it has addresses, and none of them is allowed;
-                ``Unreachable``: it has none.
+            konverge_resolution.ResolutionError: ``Denied``: none of its addresses is permitted; ``Unreachable``: it has
+                no address.
         """
 
 
 class SecretReader(Protocol):
-    """Reads Secrets of the requester's namespace, by name only."""
+    """Reader of Secrets of the requester's namespace, by name only."""
 
     async def read_value(self, name: str, key: str) -> str:
-        """One value.
+        """Return one value of a Secret.
 
         Raises:
-            konverge_resolution.ResolutionError: There is none. The message is the same whether the Secret or the key is
-                missing, and names neither: it would tell which Secrets there are.
+            konverge_resolution.ResolutionError: There is no such value. The message is the same for a missing Secret
+                and a missing key, and contains neither name, so that it does not reveal which Secrets exist.
         """
 
     async def read_all(self, name: str) -> Mapping[str, bytes]:
-        """All values of one Secret.
+        """Return all values of one Secret.
 
         Raises:
-            konverge_resolution.ResolutionError: There is none.
+            konverge_resolution.ResolutionError: There is no such Secret.
         """
 
     async def list_pull_secrets(self, service_account: str) -> tuple[str, ...]:
-        """The names of the Secrets with which a ServiceAccount of the requester's namespace pulls images.
+        """Return the names of the Secrets with which a ServiceAccount of the requester's namespace pulls images.
 
         Raises:
             konverge_resolution.ResolutionError: There is no such ServiceAccount.
@@ -131,50 +130,50 @@ class SecretReader(Protocol):
 
 
 class ClusterReader(Protocol):
-    """Reads objects with the resolver's own permissions, for sources that are in the cluster."""
+    """Reader of objects with the resolver's own permissions, for sources in the cluster."""
 
     async def find(self, kind: str, api_version: str = "") -> tuple[RestMapping, ...]:
-        """Where a kind is served, by its kind, plural or singular in any case.
+        """Return the served kinds with this kind, plural or singular in any case.
 
         Args:
             kind: For example ``Ingress``, ``ingress`` or ``ingresses``.
-            api_version: Only in this version.
+            api_version: Limits the result to this version.
 
         Returns:
-            One for each group that has such a kind, in its preferred version; empty when there is none.
+            One mapping for each API group with such a kind, in its preferred version; empty without any.
         """
 
     async def get(self, gvk: GroupVersionKind, key: ObjectKey) -> Object:
-        """One object.
+        """Return one object of the cluster.
 
         Raises:
-            konverge.errors.NotFoundError: There is none.
+            konverge.errors.NotFoundError: There is no such object.
             konverge.errors.KindNotServedError: There is no such kind.
         """
 
     async def may_get(self, gvk: GroupVersionKind, key: ObjectKey, *, user: str) -> bool:
-        """Tell whether a user or ServiceAccount (``system:serviceaccount:ns:name``) may read it by itself."""
+        """Tell whether a user or ServiceAccount (``system:serviceaccount:ns:name``) may read the object itself."""
 
 
 class Workspaces(Protocol):
-    """Folders for what does not fit into memory."""
+    """Temporary folders for content that does not fit into memory."""
 
     def folder(self, *, max_bytes: int) -> AbstractAsyncContextManager[Path]:
-        """An empty private folder that is gone after the block, whatever happens in it; watched for its size."""
+        """Provide an empty private folder with a limited size. It is removed after the block in any case."""
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What resolvers may use; each is bounded by who made it.
+    """Services for resolvers; each has limits that its provider enforces.
 
     Args:
-        http: The guarded HTTP client (`konverge_resolution.network`): checked addresses, bounded bodies, no ambient
+        http: The guarded HTTP client (`konverge_resolution.network`): checked addresses, limited bodies, no ambient
             credentials.
         secrets: Secrets of the requester's namespace.
-        workspaces: Folders.
-        clock: The time.
-        cluster: Objects of the cluster; None where there is no cluster, on the command line for one.
-        addresses: Checked addresses, for programs that connect by themselves; None lets none of them connect.
+        workspaces: Temporary folders.
+        clock: The clock.
+        cluster: Objects of the cluster; None without a cluster, for example on the command line.
+        addresses: Checked addresses for programs that open their own connections; None permits no connections.
     """
 
     http: Any
@@ -187,18 +186,18 @@ class Services:
 
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
-    """One resolution, as the resolver gets it.
+    """Input of a resolver for one resolution.
 
     Args:
-        params: Checked by `Resolver.validate`, with all defaults.
-        settings: The resolver's configuration: the set that the reference chose.
-        namespace: The requester's.
-        user: Who asks, as Kubernetes names users; empty when nobody knows.
-        seconds: How long it may take in all; the engine cancels it then.
-        services: What it may use.
-        max_bytes: How large the content may be.
-        wants_signatures: Whether a policy asks for signatures, so that those which a source keeps beside its content
-            (`konverge_resolution.AttachedSignature`) are to be got, too.
+        params: The parameters with all defaults, validated by `Resolver.validate`.
+        settings: The settings that the reference selected.
+        namespace: The namespace of the requester.
+        user: The Kubernetes user name of the requester; empty if unknown.
+        seconds: Time limit in seconds; then the engine cancels the call.
+        services: The services that the resolver may use.
+        max_bytes: Maximum size of the content.
+        wants_signatures: Whether a policy requires signatures, so that the resolver must also fetch those that the
+            source keeps beside its content (`konverge_resolution.AttachedSignature`).
     """
 
     params: Parameters
@@ -212,12 +211,12 @@ class FetchRequest:
 
 
 class Resolver(Protocol):
-    """Gets definitions from one kind of source.
+    """Fetcher of definitions from one kind of source.
 
     Attributes:
-        name: What references call it: a DNS label.
-        parameters: Its parameters, by name.
-        settings: Its settings, by key.
+        name: The name in references: a DNS label.
+        parameters: The parameters by name.
+        settings: The settings by key.
     """
 
     name: str
@@ -225,27 +224,27 @@ class Resolver(Protocol):
     settings: Mapping[str, Setting]
 
     def validate(self, params: Parameters, settings: Mapping[str, str]) -> Parameters:
-        """The parameters with their defaults, checked as far as that goes without asking anybody.
+        """Return the parameters with their defaults, checked as far as possible without a connection.
 
         Raises:
-            konverge_resolution.ResolutionError: ``InvalidParams``, naming the parameter.
+            konverge_resolution.ResolutionError: ``InvalidParams`` with the name of the parameter.
         """
 
     def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
-        """Where it would look, without credentials: what policies allow or refuse before anything is connected to."""
+        """Return the address of the source without credentials; policies check it before any connection opens."""
 
     def is_pinned(self, params: Parameters) -> bool:
-        """Tell whether the parameters name the same content for ever: a commit, a digest."""
+        """Tell whether the parameters name permanent content, for example by a commit or a digest."""
 
     async def pin(self, fetch: FetchRequest) -> Parameters | None:
-        """Parameters that name for ever what these name now, found cheaply; None where there is no cheaper way.
+        """Return permanent parameters for the current content; None if that is not cheaper than a fetch.
 
         Raises:
             konverge_resolution.ResolutionError: As `resolve`.
         """
 
     async def resolve(self, fetch: FetchRequest) -> ResolvedContent:
-        """Get the content. Cancelling it ends its processes and connections before it returns.
+        """Fetch the content. A cancelled call ends its processes and connections before it returns.
 
         Raises:
             konverge_resolution.ResolutionError: There is no result.
@@ -253,5 +252,5 @@ class Resolver(Protocol):
 
 
 def list_credential_kinds(resolvers: Iterable[Resolver]) -> tuple[str, ...]:
-    """What resolvers may get of a requester's namespace (`READS`), sorted: resources of the core group."""
-    return tuple(sorted({each for resolver in resolvers for each in getattr(resolver, "reads", READS)}))
+    """Return the credentials that the resolvers read in a requester's namespace (`READS`), sorted."""
+    return tuple(sorted({kind for resolver in resolvers for kind in getattr(resolver, "reads", READS)}))

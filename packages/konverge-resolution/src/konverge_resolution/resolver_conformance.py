@@ -1,4 +1,4 @@
-r"""What any resolver has to do, as tests: a class to inherit from, and a specimen to fill in.
+r"""Tests that every resolver must pass: a class to inherit from, and a specimen to fill in.
 
 ::
 
@@ -9,10 +9,9 @@ r"""What any resolver has to do, as tests: a class to inherit from, and a specim
             with loopback_services() as services:
                 yield Specimen(FolderResolver(), services, settings=..., good={...}, missing={...})
 
-The tests are coroutines for anyio's plugin of pytest, which the test's module has to ask for
-(``pytestmark = pytest.mark.anyio``). With
-``pytest.register_assert_rewrite("konverge_resolution.resolver_conformance")`` in a
-``conftest.py`` their failures say more.
+The tests are coroutines for anyio's pytest plugin, which the test module must enable (``pytestmark =
+pytest.mark.anyio``). For detailed failures call
+``pytest.register_assert_rewrite("konverge_resolution.resolver_conformance")`` in a ``conftest.py``.
 """
 
 from __future__ import annotations
@@ -53,18 +52,18 @@ _LOOPBACK = ("127.0.0.0/8", "::1/128")
 def loopback_services(
     *, secrets: Mapping[str, Mapping[str, bytes]] | None = None, certificates: str = "", clock: Clock | None = None
 ) -> Iterator[Services]:
-    """What a resolver may use in its tests, made of what it gets in a process that is run.
+    """Provide services for the tests of a resolver, built like those of a running process.
 
-    Its connections reach this machine and the public internet; it has no cluster. After the block nothing is left of
-    it, neither folders nor threads.
+    Connections reach this machine and the public internet; there is no cluster. The folders and threads are gone after
+    the block.
 
     Args:
-        secrets: By name, the Secrets of the requester's namespace.
-        certificates: Certificates (PEM) that are trusted besides the machine's.
-        clock: The time; the machine's when not given.
+        secrets: The Secrets of the requester's namespace by name.
+        certificates: Trusted certificates (PEM) besides those of the system.
+        clock: The clock; the system clock when None.
 
     Raises:
-        ValueError: The certificates are none.
+        ValueError: The certificates cannot be parsed.
     """
     machine = HostServices(clock or SystemClock(), certificates=certificates)
     try:
@@ -74,16 +73,16 @@ def loopback_services(
 
 
 class _FakeSecrets:
-    """Secrets that a test has written down (`konverge_resolution.SecretReader`)."""
+    """Secrets that a test provides (`konverge_resolution.SecretReader`)."""
 
     def __init__(self, secrets: Mapping[str, Mapping[str, bytes]]) -> None:
         self._secrets = secrets
 
     async def read_value(self, name: str, key: str) -> str:
-        found = (await self.read_all(name)).get(key)
-        if found is None:
+        value = (await self.read_all(name)).get(key)
+        if value is None:
             raise self._build_error()
-        return found.decode()
+        return value.decode()
 
     async def read_all(self, name: str) -> Mapping[str, bytes]:
         if name not in self._secrets:
@@ -94,24 +93,24 @@ class _FakeSecrets:
         return ()
 
     def _build_error(self) -> ResolutionError:
-        return ResolutionError(Reason.AUTHENTICATION_REQUIRED, "there is no such Secret, or it has no such key")
+        return ResolutionError(Reason.AUTHENTICATION_REQUIRED, "the Secret or its key does not exist")
 
 
 @dataclass(frozen=True, slots=True)
 class Specimen:
-    """A resolver and what is known of its source.
+    """Resolver under test, and facts about its source.
 
     Args:
         resolver: The resolver.
-        services: What it may use.
-        good: Parameters that name a definition.
-        missing: Parameters that name nothing, in a source that answers.
-        settings: Its configuration, as a ConfigMap would have it.
-        unreachable: Parameters of a source that does not answer; None when there is no such thing.
-        hanging: Parameters of a source that never comes to an end; None when there is no such thing.
-        credential: What its Secrets have; no message may show it.
-        leftovers: What is there that should be gone when nothing is fetched: processes, files, connections.
-        namespace: The requester's.
+        services: The services that it may use.
+        good: Parameters of an existing definition.
+        missing: Parameters without a definition, in a source that responds.
+        settings: The configuration, as in a ConfigMap.
+        unreachable: Parameters of a source that does not respond; None if impossible.
+        hanging: Parameters of a source that never finishes its response; None if impossible.
+        credential: A value of its Secrets; no message may contain it.
+        leftovers: Returns resources that a finished fetch must not leave: processes, files, connections.
+        namespace: The namespace of the requester.
     """
 
     resolver: Resolver
@@ -127,13 +126,13 @@ class Specimen:
 
     @property
     def selected_settings(self) -> Mapping[str, str]:
-        """The settings with their defaults."""
+        """The settings with their defaults applied."""
         settings, mistakes = parse_settings(self.settings, self.resolver.settings)
         assert not mistakes, mistakes
         return settings.select()
 
     def build_fetch_request(self, params: Parameters, **more: Any) -> FetchRequest:
-        """What the resolver gets for these parameters."""
+        """Return the resolver's input for these parameters."""
         checked = self.resolver.validate(params, self.selected_settings)
         return FetchRequest(
             params=checked,
@@ -146,7 +145,7 @@ class Specimen:
         )
 
     def build_engine(self, options: EngineOptions | None = None) -> Engine:
-        """An engine with this resolver alone."""
+        """Return an engine with only this resolver."""
         registry = ResolverRegistry.of([self.resolver], {self.resolver.name: dict(self.settings)})
 
         def build_services(requester: Requester, admission: PolicyDecision) -> Services:
@@ -156,7 +155,7 @@ class Specimen:
         return Engine(registry, build_services, clock=clock, entropy=SeededEntropy(), options=options)
 
     async def expect_error(self, params: Parameters) -> ResolutionError:
-        """Why these come to nothing, asked once."""
+        """Return the error of a single attempt with these parameters."""
         engine = self.build_engine(EngineOptions(attempts=1))
         with pytest.raises(ResolutionError) as caught:
             await engine.resolve(
@@ -167,10 +166,10 @@ class Specimen:
 
 
 class ResolverConformance:
-    """The tests; a fixture ``specimen`` of the inheriting class says of what."""
+    """Tests for resolvers; the inheriting class provides a fixture ``specimen``."""
 
     async def test_it_says_what_it_is_called_and_what_it_takes(self, specimen: Specimen) -> None:
-        """A name that is a DNS label, and described parameters and settings."""
+        """The name is a DNS label; all parameters and settings have descriptions."""
         resolver = specimen.resolver
         assert not validate_dns_label(resolver.name)
         for name, parameter in resolver.parameters.items():
@@ -186,7 +185,7 @@ class ResolverConformance:
         assert not mistakes
 
     async def test_a_parameter_of_another_type_is_refused_with_its_name(self, specimen: Specimen) -> None:
-        """Where text is expected, a list and a mapping are refused before anybody is asked."""
+        """Lists and mappings instead of text are refused before any connection opens."""
         texts = [name for name, value in specimen.good.items() if isinstance(value, str)]
         assert texts
         for name in texts:
@@ -197,7 +196,7 @@ class ResolverConformance:
                 assert name in caught.value.message
 
     async def test_what_is_required_is_missed_with_its_name(self, specimen: Specimen) -> None:
-        """Each required parameter that neither the reference nor the configuration has."""
+        """The error names the missing required parameter."""
         for name, parameter in specimen.resolver.parameters.items():
             if not parameter.required or parameter.default or specimen.selected_settings.get(parameter.setting):
                 continue
@@ -208,12 +207,12 @@ class ResolverConformance:
             assert name in caught.value.message
 
     async def test_what_is_checked_is_checked_for_good(self, specimen: Specimen) -> None:
-        """Checking the answer again changes nothing: what was pinned or locked comes again."""
+        """Validating the result again changes nothing, so pinned and locked parameters stay valid."""
         checked = specimen.resolver.validate(specimen.good, specimen.selected_settings)
         assert specimen.resolver.validate(checked, specimen.selected_settings) == checked
 
     async def test_the_address_of_its_source_is_one_that_policies_can_name(self, specimen: Specimen) -> None:
-        """An address without a user, a query or a credential, whose beginning can stand in a policy."""
+        """The address has no user, query or credential, and policies can use it as a prefix."""
         checked = specimen.resolver.validate(specimen.good, specimen.selected_settings)
         uri = specimen.resolver.source_uri(checked, specimen.selected_settings)
         assert uri == specimen.resolver.source_uri(checked, specimen.selected_settings)
@@ -222,7 +221,7 @@ class ResolverConformance:
         assert SourcePrefix.parse(uri).matches(uri)
 
     async def test_what_is_there_comes_with_its_source(self, specimen: Specimen) -> None:
-        """Bytes, an address, a digest; and nowhere a credential."""
+        """The result has bytes, an address and a digest, and no credential."""
         resolved = await specimen.resolver.resolve(specimen.build_fetch_request(specimen.good))
         assert isinstance(resolved, ResolvedContent)
         assert resolved.data
@@ -236,7 +235,7 @@ class ResolverConformance:
         assert outcome.resolved.data == resolved.data
 
     async def test_content_is_never_larger_than_it_may_be(self, specimen: Specimen) -> None:
-        """One byte less than there is, is too little."""
+        """A limit of one byte less than the content is an error."""
         resolved = await specimen.resolver.resolve(specimen.build_fetch_request(specimen.good))
         with pytest.raises(ResolutionError) as caught:
             await specimen.resolver.resolve(
@@ -245,7 +244,7 @@ class ResolverConformance:
         assert caught.value.reason is Reason.TOO_LARGE
 
     async def test_what_is_pinned_names_the_same_for_ever(self, specimen: Specimen) -> None:
-        """What it answers as pinned is accepted and comes to the same bytes; what ``pin`` answers stays as it is."""
+        """Pinned parameters are valid and return the same bytes; ``pin`` does not change its own result."""
         resolver = specimen.resolver
         resolved = await resolver.resolve(specimen.build_fetch_request(specimen.good))
         pinned = await resolver.pin(specimen.build_fetch_request(specimen.good))
@@ -259,7 +258,7 @@ class ResolverConformance:
             assert await resolver.pin(specimen.build_fetch_request(pinned)) in (None, checked)
 
     async def test_what_it_comes_to_can_be_locked(self, specimen: Specimen) -> None:
-        """What is pinned is declared as a version, and fits what was asked for."""
+        """Pinned parameters are declared as versions and match the reference."""
         engine, reference = specimen.build_engine(), Reference(specimen.resolver.name, specimen.good)
         outcome = await engine.resolve(reference, Requester(specimen.namespace))
         entry = build_entry(reference, outcome, engine.registry)
@@ -268,13 +267,13 @@ class ResolverConformance:
         assert (again.resolved.data, again.resolved.source) == (outcome.resolved.data, entry.source)
 
     async def test_what_is_not_there_and_who_does_not_answer_are_told_apart(self, specimen: Specimen) -> None:
-        """``NotFound`` against ``Unreachable``: the one is a typing mistake, the other may pass."""
+        """``NotFound`` differs from ``Unreachable``: one is a typing error, the other is transient."""
         assert (await specimen.expect_error(specimen.missing)).reason is Reason.NOT_FOUND
         if specimen.unreachable is not None:
             assert (await specimen.expect_error(specimen.unreachable)).reason is Reason.UNREACHABLE
 
     async def test_its_time_is_over_when_it_is_over(self, specimen: Specimen) -> None:
-        """A source that never ends takes no longer than the resolution may, and leaves nothing."""
+        """A source that never ends takes no longer than the time limit, and leaves nothing."""
         if specimen.hanging is None:
             pytest.skip("its source has no way to hang")
         clock, before = specimen.services.clock, _list_tasks()
@@ -289,7 +288,7 @@ class ResolverConformance:
         await _wait_until_done(before, specimen.services.clock)
 
     async def test_cancelled_it_leaves_nothing(self, specimen: Specimen) -> None:
-        """When the cancelled call returns, its processes, files, connections and tasks are gone."""
+        """After cancellation, processes, files, connections and tasks are gone when the call returns."""
         params = specimen.hanging or specimen.good
         before = _list_tasks()
         task = asyncio.create_task(specimen.resolver.resolve(specimen.build_fetch_request(params)))
@@ -302,7 +301,7 @@ class ResolverConformance:
         await _wait_until_done(before, specimen.services.clock)
 
     async def test_paths_stay_in_its_source(self, specimen: Specimen) -> None:
-        """If it knows relative references: none leads out of its source."""
+        """No relative reference leaves the source, if the resolver supports them."""
         resolver = specimen.resolver
         if not isinstance(resolver, RelativeResolver):
             pytest.skip("it has no relative references")
@@ -313,9 +312,9 @@ class ResolverConformance:
             with pytest.raises(ResolutionError) as caught:
                 resolver.resolve_relative(base, path)
             assert caught.value.reason is Reason.INVALID_PARAMETERS
-        beside = resolver.validate(resolver.resolve_relative(base, "other"), specimen.selected_settings)
-        found = resolver.source_uri(beside, specimen.selected_settings)
-        assert SourcePrefix.parse(uri).host == SourcePrefix.parse(found).host
+        sibling = resolver.validate(resolver.resolve_relative(base, "other"), specimen.selected_settings)
+        sibling_uri = resolver.source_uri(sibling, specimen.selected_settings)
+        assert SourcePrefix.parse(uri).host == SourcePrefix.parse(sibling_uri).host
 
 
 def _list_tasks() -> set[asyncio.Task[Any]]:
@@ -323,7 +322,7 @@ def _list_tasks() -> set[asyncio.Task[Any]]:
 
 
 async def _wait_until_done(before: set[asyncio.Task[Any]], clock: Clock) -> None:
-    """Wait until no task is left of a fetch; a server in the same process takes a moment to notice."""
+    """Wait until all tasks of a fetch have ended; a server in the same process needs a moment to notice."""
     async with asyncio.timeout(_END_SECONDS):
         while not _list_tasks() <= before:
             await clock.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Which resolvers there are, of entry points or given; which are switched off, and how each is set up."""
+"""Registry of resolvers: from entry points or given, enabled or disabled, with their settings."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from konverge_resolution.resolver_settings import CONFIG_KEY, ResolverSettings, 
 __all__ = ["ENTRY_POINTS", "InstalledResolver", "ResolverRegistry", "discover_resolvers", "list_resolvers"]
 
 ENTRY_POINTS = "konverge.resolvers"
-"""The group of entry points; each names a class that is called without arguments."""
+"""Group of entry points; each names a class that is called without arguments."""
 
 
 @dataclass(frozen=True, slots=True)
 class InstalledResolver:
-    """One resolver, as it is set up here.
+    """One resolver with its configuration.
 
     Args:
         resolver: The resolver.
-        settings: Its settings.
+        settings: The settings of the resolver.
         is_enabled: Whether it may be used.
-        errors: What is wrong with its configuration; with any, every request to it fails and says so.
+        errors: Errors of its configuration; with any, every request to it fails with them.
     """
 
     resolver: Resolver
@@ -47,14 +47,14 @@ class InstalledResolver:
 
 
 class ResolverRegistry:
-    """The resolvers of a process, by name. It is replaced as a whole when a configuration changes.
+    """Resolvers of a process by name. A change of the configuration replaces the whole registry.
 
     Args:
         installed: The resolvers.
     """
 
     def __init__(self, installed: Iterable[InstalledResolver] = ()) -> None:
-        self._installed = {each.resolver.name: each for each in installed}
+        self._installed = {entry.resolver.name: entry for entry in installed}
 
     @classmethod
     def of(
@@ -64,91 +64,92 @@ class ResolverRegistry:
         *,
         disabled: Iterable[str] = (),
     ) -> ResolverRegistry:
-        """One of resolvers and the data of their ConfigMaps.
+        """Build a registry from resolvers and the data of their ConfigMaps.
 
         Args:
             resolvers: The resolvers.
-            configurations: By name of the resolver; the defaults where there is none.
-            disabled: Names that are switched off.
+            configurations: The data by resolver name; the defaults apply without any.
+            disabled: The names of disabled resolvers.
         """
         off = frozenset(disabled)
-        found = []
+        installed = []
         for resolver in resolvers:
             settings, mistakes = parse_settings((configurations or {}).get(resolver.name, {}), resolver.settings)
-            found.append(InstalledResolver(resolver, settings, resolver.name not in off, mistakes))
-        return cls(found)
+            installed.append(InstalledResolver(resolver, settings, resolver.name not in off, mistakes))
+        return cls(installed)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The resolvers that may be used, sorted."""
-        return tuple(sorted(name for name, each in self._installed.items() if each.is_enabled))
+        """The names of enabled resolvers, sorted."""
+        return tuple(sorted(name for name, entry in self._installed.items() if entry.is_enabled))
 
     def __iter__(self) -> Iterator[InstalledResolver]:
         return iter(self._installed.values())
 
     def __contains__(self, name: object) -> bool:
-        """Tell whether there is a resolver of that name, which may be switched off."""
+        """Tell whether there is a resolver of that name, enabled or disabled."""
         return name in self._installed
 
     def build_unavailable_error(self, name: str, elsewhere: Iterable[str] = ()) -> ResolutionError:
-        """The refusal of a resolver that may not be used: ``ResolverNotAvailable``.
+        """Return the error for a resolver that is missing or disabled: ``ResolverNotAvailable``.
 
         Args:
-            name: What was asked for.
-            elsewhere: The resolvers that there are besides.
+            name: The requested resolver.
+            elsewhere: Resolvers of other processes.
         """
-        why = "is switched off" if name in self else "does not exist here"
+        why = "is disabled" if name in self else "is not installed"
         message = f"resolver {name[:80]!r} {why}; {list_resolvers(name, {*self.names, *elsewhere})}"
         return ResolutionError(Reason.RESOLVER_NOT_AVAILABLE, message)
 
     def get(self, name: str) -> InstalledResolver:
-        """The resolver of that name, ready to be used.
+        """Return the resolver of that name, ready for use.
 
         Raises:
-            ResolutionError: ``ResolverNotAvailable``: there is none, or it is switched off; ``InvalidConfiguration``:
-                its configuration has mistakes.
+            ResolutionError: ``ResolverNotAvailable``: it is missing or disabled; ``InvalidConfiguration``: its
+                configuration has errors.
         """
-        found = self._installed.get(name)
-        if found is None or not found.is_enabled:
+        installed = self._installed.get(name)
+        if installed is None or not installed.is_enabled:
             raise self.build_unavailable_error(name)
-        if found.errors:
-            message = f"resolver {name!r} is not set up correctly: {'; '.join(found.errors[:3])}"
+        if installed.errors:
+            message = f"resolver {name!r}: invalid configuration: {'; '.join(installed.errors[:3])}"
             raise ResolutionError(Reason.INVALID_CONFIGURATION, message)
-        return found
+        return installed
 
 
 def list_resolvers(name: str, known: Iterable[str]) -> str:
-    """The resolvers that there are, and the one that may be meant, for whoever asks for one that is not there.
+    """List the resolvers with the closest match, for an error about a missing one.
 
     Args:
-        name: What was asked for.
-        known: The resolvers.
+        name: The requested resolver.
+        known: The existing resolvers.
     """
     names = sorted(known)
-    return f"there are: {', '.join(names) or 'none'}{did_you_mean(name, names)}"
+    return f"available: {', '.join(names) or 'none'}{did_you_mean(name, names)}"
 
 
 def discover_resolvers(
     find: Callable[[], Iterable[EntryPoint]] = lambda: entry_points(group=ENTRY_POINTS),
 ) -> list[Resolver]:
-    """The resolvers that installed packages declare, sorted by name.
+    """Return the resolvers that installed packages declare, sorted by name.
 
     Args:
-        find: Where the entry points come from.
+        find: Returns the entry points.
 
     Raises:
-        konverge.errors.ConfigurationError: One cannot be loaded, or is no resolver, or two have one name.
+        konverge.errors.ConfigurationError: One cannot be loaded or is no resolver, or two have the same name.
     """
-    found: dict[str, Resolver] = {}
-    for each in sorted(find(), key=lambda each: each.name):
+    resolvers: dict[str, Resolver] = {}
+    for entry_point in sorted(find(), key=lambda entry_point: entry_point.name):
+        where = f"resolver {entry_point.name!r} ({entry_point.value})"
         try:
-            resolver = each.load()()
-        except Exception as error:  # a package's own code, and the error goes on as one of ours
-            raise ConfigurationError(f"resolver {each.name!r} ({each.value}): {format_error(error)}") from error
+            resolver = entry_point.load()()
+        except Exception as error:  # third-party code can raise anything
+            raise ConfigurationError(f"{where}: {format_error(error)}") from error
         name = getattr(resolver, "name", None)
         if not isinstance(name, str) or not callable(getattr(resolver, "resolve", None)):
-            raise ConfigurationError(f"resolver {each.name!r} ({each.value}): expected a class with name and resolve")
-        if name in found:
-            raise ConfigurationError(f"resolver {name!r} is declared twice, the second time by {each.value}")
-        found[name] = resolver
-    return list(found.values())
+            raise ConfigurationError(f"{where}: expected a class with name and resolve")
+        if name in resolvers:
+            raise ConfigurationError(f"resolver {name!r} is declared twice, the second time by {entry_point.value}")
+        resolvers[name] = resolver
+    return list(resolvers.values())

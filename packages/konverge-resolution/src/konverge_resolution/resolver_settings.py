@@ -1,7 +1,7 @@
-"""A resolver's configuration: the data of a ConfigMap, checked as a whole before any of it counts.
+"""Configuration of a resolver: the data of a ConfigMap, validated as a whole before it applies.
 
-A key may have the name of a set before it (``internal.server-url``), which a reference chooses with the parameter
-``configKey``. A set has what it says, and the settings without a set for the rest.
+A key may have the name of a set as prefix (``internal.server-url``); a reference selects the set with the parameter
+``configKey``. Settings that a set lacks come from the keys without a prefix.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ from konverge_resolution.resolver import Setting
 __all__ = ["CONFIG_KEY", "FETCH_SETTINGS", "ResolverSettings", "as_boolean", "as_duration", "as_list", "parse_settings"]
 
 CONFIG_KEY = "configKey"
-"""The parameter that chooses a set."""
+"""Parameter that selects a set of settings."""
 
 FETCH_SETTINGS: dict[str, Setting] = {
-    "fetch-timeout": Setting("How long one resolution may take", "duration", "1m"),
-    "default-cache-mode": Setting("`auto`, `always` or `never`, for references that do not say it", default="auto"),
+    "fetch-timeout": Setting("Time limit of one resolution", "duration", "1m"),
+    "default-cache-mode": Setting("`auto`, `always` or `never`, for references without a mode", default="auto"),
 }
-"""What the engine itself looks at. A resolver that declares them among its settings lets operators set them."""
+"""Settings that the engine uses. A resolver that declares them lets operators set them."""
 
 _MAX_ENTRIES = 500
 _LONGEST = timedelta(days=3650)
 
 
 def as_duration(text: str) -> timedelta:
-    """A duration such as ``30s`` or ``1m30s``, longer than nothing, and so long that a date can have it added.
+    """Parse a duration such as ``30s`` or ``1m30s``, longer than zero and small enough to add to a date.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is no such duration.
     """
-    found = parse_duration(text)
-    if found <= timedelta(0):
+    duration = parse_duration(text)
+    if duration <= timedelta(0):
         raise ValueError(f"expected a duration longer than zero, found {text[:40]!r}")
-    if found > _LONGEST:
+    if duration > _LONGEST:
         raise ValueError(f"expected a duration of at most {format_duration(_LONGEST)}, found {text[:40]!r}")
-    return found
+    return duration
 
 
 def as_boolean(text: str) -> bool:
-    """``true`` or ``false``; also ``1``, ``yes``, ``on`` and ``0``, ``no``, ``off``.
+    """Parse ``true`` or ``false``; also ``1``, ``yes``, ``on`` and ``0``, ``no``, ``off``.
 
     Raises:
-        ValueError: It is none of these. What is misspelt must not switch a defence off.
+        ValueError: It is none of these. A spelling error must not disable a protection.
     """
     match text.strip().lower():
         case "true" | "1" | "yes" | "on":
@@ -60,14 +60,14 @@ def as_boolean(text: str) -> bool:
 
 
 def as_list(text: str) -> tuple[str, ...]:
-    """Texts between commas or in lines of their own; blanks around them do not count."""
-    return tuple(each.strip() for line in text.splitlines() for each in line.split(",") if each.strip())
+    """Split text at commas and newlines, and strip the parts."""
+    return tuple(part.strip() for line in text.splitlines() for part in line.split(",") if part.strip())
 
 
 def _parse_integer(text: str) -> int:
     number = int(text) if text.strip().isascii() and text.strip().isdecimal() and len(text) < 20 else -1
     if number < 0:
-        raise ValueError(f"expected a whole number from 0 on, found {text[:40]!r}")
+        raise ValueError(f"expected a whole number of at least 0, found {text[:40]!r}")
     return number
 
 
@@ -82,21 +82,21 @@ _CHECKS: dict[str, Callable[[str], object]] = {
 
 @dataclass(frozen=True, slots=True)
 class ResolverSettings:
-    """The settings of one resolver; made by `parse_settings`.
+    """Settings of one resolver; made by `parse_settings`.
 
     Args:
-        plain: What holds without a set.
-        sets: What each set says itself.
+        plain: The settings without a set.
+        sets: The settings of each set.
     """
 
     plain: Mapping[str, str] = field(default_factory=dict)
     sets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def select(self, config_key: str = "") -> Mapping[str, str]:
-        """The settings of a set; without a name, those of ``default`` if there is one.
+        """Return the settings of a set; without a name, those of ``default`` if it exists.
 
         Raises:
-            ResolutionError: There is no set of that name.
+            ResolutionError: ``InvalidParams``: there is no set of that name.
         """
         name = config_key or "default"
         if name in self.sets:
@@ -104,7 +104,7 @@ class ResolverSettings:
         if config_key:
             known = ", ".join(sorted(self.sets)) or "none"
             raise ResolutionError(
-                Reason.INVALID_PARAMETERS, f"parameter {CONFIG_KEY!r}: no such configuration; there are: {known}"
+                Reason.INVALID_PARAMETERS, f"parameter {CONFIG_KEY!r}: no such configuration; available: {known}"
             )
         return self.plain
 
@@ -112,14 +112,14 @@ class ResolverSettings:
 def parse_settings(
     data: Mapping[str, str], declared: Mapping[str, Setting]
 ) -> tuple[ResolverSettings, tuple[str, ...]]:
-    """Read a configuration.
+    """Parse the configuration of a resolver.
 
     Args:
-        data: As the ConfigMap has it; keys that begin with an underscore are examples and do not count.
-        declared: The resolver's settings.
+        data: The data of the ConfigMap; keys that begin with an underscore are examples and are ignored.
+        declared: The settings of the resolver.
 
     Returns:
-        The settings, and every mistake; with a mistake the settings are not to be used.
+        The settings and all errors; with an error the settings must not be used.
     """
     mistakes: list[str] = []
     plain = {key: setting.default for key, setting in declared.items()}

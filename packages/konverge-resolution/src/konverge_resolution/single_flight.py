@@ -1,4 +1,4 @@
-"""Single flight: whoever asks for what is being fetched already waits for that, instead of fetching it again."""
+"""Single flight: callers with the same key share one running call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _SharedCall(Generic[V]):
 
 
 class SingleFlight(Generic[K, V]):
-    """What is under way, by key. A flight that nobody waits for any more is cancelled, and has ended then."""
+    """Running calls by key. A call without waiting callers is cancelled and awaited."""
 
     def __init__(self) -> None:
         self._calls: dict[K, _SharedCall[V]] = {}
@@ -31,41 +31,41 @@ class SingleFlight(Generic[K, V]):
         return len(self._calls)
 
     async def join(self, key: K, start: Callable[[], Awaitable[V]]) -> V:
-        """What the flight under this key comes to; the first who asks starts it.
+        """Return the result of the call with this key; the first caller starts it.
 
-        Cancelling one who waits leaves the others their flight.
+        The cancellation of one caller does not affect the others.
 
         Args:
-            key: Who has the same key wants the same.
-            start: What to do when nobody does it yet.
+            key: Callers with the same key share the call.
+            start: Starts the call.
 
         Raises:
-            Exception: Whatever it raises, for everybody who waits.
+            Exception: Any exception of the call, for all waiting callers.
         """
-        flight = self._calls.get(key)
-        if flight is None:
+        call = self._calls.get(key)
+        if call is None:
 
             async def run() -> V:
                 try:
                     return await start()
                 finally:
-                    # At once, so that who comes after the end starts anew.
+                    # Before the result is returned, so that the next caller starts a new call.
                     self._drop(key, asyncio.current_task())
 
-            flight = self._calls[key] = _SharedCall(asyncio.create_task(run()))
-        flight.waiters += 1
+            call = self._calls[key] = _SharedCall(asyncio.create_task(run()))
+        call.waiters += 1
         try:
-            return await asyncio.shield(flight.task)
+            return await asyncio.shield(call.task)
         finally:
-            flight.waiters -= 1
-            if not flight.waiters and not flight.task.done():
-                # Before it has ended, which may take a while: who comes now must not be cancelled with it.
-                self._drop(key, flight.task)
-                flight.task.cancel()
-                # Its processes and connections are gone before this returns; what it ends with is nobody's business.
-                await await_shielded(asyncio.wait([flight.task]))
+            call.waiters -= 1
+            if not call.waiters and not call.task.done():
+                # Before it has ended, which may take a while: a new caller must not be cancelled with it.
+                self._drop(key, call.task)
+                call.task.cancel()
+                # Its processes and connections end before this returns; its result is discarded.
+                await await_shielded(asyncio.wait([call.task]))
 
     def _drop(self, key: K, task: asyncio.Task[V] | None) -> None:
-        flight = self._calls.get(key)
-        if flight is not None and flight.task is task:
+        call = self._calls.get(key)
+        if call is not None and call.task is task:
             del self._calls[key]

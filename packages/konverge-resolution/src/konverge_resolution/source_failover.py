@@ -1,7 +1,8 @@
-"""Fail-over: sources of one definition, asked one after the other, in the order in which they were given.
+"""Failover: the sources of one definition are used one after the other, in the given order.
 
-Only what is not found, not reached or not answered in time lets the next one be asked. A refusal, a digest or a
-signature that does not fit end it: else whoever can make one source fail could choose another (reference facts, Q1).
+Only a missing definition, an unreachable source or a timeout leads to the next source. A refusal, a wrong digest or a
+wrong signature ends the list: otherwise an attacker who makes one source fail could choose another (reference facts,
+Q1).
 """
 
 from __future__ import annotations
@@ -20,21 +21,21 @@ __all__ = ["ReferenceResolver", "SkippedSource", "combine_errors", "resolve_firs
 
 
 class ReferenceResolver(Protocol):
-    """Gets what a reference names: `konverge_resolution.engine.Engine`, or one that goes by a lock file."""
+    """Resolver of references: `konverge_resolution.engine.Engine`, or one with a lock file."""
 
     async def resolve(
         self, reference: Reference, requester: Requester, *, seconds: float | None = None
     ) -> ResolutionResult:
-        """As `konverge_resolution.engine.Engine.resolve`."""
+        """Resolve a reference as `konverge_resolution.engine.Engine.resolve` does."""
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedSource:
-    """A source that did not have it.
+    """Source without the definition.
 
     Args:
         reference: The reference.
-        error: Why not.
+        error: The reason why it was skipped.
     """
 
     reference: Reference
@@ -52,57 +53,57 @@ async def resolve_first(
     clock: Clock,
     seconds: float | None = None,
 ) -> tuple[Reference, ResolutionResult]:
-    """Get what the first of these references names that names anything.
+    """Resolve the first of these references whose source has the definition.
 
     Args:
-        source: Resolves each.
-        references: In the order in which they are asked; at least one.
-        requester: Who asks.
-        clock: The time.
-        seconds: How long all of it may take; those that are left share what is left of it, so that one that hangs
-            does not take the time of the next.
+        source: Resolves each reference.
+        references: The references in the order of their use; at least one.
+        requester: The namespace and user of the request.
+        clock: The clock.
+        seconds: Time limit in seconds for all references. The remaining ones share the remaining time, so that a source
+            that hangs does not use up the time of the next.
 
     Returns:
         The reference whose source has the definition, and the result of its resolution.
 
     Raises:
-        ResolutionError: None has it, or one was refused. Of several failures it has the reason that may pass, if one
-            may, and tells of all.
+        ResolutionError: No source has it, or one was refused. The error of several sources has the reason of a
+            transient failure if there is one, and lists all failures.
     """
     ends = None if seconds is None else clock.monotonic() + seconds
-    passed_over: list[SkippedSource] = []
+    skipped: list[SkippedSource] = []
     for index, reference in enumerate(references):
         share = None if ends is None else max(0.0, ends - clock.monotonic()) / (len(references) - index)
         try:
             return reference, await source.resolve(reference, requester, seconds=share)
         except ResolutionError as error:
             if not error.traits.allows_failover:
-                raise _add_skipped_sources(error, passed_over) from None
-            passed_over.append(SkippedSource(reference, error))
-    raise combine_errors(passed_over)
+                raise _add_skipped_sources(error, skipped) from None
+            skipped.append(SkippedSource(reference, error))
+    raise combine_errors(skipped)
 
 
 def combine_errors(failures: Sequence[SkippedSource]) -> ResolutionError:
-    """One error for sources of which none has it.
+    """Combine the errors of several sources into one.
 
     Args:
-        failures: At least one; one alone stays as it is.
+        failures: At least one; a single one is returned unchanged.
     """
     if not failures:
         return ResolutionError(Reason.INVALID_PARAMETERS, "expected at least one source, found none")
     if len(failures) == 1:
         return failures[0].error
-    counts = next((each.error for each in failures if each.error.traits.is_transient), failures[-1].error)
-    message = "; ".join(str(each) for each in failures)
+    first = next((failure.error for failure in failures if failure.error.traits.is_transient), failures[-1].error)
+    message = "; ".join(str(failure) for failure in failures)
     return ResolutionError(
-        counts.reason,
-        f"none of {len(failures)} sources has it: {message}",
-        retry_after_seconds=counts.retry_after_seconds,
+        first.reason,
+        f"all {len(failures)} sources failed: {message}",
+        retry_after_seconds=first.retry_after_seconds,
     )
 
 
-def _add_skipped_sources(error: ResolutionError, passed_over: Sequence[SkippedSource]) -> ResolutionError:
-    if not passed_over:
+def _add_skipped_sources(error: ResolutionError, skipped: Sequence[SkippedSource]) -> ResolutionError:
+    if not skipped:
         return error
-    message = ", ".join(f"{each.reference.resolver} ({each.error.reason})" for each in passed_over)
-    return error.with_message(f"{error.message} (asked before: {message})")
+    message = ", ".join(f"{source.reference.resolver} ({source.error.reason})" for source in skipped)
+    return error.with_message(f"{error.message} (failed before: {message})")

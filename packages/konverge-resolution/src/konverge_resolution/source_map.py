@@ -1,4 +1,4 @@
-"""Which addresses stand for others, as a list of mirrors has it: so that a shared definition can be used elsewhere."""
+"""Replacements of addresses, such as a list of mirrors, so that a shared definition works elsewhere."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _ADDRESSES = ("url", "bundle", "repo")
 
 @dataclass(frozen=True, slots=True)
 class SourceMap:
-    """Prefixes and what to put in their place; the longest that fits counts, and once.
+    """Prefixes and their replacements; the longest matching one applies, once.
 
     Args:
-        rules: From where, to where. A prefix fits where a part of an address ends, so ``https://a/team`` does not
-            change ``https://a/team-b``.
+        rules: Prefix and replacement. A prefix matches only up to a separator, so ``https://a/team`` does not change
+            ``https://a/team-b``.
     """
 
     rules: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def parse(cls, rules: Sequence[tuple[str, str]]) -> SourceMap:
-        """Read rules.
+        """Parse rules.
 
         Raises:
             ValueError: A side is no address.
@@ -37,14 +37,14 @@ class SourceMap:
         return cls(tuple(sorted(rules, key=lambda rule: -len(rule[0]))))
 
     def rewrite(self, params: Parameters) -> tuple[Parameters, str]:
-        """The parameters with their address replaced, and the address that was given; empty when nothing fits."""
+        """Return the parameters with a replaced address, and the original address; empty when no rule matches."""
         for name in _ADDRESSES:
             address = params.get(name)
             if not isinstance(address, str):
                 continue
             for before, after in self.rules:
                 if after.startswith(before) and _strip_prefix(address, after) is not None:
-                    continue  # made by this rule: what was pinned or locked comes here again
+                    continue  # a result of this rule: pinned and locked references are rewritten again
                 rest = _strip_prefix(address, before)
                 if rest is not None:
                     changed: dict[str, Value] = {**params, name: after.rstrip("/") + rest}
@@ -53,6 +53,6 @@ class SourceMap:
 
 
 def _strip_prefix(address: str, prefix: str) -> str | None:
-    """What follows a prefix that ends where a part of an address ends; None when it does not fit."""
+    """Return the rest after a prefix that ends at a separator; None when it does not match."""
     rest = address.removeprefix(prefix.rstrip("/"))
     return rest if rest != address and (not rest or rest[0] in "/:@?#") else None

@@ -1,7 +1,7 @@
-"""Credentials that somebody has written into an address, where they do not belong. Pure.
+"""Detection of credentials in addresses. Pure.
 
-What stands in an address is copied: into lock files, requests, what is pinned, logs of servers and proxies. So a
-reference with a credential in an address is refused as a whole, and a Secret has to have it.
+An address is copied into lock files, requests, pins and the logs of servers and proxies. So a reference with a
+credential in an address is refused, and the credential must be in a Secret.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 __all__ = ["find_credential"]
 
 _WITH_USERS = frozenset({"ssh", "git+ssh"})
-"""Schemes whose addresses have a user who is the same for everybody."""
+"""Schemes whose addresses have a user that is no secret."""
 
 _ENDINGS = (
     "accesskey",
@@ -63,44 +63,45 @@ _NAMES = frozenset(
         "xauth",
     }
 )
-_MOST_NESTED = 4
-"""Addresses that are parameters of addresses."""
+_MAX_NESTING = 4
+"""Limit for addresses that are parameters of addresses."""
 _NO_LETTER = re.compile(r"[^a-z0-9]")
 
 
 def find_credential(text: str) -> str:
-    """Say where an address has a credential; empty where it has none, or is no address.
+    """Return the place of a credential in an address; empty if it has none, or is no address.
 
-    Known are a user and a password before the host, and parameters of the query, the path (``;token=``) and the
-    fragment by their names: ``token``, ``X-Amz-Signature``, ``sig`` and others, in any case, with any marks in them and
-    with a number after them; also in an address that is such a parameter itself. The value is never told.
+    It detects a user and a password before the host, and parameters of the query, the path (``;token=``) and the
+    fragment by their names: ``token``, ``X-Amz-Signature``, ``sig`` and others, in any case, with any punctuation and a
+    number at the end. It also searches addresses that are values of such parameters. The result never contains the
+    value.
 
     Args:
         text: Any text.
     """
     pending = [text]
-    for _ in range(_MOST_NESTED):
+    for _ in range(_MAX_NESTING):
         nested: list[str] = []
-        for each in pending:
-            if "://" not in each:
+        for address in pending:
+            if "://" not in address:
                 continue
             try:
-                parts = urlsplit(each)
+                parts = urlsplit(address)
                 user, at, _ = parts.netloc.rpartition("@")
             except ValueError:
                 continue
             if at and (":" in user or parts.scheme.lower() not in _WITH_USERS):
-                return "a user or a password before its host"
-            found = list(_iter_parameters(parts.query, parts.fragment, *_iter_path_parameters(parts.path)))
-            if name := next((name for name, _ in found if _is_credential(name)), ""):
+                return "a user or password before its host"
+            parameters = list(_iter_parameters(parts.query, parts.fragment, *_iter_path_parameters(parts.path)))
+            if name := next((name for name, _ in parameters if _is_credential(name)), ""):
                 return f"{name[:40]!r} in its query"
-            nested += [value for _, value in found]
+            nested += [value for _, value in parameters]
         pending = nested
     return ""
 
 
 def _iter_parameters(*queries: str) -> Iterator[tuple[str, str]]:
-    """Names and values of parameters that have a value."""
+    """Yield names and values of parameters that have a value."""
     for query in queries:
         yield from parse_qsl(query.replace(";", "&"), keep_blank_values=False)
 

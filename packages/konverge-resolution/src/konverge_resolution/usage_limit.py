@@ -1,7 +1,7 @@
-"""What several hold together, of memory or of disk: when it is too much, the one that holds most gives up. Pure.
+"""Shared limit of memory or disk usage: above the limit, the largest holder must stop. Pure.
 
-Nothing is set aside for anybody: whoever waits for a server that hangs holds next to nothing, and takes no place of
-those who are served. Whoever fills up what is there for all is the one who holds most of it.
+Nothing is reserved: a request that waits for a slow server holds little and takes no space from others. A request that
+fills the shared space is the largest holder.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ H = TypeVar("H", bound=Hashable)
 
 
 class SharedUsage(Generic[H]):
-    """How much each of several held when it was last looked at."""
+    """Last measured usage of each holder."""
 
     def __init__(self) -> None:
         self._usage: dict[H, int] = {}
 
     def record_and_check(self, holder: H, held_bytes: int, *, max_bytes: int) -> bool:
-        """Note what somebody holds now, and tell whether they have to give up.
+        """Record the usage of a holder, and tell whether the holder must stop.
 
         Args:
-            holder: Who.
-            held_bytes: How much that is.
-            max_bytes: How much all may hold together.
+            holder: The holder.
+            held_bytes: Its usage in bytes.
+            max_bytes: The limit for all holders together, in bytes.
         """
         self._usage[holder] = held_bytes
         return sum(self._usage.values()) > max_bytes and held_bytes == max(self._usage.values())
 
     def release(self, holder: H) -> None:
-        """Note that somebody holds nothing any more."""
+        """Remove a holder that has ended."""
         self._usage.pop(holder, None)

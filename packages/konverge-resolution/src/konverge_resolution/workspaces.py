@@ -1,7 +1,7 @@
-"""Folders for resolvers: private, of bounded size, and gone afterwards, even when the process was killed in between.
+"""Temporary folders for resolvers: private, limited in size, and removed even if the process was killed.
 
-Each process has one folder with a lock that lives as long as the process does. The system lets go of the lock however
-the process ends, so whoever starts next sees which folders belong to nobody, and removes them.
+Each process has one folder with a file lock. The system releases the lock when the process ends, so the next process
+finds the folders without an owner and removes them.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _LOCK = "lock"
 _LOOK_SECONDS = 0.5
 _MAX_ENTRIES = 100_000
 _MAX_TOTAL_BYTES = 3 << 30
-"""Of all folders; a Pod of resolvers may have 4 GiB, and this is seen only when somebody looks."""
+"""Limit for all folders in bytes; a Pod of resolvers may have 4 GiB, and sizes are only measured at intervals."""
 
 
 class TemporaryFolders:
-    """Makes folders below one; implements `konverge_resolution.Workspaces`.
+    """Factory of temporary folders below one parent; implements `konverge_resolution.Workspaces`.
 
     Args:
-        clock: Times the looks at how large a folder is.
-        parent: Where they are; the machine's folder for temporary files by default. Folders there of processes that
-            have ended are removed.
-        max_bytes: How much may be in all of them together.
+        clock: The clock for the intervals between measurements.
+        parent: The parent folder; the system's folder for temporary files by default. Folders of ended processes are
+            removed there.
+        max_bytes: Limit for all folders together, in bytes.
     """
 
     def __init__(self, clock: Clock, parent: Path | None = None, *, max_bytes: int = _MAX_TOTAL_BYTES) -> None:
@@ -47,7 +47,7 @@ class TemporaryFolders:
         self._parent = parent or Path(tempfile.gettempdir())
         self._parent.mkdir(parents=True, exist_ok=True)
         remove_stale_folders(self._parent)
-        # The lock is taken before the folder has the name that others look for: they never find it without.
+        # The lock is taken before the folder gets the name that other processes search for.
         made = Path(tempfile.mkdtemp(prefix=".konverge-", dir=self._parent))
         self._lock = os.open(made / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -55,14 +55,14 @@ class TemporaryFolders:
 
     @asynccontextmanager
     async def folder(self, *, max_bytes: int) -> AsyncIterator[Path]:
-        """An empty private folder that is gone after the block, whatever happens in it.
+        """Provide an empty private folder that is removed after the block in any case.
 
         Args:
-            max_bytes: How much may be in it. The block is cancelled when there is more, and when it has the most of
-                what all folders may have together and that is used up.
+            max_bytes: Limit of its size in bytes. The block is cancelled above it, and when all folders together exceed
+                their limit and this one is the largest.
 
         Raises:
-            ResolutionError: ``TooLarge``: it was cancelled for that.
+            ResolutionError: ``TooLarge``: the block was cancelled for its size.
         """
         made = Path(tempfile.mkdtemp(dir=self._own))
         excess = ""
@@ -76,42 +76,42 @@ class TemporaryFolders:
                 if size > max_bytes:
                     excess = f"more than {max_bytes} bytes on disk"
                 elif self._shared.record_and_check(made, size, max_bytes=self._max_bytes):
-                    excess = f"the most of the {self._max_bytes} bytes on disk for all that is fetched now"
+                    excess = f"the largest share of the {self._max_bytes} bytes on disk for all concurrent fetches"
             until_too_much.reschedule(asyncio.get_running_loop().time())
 
         watching = asyncio.create_task(watch())
         try:
-            # A plain `Task.cancel` would have to be taken back, however the block ends then.
+            # `asyncio.timeout` withdraws its cancellation; a plain `Task.cancel` would remain pending.
             async with until_too_much:
                 yield made
         except TimeoutError:
             if not until_too_much.expired():
                 raise
-            raise ResolutionError(Reason.TOO_LARGE, f"the source takes {excess}") from None
+            raise ResolutionError(Reason.TOO_LARGE, f"the source needs {excess}") from None
         finally:
             watching.cancel()
-            # Not in a thread, as making it: a cancellation in the meantime would leave it behind.
+            # Not in a thread, like its creation: a cancellation in between would leave it behind.
             shutil.rmtree(made, ignore_errors=True)
             self._shared.release(made)
 
     def close(self) -> None:
-        """Remove everything that was made here."""
+        """Remove all folders and release the lock."""
         shutil.rmtree(self._own, ignore_errors=True)
         os.close(self._lock)
 
 
 def remove_stale_folders(parent: Path) -> None:
-    """Remove the folders of processes that have ended without doing so."""
+    """Remove the folders of processes that ended without cleanup."""
     for folder in parent.glob(f"{_PREFIX}*"):
         try:
             lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CLOEXEC)
         except OSError:
-            continue  # somebody else's, or being removed
+            continue  # not a folder of this package, or already being removed
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(folder, ignore_errors=True)
         except OSError:
-            pass  # its process lives
+            pass  # its process is running
         finally:
             os.close(lock)
 
@@ -124,7 +124,7 @@ def _measure_size(folder: Path) -> int:
             try:
                 size += (Path(path) / name).lstat().st_blocks * 512
             except OSError:
-                continue  # gone in the meantime
+                continue  # removed in the meantime
         if entries > _MAX_ENTRIES:
             return 1 << 62
     return size

@@ -104,7 +104,7 @@ def test_the_set_default_is_chosen_by_whoever_names_none() -> None:
 
 def test_a_set_that_does_not_exist_is_refused_with_those_that_do() -> None:
     found, _ = parse_settings({"internal.timeout": "1s"}, SETTINGS)
-    with pytest.raises(ResolutionError, match="there are: internal"):
+    with pytest.raises(ResolutionError, match="available: internal"):
         found.select("externl")
 
 

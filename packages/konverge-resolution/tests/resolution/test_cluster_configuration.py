@@ -250,9 +250,9 @@ async def test_an_api_that_redirects_to_another_owner_is_no_way_around_a_policy(
                 failure = await desk.wait_for_failure("a")
 
     assert failure.reason == "Denied"
-    assert f"git+{url}/goodorg/boxes.git leads to another place: no policy lets namespace" in failure.message
-    assert f"fetch {there}/api/v1/repos/evilorg/boxes/commits by resolver git" in failure.message
-    assert f"{desk.namespace}-good (it names other sources)" in failure.message
+    assert f"git+{url}/goodorg/boxes.git leads to another address: no policy allows namespace" in failure.message
+    assert f"fetch {there}/api/v1/repos/evilorg/boxes/commits with resolver git" in failure.message
+    assert f"{desk.namespace}-good (it allows other sources)" in failure.message
     assert (len(good.requests), evil.requests) == (1, [])
 
 
@@ -281,7 +281,8 @@ async def test_no_secret_is_read_in_a_namespace_that_is_not_named_for_it(
         await ask(desk, "a", "http", params)
         failure = await desk.wait_for_failure("a")
     assert failure.reason == "AuthRequired"
-    assert f"reads none of namespace {desk.namespace}; --credentials {desk.namespace} of konverge" in failure.message
+    assert f"must not read Secrets of namespace {desk.namespace}" in failure.message
+    assert f"allow it with konverge resolvers package --credentials {desk.namespace}" in failure.message
     assert sources.asked == []
     async with resolving(desk, "http", credentials_in=(desk.namespace,)):
         await ask(desk, "b", "http", params)

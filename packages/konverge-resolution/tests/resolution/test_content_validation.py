@@ -111,7 +111,7 @@ def test_what_some_reader_takes_for_a_secret_is_none_either(
 def test_the_object_of_a_list_that_is_refused_is_named() -> None:
     listed = f"{{apiVersion: v1, kind: PodList, items: [{{metadata: {{name: a}}}}, {SECRET}]}}"
     assert (
-        "the content has items[1], which is of a kind that may not be fetched"
+        "the content has items[1], which is of a kind that must not be fetched"
         in expect_content_error(listed.encode()).message
     )
 

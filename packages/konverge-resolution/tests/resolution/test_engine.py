@@ -62,7 +62,7 @@ async def test_a_reference_comes_to_its_content_and_where_it_is_from() -> None:
 async def test_a_resolver_that_does_not_exist_is_refused_with_those_that_do() -> None:
     error = await expect_resolution_error(engine_of(FakeResolver()), Reference("gti"))
     assert error.reason is Reason.RESOLVER_NOT_AVAILABLE
-    assert "there are: shelf" in error.message
+    assert "available: shelf" in error.message
 
 
 async def test_one_that_is_switched_off_is_refused_at_once() -> None:
@@ -129,9 +129,9 @@ async def test_content_that_is_held_is_judged_as_if_it_had_just_come() -> None:
     judged = await engine_of(shelf).validate_content(ref(), WEB, held)
     assert (judged.object["metadata"], judged.fetched_from, shelf.calls) == ({"name": "a"}, "cache", [])
     policy = Policy("only-b", sources=(SourcePrefix.parse("https://b.example"),))
-    with pytest.raises(ResolutionError, match="no policy lets"):
+    with pytest.raises(ResolutionError, match="no policy allows"):
         await engine_of(shelf, policies=[policy]).validate_content(ref(), WEB, held)
-    with pytest.raises(ResolutionError, match="is not what its digest says"):
+    with pytest.raises(ResolutionError, match="does not match its digest"):
         await engine_of(shelf).validate_content(ref(digest=Digest.of(b"other")), WEB, held)
 
 
@@ -417,7 +417,7 @@ async def test_policies_hold_for_where_a_redirect_leads() -> None:
     error = await expect_resolution_error(engine_of(FakeResolver(), policies=[allowed]), led)
     assert error.reason is Reason.DENIED
     assert (
-        "https://a.example/box leads to another place: no policy lets namespace web fetch https://b.example/box"
+        "https://a.example/box leads to another address: no policy allows namespace web to fetch https://b.example/box"
         in error.message
     )
     also = Policy("b", sources=(SourcePrefix.parse("https://b.example"),), requires_digest=True)
@@ -432,14 +432,14 @@ async def test_a_policy_that_asks_for_a_digest_takes_a_pin_too() -> None:
     engine = engine_of(FakeResolver(), policies=[Policy("any"), Policy("strict", requires_digest=True)])
     error = await expect_resolution_error(engine, ref())
     assert error.reason is Reason.DENIED
-    assert error.message.startswith("policy strict asks for a digest: give one, or parameters")
+    assert error.message.startswith("policy strict: requires a digest; add a digest, or parameters")
     for reference in (ref(version="7"), ref(digest=Digest.of(BOX))):
         assert (await engine.resolve(reference, WEB)).policies == ("any", "strict")
 
 
 async def test_content_that_is_no_definition_is_told_with_its_source_and_none_of_it() -> None:
     error = await expect_resolution_error(engine_of(FakeResolver(lambda fetch, calls: b"hunter2")), ref())
-    assert error.message.startswith("https://a.example/box: the content is no definition: ")
+    assert error.message.startswith("https://a.example/box: the content is not a definition: ")
     assert "hunter2" not in error.message
 
 

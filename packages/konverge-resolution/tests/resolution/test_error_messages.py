@@ -41,14 +41,14 @@ async def test_in_a_cluster_a_refused_network_names_the_field_of_a_policy() -> N
     finally:
         services.close()
     assert [each.partition("; ")[2] for each in message] == [
-        "spec.privateNetworks of a ResolutionPolicy allows one"
+        "permit it with spec.privateNetworks of a ResolutionPolicy"
     ] * 2
 
 
 @pytest.mark.parametrize(
     ("hints", "told"),
     [
-        (ErrorHints(), "privateNetworks of a policy or networks of LocalSetup allow one"),
+        (ErrorHints(), "permit it with privateNetworks of a policy or networks of LocalSetup"),
         (ErrorHints(networks="--allow it"), "--allow it"),
     ],
 )
@@ -69,7 +69,9 @@ def test_where_nobody_has_said_how_nothing_is_said() -> None:
 async def test_a_credential_that_nobody_has_named_is_told_with_how_that_is_done_and_without_its_name() -> None:
     secrets = LocalSecrets([CredentialSource("other", "token", "X")], "--credential so")
     for asked in (secrets.read_value("hunter2", "token"), secrets.read_all("hunter2")):
-        with pytest.raises(ResolutionError, match="nobody has said where it is: --credential so") as caught:
+        with pytest.raises(
+            ResolutionError, match="the reference names a credential without a location; add --credential so"
+        ) as caught:
             await asked
         assert "hunter2" not in str(caught.value)
 
@@ -78,7 +80,7 @@ async def test_a_credential_that_nobody_has_named_is_told_with_how_that_is_done_
 def test_a_digest_that_does_not_fit_is_told_with_the_one_that_was_found(algorithm: str) -> None:
     expected = Digest.of(b"expected", algorithm)
     assert expected.describe_mismatch(b"found") == (
-        f"the content is not what its digest says: expected {expected}, found {Digest.of(b'found', algorithm)}"
+        f"the content does not match its digest: expected {expected}, found {Digest.of(b'found', algorithm)}"
     )
 
 

@@ -112,7 +112,7 @@ async def test_offline_says_what_is_not_here_and_asks_nobody(tmp_path: Path) -> 
     library.fetched.clear()
     source = LockedResolver(build_engine(library), lock, ContentStore(tmp_path / "empty"), is_offline=True)
     with pytest.raises(
-        ResolutionError, match="offline, and the content sha256:.* of https://library.example#ci/p.yaml is not here"
+        ResolutionError, match="offline: the content sha256:.* of https://library.example#ci/p.yaml is not stored"
     ):
         await source.resolve(build_reference("ci/p.yaml"), WEB)
     assert library.fetched == []
@@ -125,7 +125,7 @@ async def test_a_source_that_changes_what_is_pinned_is_found_out() -> None:
         build_reference("other.yaml"), await engine.resolve(build_reference("other.yaml"), WEB), engine.registry
     )
     library.versions["1"]["other.yaml"] = TASK
-    message = "#other.yaml has other content now than the sha256:.* of the lock file"
+    message = "#other.yaml: the content differs from sha256:.* in the lock file"
     with pytest.raises(ResolutionError, match=message) as caught:
         await LockedResolver(build_engine(library), LockFile([entry])).resolve(build_reference("other.yaml"), WEB)
     assert caught.value.reason is Reason.DIGEST_MISMATCH
@@ -138,7 +138,7 @@ async def test_what_is_locked_and_gone_from_its_source_is_told_with_the_way_out(
         build_reference("other.yaml"), await engine.resolve(build_reference("other.yaml"), WEB), engine.registry
     )
     del library.versions["1"]["other.yaml"]
-    message = "it is what the lock file has: lock it again with --update for what is there now"
+    message = "the lock file names this version; lock the current version with --update"
     with pytest.raises(ResolutionError, match=message) as caught:
         await LockedResolver(build_engine(library), LockFile([entry])).resolve(build_reference("other.yaml"), WEB)
     assert caught.value.reason is Reason.NOT_FOUND
@@ -147,16 +147,14 @@ async def test_what_is_locked_and_gone_from_its_source_is_told_with_the_way_out(
 async def test_the_digest_of_a_reference_and_that_of_the_lock_file_have_to_be_one(tmp_path: Path) -> None:
     lock = await lock_content(a_library(), tmp_path)
     reference = Reference("library", {"path": "ci/p.yaml", "version": "main"}, Digest.of(b"other"))
-    with pytest.raises(
-        ResolutionError, match="digest: expected sha256:.*, for which the reference asks, found sha256:"
-    ) as caught:
+    with pytest.raises(ResolutionError, match="digest: expected sha256:.* of the reference, found sha256:") as caught:
         await LockedResolver(build_engine(a_library()), lock).resolve(reference, WEB)
     assert caught.value.reason is Reason.DIGEST_MISMATCH
 
 
 async def test_what_has_no_entry_is_refused_or_added() -> None:
     engine = build_engine(a_library())
-    with pytest.raises(ResolutionError, match="the lock file has no entry for this reference to resolver 'library'"):
+    with pytest.raises(ResolutionError, match="the lock file has no entry for this reference of resolver 'library'"):
         await LockedResolver(engine, LockFile()).resolve(build_reference("other.yaml"), WEB)
     adding = LockedResolver(engine, LockFile(), may_add=True)
     await adding.resolve(build_reference("other.yaml"), WEB)
@@ -173,7 +171,7 @@ async def test_a_lock_file_has_so_many_entries_also_when_they_come_at_once() -> 
     both = (source.resolve(build_reference(path), WEB) for path in ("other.yaml", "ci/p.yaml"))
     answers = await asyncio.gather(*both, return_exceptions=True)
     (refusal,) = (each for each in answers if isinstance(each, ResolutionError))
-    assert (refusal.reason, refusal.message) == (Reason.TOO_LARGE, "a lock file has at most 1000 entries")
+    assert (refusal.reason, refusal.message) == (Reason.TOO_LARGE, "the lock file: expected at most 1000 entries")
     assert len(LockFile.parse(source.lock.serialize().encode(), file="l")) == MAX_LOCK_ENTRIES
 
 
@@ -215,11 +213,11 @@ async def test_a_default_counts_as_it_was_when_it_was_locked() -> None:
     [
         (
             build_reference("other.yaml", "v2"),
-            f"to resolver 'library'; the nearest, for {ROOT}, differs in 'version'; lock it first",
+            f"of resolver 'library'; the nearest, for {ROOT}, differs in 'version'; lock it first",
         ),
         (build_reference("x.yaml", "main", token="hunter2"), "differs in 'path', 'token'; lock it first"),
-        (build_reference("x.yaml", "v2"), "for this reference to resolver 'library'; lock it first"),
-        (build_reference("other.yaml", resolver="shelf"), "for this reference to resolver 'shelf'; lock it first"),
+        (build_reference("x.yaml", "v2"), "for this reference of resolver 'library'; lock it first"),
+        (build_reference("other.yaml", resolver="shelf"), "for this reference of resolver 'shelf'; lock it first"),
     ],
 )
 async def test_what_has_no_entry_is_told_with_what_the_nearest_has_otherwise(reference: Reference, told: str) -> None:
@@ -236,7 +234,7 @@ async def test_what_has_no_entry_is_told_with_what_the_nearest_has_otherwise(ref
 async def test_what_is_elsewhere_in_the_end_is_locked_by_the_name_of_that_place() -> None:
     moved = Reference("shelf", {"url": "https://a.example/box", "from": "https://b.example/box"})
     source = LockedResolver(build_engine(FakeResolver()), LockFile(), may_add=True)
-    message = "https://a.example/box leads to https://b.example/box, which a lock file needs: name that place"
+    message = "https://a.example/box leads to https://b.example/box, which a lock file requires: use that address"
     with pytest.raises(ResolutionError, match=message):
         await source.resolve(moved, WEB)
     assert len(source.lock) == 0
@@ -252,7 +250,11 @@ class PinsSomethingElse(FakeSource):
     ("heads", "reason", "told"),
     [
         ({"path": "x"}, Reason.INTERNAL, "pins parameter 'path', which it does not declare as a version"),
-        ({"version": "2"}, Reason.INVALID_PARAMETERS, "parameter 'version': 1 stands for 2, which a lock file needs"),
+        (
+            {"version": "2"},
+            Reason.INVALID_PARAMETERS,
+            "parameter 'version': 1 stands for 2, which a lock file requires",
+        ),
     ],
 )
 async def test_what_a_lock_file_could_not_be_asked_for_is_not_locked(
@@ -277,7 +279,7 @@ async def test_a_policy_counts_for_what_is_taken_from_the_folder_too(tmp_path: P
     lock = await lock_content(a_library(), tmp_path)
     policy = Policy("only-b", sources=(SourcePrefix.parse("https://b.example"),))
     source = LockedResolver(build_engine(a_library(), policies=[policy]), lock, ContentStore(tmp_path))
-    with pytest.raises(ResolutionError, match="no policy lets") as caught:
+    with pytest.raises(ResolutionError, match="no policy allows") as caught:
         await source.resolve(build_reference("ci/p.yaml"), WEB)
     assert caught.value.reason is Reason.DENIED
 
@@ -298,9 +300,9 @@ async def test_a_path_out_of_the_source_is_refused_with_the_field_that_has_it() 
     library = FakeSource({"1": {"p": build_document("p", taskRef={"path": "../../x"})}})
     engine = build_engine(library)
     root = [ParsedReference((build_reference("p"),))]
-    with pytest.raises(ResolutionError, match=r"spec.taskRef of .*: path '../../x': it leads out of its source"):
+    with pytest.raises(ResolutionError, match=r"spec.taskRef of .*: path '../../x': expected a path within the source"):
         await resolve_tree(engine, engine.registry, root, WEB, clock=CLOCK)
-    with pytest.raises(ResolutionError, match="expected a definition in which it stands"):
+    with pytest.raises(ResolutionError, match="expected a definition that contains it"):
         await resolve_tree(engine, engine.registry, [parse_reference({"path": "a"})], WEB, clock=CLOCK)
 
 
@@ -315,7 +317,7 @@ async def test_one_owner_takes_definitions_from_several_kinds_of_sources_at_once
     assert CLOCK.monotonic() - before < 9
 
 
-@pytest.mark.parametrize(("depth", "told"), [(40, "at most 16 deep")])
+@pytest.mark.parametrize(("depth", "told"), [(40, "at most 16 levels")])
 async def test_a_chain_without_end_is_ended(depth: int, told: str) -> None:
     files = {f"f{number}": build_document("f", nextRef={"path": f"f{number + 1}"}) for number in range(depth)}
     engine = build_engine(FakeSource({"1": files}))
@@ -335,16 +337,16 @@ async def test_a_tree_that_is_too_wide_is_ended() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (b"", "a.lock: no lock file: Expected `object`, got `null`"),
-        (b"<<<<<<< ours\n", "a.lock: no lock file: Expected `object`, got `str`"),
-        (b"a: [\n", "a.lock, line 2: no lock file"),
-        (b"entries: []\nentries: []\n", "a.lock, line 2: no lock file: duplicate field"),
+        (b"", "a.lock: not a lock file: Expected `object`, got `null`"),
+        (b"<<<<<<< ours\n", "a.lock: not a lock file: Expected `object`, got `str`"),
+        (b"a: [\n", "a.lock, line 2: not a lock file"),
+        (b"entries: []\nentries: []\n", "a.lock, line 2: not a lock file: duplicate field"),
         (b"apiVersion: resolution.konverge.dev/v9\nkind: DefinitionLock\nentries: []\n", "apiVersion: expected"),
         (
             b"apiVersion: resolution.konverge.dev/v1alpha1\nkind: Lock\nentries: []\n",
             "expected DefinitionLock, found Lock",
         ),
-        (b"[" * 10_000, "no lock file: "),
+        (b"[" * 10_000, "not a lock file: "),
         (b" " * (5 << 20), "a.lock: expected a lock file of at most 4 MiB"),
     ],
 )
@@ -361,11 +363,11 @@ def test_a_broken_lock_file_is_refused_in_one_sentence(text: bytes, told: str) -
         (
             "digest: sha256:",
             "digest: sha1:",
-            "a.lock: no lock file: entries[0].digest: Expected `str` matching regex",
+            "a.lock: not a lock file: entries[0].digest: Expected `str` matching regex",
         ),
         ("resolver: library", "resolver: 1", "entries[0].resolver: Expected `str`, got `int`"),
         ("- digest:", "- extra: 1\n  digest:", "entries[0]: Object contains unknown field `extra`"),
-        ("version: main", "version: '2'", "two entries are for the same reference"),
+        ("version: main", "version: '2'", "two entries for the same reference"),
     ],
 )
 def test_a_broken_entry_is_refused_with_its_field(before: str, after: str, told: str) -> None:
@@ -389,7 +391,7 @@ def test_content_is_taken_from_a_folder_only_if_it_is_what_its_name_says(tmp_pat
     assert folder.get(Digest.of(b"other")) is None
     (path,) = (tmp_path / "made").iterdir()
     path.write_bytes(b"changed")
-    with pytest.raises(ResolutionError, match="its content is not what its name says; remove it") as caught:
+    with pytest.raises(ResolutionError, match="the content does not match the digest in the name; remove it") as caught:
         folder.get(digest)
     assert caught.value.reason is Reason.DIGEST_MISMATCH
 
@@ -403,7 +405,7 @@ def test_a_link_and_a_pipe_in_the_folder_are_not_read(tmp_path: Path) -> None:
         folder.get(digest)
     path.unlink()
     os.mkfifo(path)
-    with pytest.raises(ResolutionError, match="it is no file"):
+    with pytest.raises(ResolutionError, match="expected a regular file"):
         folder.get(digest)
 
 

@@ -146,8 +146,8 @@ async def test_a_redirect_to_an_unlisted_server_is_refused_before_it_is_connecte
         message = await expect_denial(engine_of(HttpResolver(), unlisted.http(), url), {"url": f"{url}/a"})
     assert unlisted.is_untouched()
     assert message == (
-        f"{url}/a leads to another place: no policy lets namespace web fetch {unlisted.url}/b by resolver http; "
-        "those for it are: ours (it names other sources)"
+        f"{url}/a leads to another address: no policy allows namespace web to fetch {unlisted.url}/b "
+        "with resolver http; its policies are ours (it allows other sources)"
     )
 
 
@@ -231,7 +231,7 @@ async def test_where_a_redirect_led_is_locked_and_judged_without_a_connection(tm
     both = locked(engine_of(HttpResolver(), build_guarded_http(), url, other), lock, offline=True)
     assert (await both.resolve(reference, Requester("web"))).policy_source == f"{other}/b"
     only = locked(engine_of(HttpResolver(), build_guarded_http(), url), lock, offline=True)
-    with pytest.raises(ResolutionError, match=f"{url}/a leads to another place: no policy"):
+    with pytest.raises(ResolutionError, match=f"{url}/a leads to another address: no policy"):
         await only.resolve(reference, Requester("web"))
 
 
@@ -275,8 +275,8 @@ async def test_an_api_that_redirects_to_another_repository_of_its_server_is_judg
         engine = engine_of(GitResolver(), build_guarded_http(), f"git+{url}/goodorg", settings=settings)
         message = await expect_denial(engine, params)
         assert not [path for path in seen if "evilorg" in path]
-        assert f"git+{url}/goodorg/boxes.git leads to another place: no policy" in message
-        assert f"fetch git+{url}/evilorg/boxes.git by resolver git; those for it are: ours" in message
+        assert f"git+{url}/goodorg/boxes.git leads to another address: no policy" in message
+        assert f"fetch git+{url}/evilorg/boxes.git with resolver git; its policies are ours" in message
         both = engine_of(
             GitResolver(), build_guarded_http(), f"git+{url}/goodorg", f"git+{url}/evilorg", settings=settings
         )
@@ -318,7 +318,7 @@ async def test_the_call_for_the_file_is_judged_as_the_one_for_the_commit_is(unli
     async with serve_site(api("goodorg", "gitea", [], moved=moved)) as url:
         params, settings = of_api(url, "gitea")
         engine = engine_of(GitResolver(), unlisted.http(), f"git+{url}/goodorg", settings=settings)
-        assert f"fetch {unlisted.url}/raw by resolver git" in await expect_denial(engine, params)
+        assert f"fetch {unlisted.url}/raw with resolver git" in await expect_denial(engine, params)
     assert unlisted.is_untouched()
 
 
@@ -331,7 +331,7 @@ async def test_a_redirect_to_a_number_is_judged_by_its_url_and_recorded_as_it() 
     async with serve_site(api("repositories/7", "github", [], moved=moved)) as url:
         params, settings = of_api(url, "github")
         only = engine_of(GitResolver(), build_guarded_http(), f"git+{url}/goodorg", settings=settings)
-        assert f"fetch {url}/api/v3/repositories/7/commits/main by resolver git" in await expect_denial(only, params)
+        assert f"fetch {url}/api/v3/repositories/7/commits/main with resolver git" in await expect_denial(only, params)
         number = f"{url}/api/v3/repositories/7"
         engine = engine_of(GitResolver(), build_guarded_http(), f"git+{url}/goodorg", number, settings=settings)
         outcome = await resolve(engine, params)
@@ -416,7 +416,7 @@ async def test_a_redirect_of_a_manifest_or_of_its_head_is_judged(
     registry.reply = reply  # type: ignore[method-assign]
     engine, params = of_registry(registry, unlisted)
     message = await expect_denial(engine, params)
-    assert f"fetch oci://unlisted.test:{unlisted.port}/team/boxes by resolver bundles" in message
+    assert f"fetch oci://unlisted.test:{unlisted.port}/team/boxes with resolver bundles" in message
     assert unlisted.is_untouched()
 
 
@@ -424,7 +424,7 @@ async def test_a_blob_elsewhere_is_got_only_from_a_listed_place(registry: FakeRe
     digest = layer_of(BUNDLE[0])
     engine, params = of_registry(registry, unlisted)
     registry.replies[digest] = RegistryReply(307, b"", {"Location": f"{unlisted.url}/stored?signature=hunter2"})
-    assert f"fetch {unlisted.url}/stored by resolver bundles" in await expect_denial(engine, params)
+    assert f"fetch {unlisted.url}/stored with resolver bundles" in await expect_denial(engine, params)
     assert unlisted.is_untouched()
     async with serve_site(RecordingHandler(registry.blobs[digest])) as store:
         registry.replies[digest] = RegistryReply(307, b"", {"Location": f"{store}/stored"})
@@ -439,7 +439,7 @@ async def test_a_tag_that_leads_to_another_repository_of_its_registry_is_judged_
     registry.push("evil/boxes", "1", *BUNDLE)
     registry.replies["/v2/team/boxes/manifests/1"] = RegistryReply(302, b"", {"Location": "/v2/evil/boxes/manifests/1"})
     engine, params = of_registry(registry, unlisted)
-    assert f"fetch oci://{registry.name()}/evil/boxes by resolver bundles" in await expect_denial(engine, params)
+    assert f"fetch oci://{registry.name()}/evil/boxes with resolver bundles" in await expect_denial(engine, params)
     assert registry.count("GET", "/evil/") + registry.count("HEAD", "/evil/") == 0
 
 
@@ -475,7 +475,7 @@ async def test_a_registry_with_tls_is_not_one_without_it_on_the_same_port(
     engine, params = of_registry(registry, unlisted, "oci://unlisted.test/team")
     target = "http://unlisted.test:443/v2/team/boxes/manifests/1"
     registry.replies["/v2/team/boxes/manifests/1"] = RegistryReply(302, b"", {"Location": target})
-    assert f"fetch {target} by resolver bundles" in await expect_denial(engine, params)
+    assert f"fetch {target} with resolver bundles" in await expect_denial(engine, params)
     assert unlisted.is_untouched()
 
 
@@ -484,7 +484,7 @@ async def test_tokens_are_asked_for_at_the_registry_itself_or_at_a_listed_place(
 ) -> None:
     engine, params = of_registry(registry, unlisted)
     registry.realm = f"{unlisted.url}/token"
-    assert f"fetch {unlisted.url}/token by resolver bundles" in await expect_denial(engine, params)
+    assert f"fetch {unlisted.url}/token with resolver bundles" in await expect_denial(engine, params)
     assert unlisted.is_untouched()
     registry.realm = f"http://{registry.name()}/token"
     assert (await resolve(engine, params)).resolved.data == build_task("build")
@@ -498,7 +498,7 @@ async def test_a_redirect_of_the_place_of_tokens_is_judged_too(registry: FakeReg
     registry.realm = f"http://{registry.name()}/token"
     registry.replies["/token"] = RegistryReply(307, b"", {"Location": f"{unlisted.url}/token"})
     engine, params = of_registry(registry, unlisted)
-    assert f"fetch {unlisted.url}/token by resolver bundles" in await expect_denial(engine, params)
+    assert f"fetch {unlisted.url}/token with resolver bundles" in await expect_denial(engine, params)
     assert unlisted.is_untouched()
 
 
@@ -513,7 +513,7 @@ def of_hub(*hubs: str) -> dict[str, str]:
 async def test_a_hub_that_redirects_to_an_unlisted_place_does_not_get_there(unlisted: Unlisted, version: str) -> None:
     async with serve_site(redirect_to(f"{unlisted.url}/evil")) as hub:
         engine = engine_of(HubResolver(), unlisted.http(), hub, settings=of_hub(hub))
-        assert f"fetch {unlisted.url}/evil by resolver hub" in await expect_denial(
+        assert f"fetch {unlisted.url}/evil with resolver hub" in await expect_denial(
             engine, {"name": "build", "version": version}
         )
     assert unlisted.is_untouched()

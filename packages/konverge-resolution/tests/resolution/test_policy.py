@@ -96,7 +96,7 @@ def test_without_a_policy_everything_may_be_fetched() -> None:
 def test_with_one_only_what_it_names_may() -> None:
     policy = Policy("team", sources=(GOOD,))
     assert is_admitted(policy)
-    with pytest.raises(ResolutionError, match="those for it are: team") as caught:
+    with pytest.raises(ResolutionError, match="its policies are team") as caught:
         admit([policy], resolver="git", uri="https://evil.example/a", params={}, namespace="web")
     assert caught.value.reason is Reason.DENIED
 
@@ -140,17 +140,17 @@ def test_a_refusal_names_what_was_compared_and_each_policy_with_what_speaks_agai
     releases = Policy("releases", parameters={"revision": ("v*",), "path": ("boxes/*",)})
     message = refusal("git+https://evil.example/x", Policy("ours", sources=(GOOD,)), releases, other, revision="main")
     assert message == (
-        "no policy lets namespace web fetch git+https://evil.example/x by resolver git; those for it are: "
-        "ours (it names other sources), releases (it allows other values of parameter 'revision')"
+        "no policy allows namespace web to fetch git+https://evil.example/x with resolver git; its policies are "
+        "ours (it allows other sources), releases (it allows other values of parameter 'revision')"
     )
 
 
 def test_a_refusal_says_nothing_of_what_policies_allow_and_no_credential() -> None:
     policies = [Policy(f"p{number}", sources=(GOOD,)) for number in range(8)]
     message = refusal("https://user:hunter2@evil.example/x?token=hunter2#hunter2", *policies)
-    assert "fetch https://evil.example/x by" in message
-    assert message.endswith("p4 (it names other sources), 3 more")
+    assert "fetch https://evil.example/x with" in message
+    assert message.endswith("p4 (it allows other sources), 3 more")
     for word in ("hunter2", "good.example"):
         assert word not in message
     for strange in ("", "https://a.example/\x1b[2J", "https://[x"):
-        assert "fetch this by resolver git" in refusal(strange, *policies)
+        assert "fetch this with resolver git" in refusal(strange, *policies)

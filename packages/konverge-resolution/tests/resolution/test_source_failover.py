@@ -40,14 +40,14 @@ async def test_what_is_refused_or_not_what_it_should_be_ends_it(reason: Reason) 
     with pytest.raises(ResolutionError) as caught:
         await first_of(build_engine(source("zero", Reason.NOT_FOUND), source("one", reason), two), "zero", "one", "two")
     assert caught.value.reason is reason
-    assert caught.value.message == "one says no (asked before: zero (NotFound))"
+    assert caught.value.message == "one says no (failed before: zero (NotFound))"
     assert two.fetched == []
 
 
 async def test_a_digest_that_does_not_fit_is_no_reason_to_ask_elsewhere() -> None:
     two = source("two")
     wrong = Reference("one", {"path": "a"}, Digest.of(b"other"))
-    with pytest.raises(ResolutionError, match="the content is not what its digest says"):
+    with pytest.raises(ResolutionError, match="the content does not match its digest"):
         await resolve_first(
             build_engine(source("one"), two), [wrong, build_reference("a", resolver="two")], WEB, clock=CLOCK
         )
@@ -62,7 +62,7 @@ async def test_when_nobody_has_it_one_message_tells_of_all_with_the_reason_that_
         await first_of(engine, "one", "two", "three")
     assert caught.value.reason is Reason.UNREACHABLE
     assert caught.value.message == (
-        "none of 3 sources has it: one: NotFound: one says no; two: Unreachable: two says no; "
+        "all 3 sources failed: one: NotFound: one says no; two: Unreachable: two says no; "
         "three: NotFound: three says no"
     )
 

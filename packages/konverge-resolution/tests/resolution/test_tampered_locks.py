@@ -292,7 +292,7 @@ def test_a_changed_field_is_refused_or_changes_nothing(
         assert message.startswith("box.lock.yaml: the entry for "), message
         # Of a commit that is another one the record of the source is not.
         assert any(f": {each}: expected " in message for each in (path, *BESIDE.get(path, ()))), message
-        assert message.endswith("; find out who has changed it, and lock it again with --update")
+        assert message.endswith("; find the cause of the change, then lock it again with --update")
 
 
 @pytest.mark.parametrize("resolver", RESOLVERS)

@@ -102,11 +102,11 @@ async def test_a_reference_with_a_credential_in_an_address_is_refused_and_nothin
     with pytest.raises(ResolutionError) as caught:
         await source.resolve(reference, WEB)
     assert caught.value.reason is Reason.INVALID_PARAMETERS
-    assert "parameter 'url': expected no credential in an address, found " in caught.value.message
-    assert "; put it into a Secret, and name that with a parameter of resolver 'shelf'" in caught.value.message
+    assert "parameter 'url': expected an address without a credential, found " in caught.value.message
+    assert "; put it into a Secret, named by a parameter of resolver 'shelf'" in caught.value.message
     assert VALUE not in caught.value.message
     assert (shelf.calls, len(source.lock)) == ([], 0)
-    with pytest.raises(ResolutionError, match="expected no credential in an address") as caught:
+    with pytest.raises(ResolutionError, match="expected an address without a credential") as caught:
         parse_reference({"resolver": "shelf", "params": {"url": form(address)}})
     assert VALUE not in caught.value.message
 

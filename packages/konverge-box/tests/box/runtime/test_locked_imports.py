@@ -139,7 +139,7 @@ def test_what_is_no_box_is_not_locked(shop: Shop) -> None:
     shop.publish(common="apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: t}\n")
     done = shop.locking()
     assert done.exit_code == 1
-    assert "is of a kind that may not be fetched; allowed: OperatorBox.konverge.dev" in str(done.exception)
+    assert "is of a kind that must not be fetched; allowed: OperatorBox.konverge.dev" in str(done.exception)
     assert not shop.lock.exists()
 
 
@@ -180,7 +180,7 @@ def test_content_that_was_changed_is_refused_at_the_import(shop: Shop) -> None:
     shop.locking()
     for content in Path(f"{shop.lock}.d").iterdir():
         content.write_text(BASE)
-    with pytest.raises(BoxFileError, match=r"spec.imports\[0\].*its content is not what its name says"):
+    with pytest.raises(BoxFileError, match=r"spec.imports\[0\].*the content does not match the digest in the name"):
         load_valid_box(shop.file.read_bytes(), file=str(shop.file))
 
 
@@ -189,7 +189,7 @@ def test_an_import_that_is_not_locked_is_refused_with_its_place(shop: Shop) -> N
     shop.write(imports=[{"resolver": "git", "params": {"url": "https://other.example/x", "pathInRepo": "a"}}])
     (mistake,) = shop.mistakes()
     assert "spec.imports[0]" in mistake
-    assert "the lock file has no entry for this reference to resolver" in mistake
+    assert "the lock file has no entry for this reference of resolver" in mistake
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def tamper_with(shop: Shop, field: str, value: object) -> None:
         ("pinned.url", "https://evil.example/boxes.git", "{url}"),
         ("pinned.gitToken", "others", "none"),
         ("pinned.pathInRepo", "evil.yaml", "boxes/common.yaml"),
-        ("pinned.revision", "main", "a name that stays, as a commit or a digest"),
+        ("pinned.revision", "main", "a permanent version such as a commit or a digest"),
         ("defaults.gitToken", "others", "none"),
         ("source.uri", "git+https://evil.example/boxes.git", "git+{url}"),
     ],
@@ -253,7 +253,7 @@ def test_a_lock_file_that_says_otherwise_than_the_box_is_refused_with_the_field(
     told = f"{done.output}{done.exception}"
     assert done.exit_code != 0
     assert "spec.imports[0]: " in told
-    assert f"{shop.lock}: the entry for git+{shop.url} does not fit its reference: {field}: " in told
+    assert f"{shop.lock}: the entry for git+{shop.url} does not match its reference: {field}: " in told
     assert f"expected {expected.format(url=shop.url)}, found " in told
     assert "lock it again with --update" in told
     assert shop.server.seen == []

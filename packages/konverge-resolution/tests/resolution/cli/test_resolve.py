@@ -93,7 +93,7 @@ def test_every_resolver_is_a_command_whose_options_are_its_parameters(konverge: 
 
 def test_a_resolver_that_is_not_there_is_refused_as_in_a_cluster(konverge: Konverge) -> None:
     done = konverge("resolve", "gti", "--url", "https://example.com")
-    message = "resolver 'gti' does not exist here; there are: bundles, cluster, git, http, hub; did you mean 'git'?\n"
+    message = "resolver 'gti' is not installed; available: bundles, cluster, git, http, hub; did you mean 'git'?\n"
     assert (done.returncode, done.stderr.endswith(f"Error: {message}")) == (2, True)
 
 
@@ -102,7 +102,7 @@ def test_a_resolver_that_is_not_there_is_refused_as_in_a_cluster(konverge: Konve
     ("more", "code", "told"),
     [
         (["--path", "missing.yaml"], 1, "missing.yaml"),
-        (["--path", "text"], 1, ".git#text: the content is no definition"),
+        (["--path", "text"], 1, ".git#text: the content is not a definition"),
         (["--revision", "-x"], 1, "konverge: --revision: "),
         (["--path", "../x"], 1, "konverge: --path: "),
         (["--param", "gitTokenKey=/"], 1, "konverge: --git-token-key: "),
@@ -182,7 +182,7 @@ def test_a_locked_reference_that_is_asked_for_otherwise_is_told_what_is_other(as
 def test_a_private_address_is_reached_only_when_it_is_allowed(asking: Asking, server: GitServer) -> None:
     done = asking(network="")
     assert (done.returncode, server.seen) == (3, [])
-    assert "may not be connected to: its network is loopback; --allow-network CIDR allows one" in done.stderr
+    assert "connection refused: its network is loopback; --allow-network CIDR allows one" in done.stderr
 
 
 def test_a_remote_that_does_not_answer_may_do_so_later(asking: Asking, server: GitServer) -> None:
@@ -213,9 +213,7 @@ def test_a_policy_counts_as_it_does_in_a_cluster(asking: Asking, server: GitServ
     file.write_text(yaml.safe_dump(policy))
     done = asking("--policy", file)
     assert (done.returncode, server.seen) == (3, [])
-    message = (
-        f"no policy lets namespace default fetch git+{asking.url} by resolver git; those for it are: ours (it names "
-    )
+    message = f"no policy allows namespace default to fetch git+{asking.url} with resolver git; its policies"
     assert message in done.stderr
 
     policy["spec"] = {"privateNetworks": ["127.0.0.0/8"], "sources": [f"git+{asking.url}"]}
@@ -245,7 +243,7 @@ def test_a_policy_counts_as_it_does_in_a_cluster(asking: Asking, server: GitServ
     seen = len(server.seen)
     done = asking("--policy", file)
     assert (done.returncode, len(server.seen)) == (3, seen)
-    assert "spec.resolvers: expected names of resolvers, found 'gti'; there are: " in done.stderr
+    assert "spec.resolvers: expected names of resolvers, found 'gti'; available: " in done.stderr
     assert "did you mean 'git'?" in done.stderr
 
 
@@ -272,7 +270,7 @@ def test_a_lock_file_pins_the_tree_and_serves_it_offline(
         content.unlink()
     done = konverge("resolve", "--lock", lock, "--offline")
     assert done.returncode == 6
-    assert "offline, and the content sha256:" in done.stderr
+    assert "offline: the content sha256:" in done.stderr
     done = konverge("resolve", "--lock", lock, "--allow-network", "127.0.0.0/8")
     assert (done.returncode, lock.read_bytes()) == (0, before)
     assert konverge("resolve", "--lock", lock, "--offline").returncode == 0
@@ -324,9 +322,9 @@ def test_a_lock_file_that_cannot_be_read_is_refused_in_one_line(asking: Asking, 
     lock.write_text("<<<<<<< ours\n")
     done = asking("--lock", lock)
     assert done.returncode == 3
-    assert done.stderr == f"konverge: {lock}: no lock file: Expected `object`, got `str`\n"
+    assert done.stderr == f"konverge: {lock}: not a lock file: Expected `object`, got `str`\n"
     lock.write_text(TASK)
-    assert asking("--lock", lock).stderr == f"konverge: {lock}: no lock file: expected DefinitionLock, found Task\n"
+    assert asking("--lock", lock).stderr == f"konverge: {lock}: not a lock file: expected DefinitionLock, found Task\n"
 
 
 def test_no_credential_is_sent_to_a_place_that_a_lock_file_alone_names(
@@ -343,7 +341,7 @@ def test_no_credential_is_sent_to_a_place_that_a_lock_file_alone_names(
     for more in ([], ["--update"], ["--verify"]):
         done = konverge("resolve", "--lock", lock, "--allow-network", "127.0.0.0/8", *given, *more, BOXES=TOKEN)
         assert done.returncode == 1
-        assert f"{lock} names a credential, and none is sent to a place that only a lock file names" in done.stderr
+        assert f"{lock}: no credential is sent to a place that only the lock file names" in done.stderr
     assert (server.seen, lock.read_bytes()) == ([], before)
 
 

@@ -240,7 +240,7 @@ async def test_nobody_who_serves_a_resolver_is_told_at_once(requesting: Consumer
     async with requesting.running(FakeResolver()):
         await requesting.create("a", reads={"one": "1"}, resolver="nobody")
         condition = await requesting.wait_for_condition(reason="ResolverNotAvailable", within=10)
-    assert "there are: shelf" in condition.message
+    assert "available: shelf" in condition.message
 
 
 @in_simulated_time

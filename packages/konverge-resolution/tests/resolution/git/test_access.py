@@ -199,7 +199,7 @@ async def test_a_certificate_that_is_not_trusted_sees_no_credential(tls_server: 
     tls_server.reset_counters()
     error = await expect_resolution_error(tls_server, folder, MINE, {})
     assert error.reason is Reason.DENIED
-    assert "has a certificate that is not trusted; setting 'ca-certificates' has those that are" in error.message
+    assert "has a certificate that is not trusted; add its certificate authority" in error.message
     assert tls_server.seen == []
 
 
@@ -208,9 +208,7 @@ async def test_a_server_without_tls_is_told_how_it_is_asked_then(private: GitSer
         private, folder, {"url": private.url("boxes.git").replace("http:", "https:")}, {}
     )
     assert error.reason is Reason.DENIED
-    assert error.message.endswith(
-        "does not speak TLS with us; if it is meant to have none, write http:// in its address"
-    )
+    assert error.message.endswith("does not speak TLS with us; use an http:// address for a server without TLS")
 
 
 async def test_a_certificate_for_another_name_is_not_trusted(

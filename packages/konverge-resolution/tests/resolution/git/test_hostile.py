@@ -179,7 +179,7 @@ async def test_of_what_takes_too_much_disk_together_the_largest_is_ended(folder:
     small = asyncio.create_task(holding(1 << 20))
     with pytest.raises(ResolutionError) as caught:
         await holding(4 << 20)
-    assert (caught.value.reason, "for all that is fetched" in caught.value.message) == (Reason.TOO_LARGE, True)
+    assert (caught.value.reason, "for all concurrent fetches" in caught.value.message) == (Reason.TOO_LARGE, True)
     assert not small.done()
     await cancel_and_wait(small)
 

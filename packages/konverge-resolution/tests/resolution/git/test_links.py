@@ -44,7 +44,9 @@ async def test_a_policy_on_paths_judges_where_a_link_leads(
     params = {"url": server.url(repository), "pathInRepo": path}
     error = await expect_resolution_error(engine_of(folder, policies=only(path)), params)
     assert error.reason is Reason.DENIED
-    assert error.message.startswith(f"parameter 'pathInRepo' leads to '{target}': no policy lets namespace web fetch ")
+    assert error.message.startswith(
+        f"parameter 'pathInRepo' leads to '{target}': no policy allows namespace web to fetch "
+    )
     assert "paths (it allows other values of parameter 'pathInRepo')" in error.message
     outcome = await resolve_file(engine_of(folder, policies=only(path, target)), params)
     assert outcome.resolved.source.entry_point == target

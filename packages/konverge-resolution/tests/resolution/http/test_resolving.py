@@ -93,15 +93,15 @@ async def test_what_is_no_digest_is_refused_in_its_own_words(digest: str, proble
 # Statuses.
 
 STATUSES = {
-    401: (Reason.AUTHENTICATION_REQUIRED, "asks for a credential, and none was given"),
-    403: (Reason.AUTHENTICATION_REQUIRED, "refuses this to somebody without a credential"),
-    404: (Reason.NOT_FOUND, "is not found, or hidden"),
-    410: (Reason.NOT_FOUND, "is not there any more"),
-    429: (Reason.RATE_LIMITED, "is asked too often"),
-    500: (Reason.UNREACHABLE, "answers with an error of its own"),
-    503: (Reason.UNREACHABLE, "is not available at the moment"),
-    206: (Reason.NOT_FOUND, "answers with something else than what was asked for"),
-    304: (Reason.NOT_FOUND, "answers with something else than what was asked for"),
+    401: (Reason.AUTHENTICATION_REQUIRED, "requires a credential, but the request had none"),
+    403: (Reason.AUTHENTICATION_REQUIRED, "forbids this without a credential"),
+    404: (Reason.NOT_FOUND, "does not exist or is hidden"),
+    410: (Reason.NOT_FOUND, "does not exist any more"),
+    429: (Reason.RATE_LIMITED, "limits the rate of requests"),
+    500: (Reason.UNREACHABLE, "reports an internal error"),
+    503: (Reason.UNREACHABLE, "is temporarily unavailable"),
+    206: (Reason.NOT_FOUND, "returns an unexpected response"),
+    304: (Reason.NOT_FOUND, "returns an unexpected response"),
 }
 
 
@@ -112,7 +112,7 @@ async def test_statuses_are_told_apart(status: int, reason: Reason, told: str) -
     assert (error.reason, error.message) == (reason, f"{url}/a {told} (status {status})")
 
 
-@pytest.mark.parametrize(("status", "told"), [(401, "does not accept the credential"), (403, "refuses this, with")])
+@pytest.mark.parametrize(("status", "told"), [(401, "rejects the credential"), (403, "forbids this for")])
 async def test_a_credential_that_is_not_enough_is_told_from_none(status: int, told: str) -> None:
     async with serve_site(RecordingHandler(status=status)) as url:
         error = await expect_resolution_error(HTTP, {"url": url, **USER}, PLAIN, secrets=SECRETS)
@@ -215,7 +215,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "a colon": ({**USER, "http-username": "a:b"}, "expected a name without a colon"),
     "a password": ({**USER, "http-password-secret": "Hunter2!"}, "expected the name of a Secret"),
     "a list": ({"digest": ["a"]}, "parameter 'digest': expected text"),
-    "a misspelt one": ({"usrname": "a"}, "parameter 'usrname': no such parameter; there are: url, http-username"),
+    "a misspelt one": ({"usrname": "a"}, "parameter 'usrname': no such parameter; expected one of url, http-username"),
 }
 
 
@@ -247,7 +247,7 @@ def test_a_path_leads_to_another_file_of_the_same_server() -> None:
     assert HTTP.resolve_relative(params, "../b.yaml") == {"url": "https://example.com/b.yaml", **TOKEN}
     encoded = {"url": "https://example.com/a%20b/c.yaml"}
     assert HTTP.resolve_relative(encoded, "d%2Ee.yaml")["url"] == "https://example.com/a%20b/d%2Ee.yaml"
-    with pytest.raises(ResolutionError, match="leads out of its source"):
+    with pytest.raises(ResolutionError, match="expected a path within the source"):
         HTTP.resolve_relative(params, "../../b.yaml")
 
 
@@ -292,13 +292,13 @@ async def test_a_credential_that_is_not_there_is_an_error_without_its_name_or_va
 
 
 REFUSALS: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
-    "without TLS": ({}, {}, "with setting 'allow-plain-http-credentials'"),
+    "without TLS": ({}, {}, "set 'allow-plain-http-credentials'"),
     "not a host of the operator's": (
         {**PLAIN, "credential-hosts": "example.com"},
         {},
-        "setting 'credential-hosts' does not name it",
+        "setting 'credential-hosts' does not list it",
     ),
-    "bound to another host": (PLAIN, {"host": "example.com"}, "the Secret is not for host 127.0.0.1:"),
+    "bound to another host": (PLAIN, {"host": "example.com"}, "the Secret is bound to another host than 127.0.0.1:"),
 }
 
 
@@ -388,8 +388,7 @@ async def test_a_private_authority_is_a_setting(tmp_path: Path) -> None:
         error = await expect_resolution_error(HTTP, {"url": url})
     assert (error.reason, error.message) == (
         Reason.DENIED,
-        f"{url}/ has a certificate that is not trusted; "
-        "setting 'ca-certificates' has those that are trusted besides the machine's",
+        f"{url}/ has a certificate that is not trusted; add its certificate authority to setting 'ca-certificates'",
     )
 
 
@@ -397,9 +396,7 @@ async def test_a_server_without_tls_is_told_how_it_is_asked_then() -> None:
     async with serve_site(RecordingHandler(TASK)) as url:
         error = await expect_resolution_error(HTTP, {"url": url.replace("http:", "https:")})
     assert error.reason is Reason.DENIED
-    assert error.message.endswith(
-        "does not speak TLS with us; if it is meant to have none, write http:// in its address"
-    )
+    assert error.message.endswith("does not speak TLS with us; use an http:// address for a server without TLS")
 
 
 async def test_a_proxy_is_a_setting() -> None:

@@ -179,8 +179,8 @@ async def test_hubs_that_are_all_down_are_told_in_one_message() -> None:
     async with serve_hubs(FakeHub(status=503, headers=pauses[0]), FakeHub(status=429, headers=pauses[1])) as urls:
         error = await expect_resolution_error(HUB, NAMED, build_settings([*urls, "http://127.0.0.1:1"]))
     assert error.message == (
-        f"none of 3 hubs could be asked: hub {urls[0]} is not available at the moment (status 503); hub {urls[1]} is "
-        "asked too often (status 429); hub http://127.0.0.1:1 cannot be connected to: connection refused"
+        f"none of 3 hubs could be asked: hub {urls[0]} is temporarily unavailable (status 503); hub {urls[1]} "
+        "limits the rate of requests (status 429); hub http://127.0.0.1:1 cannot be connected to: connection refused"
     )
     assert (error.reason, error.retry_after_seconds) == (Reason.UNREACHABLE, 9.0)
 
@@ -272,7 +272,7 @@ async def test_a_name_stays_one_segment_of_the_path(parameter: str, name: str, s
         ({"kind": "stepaction"}, "parameter 'catalog': expected one, found none, and the operator has no default"),
         ({"url": "file:///etc"}, "parameter 'url' cannot be used: expected http:// or https://"),
         ({"url": "https://example.com/?a=b"}, "parameter 'url' cannot be used: expected no query"),
-        ({"nmae": "a"}, "parameter 'nmae': no such parameter; there are: type, kind"),
+        ({"nmae": "a"}, "parameter 'nmae': no such parameter; expected one of type, kind"),
         ({"name": ["a"]}, "parameter 'name': expected text"),
     ],
 )
@@ -329,7 +329,7 @@ async def test_a_private_authority_is_a_setting(tmp_path: Path) -> None:
         found = await resolve(HUB, NAMED, {**build_settings([url]), "ca-certificates": authority})
         error = await expect_resolution_error(HUB, NAMED, build_settings([url]))
     assert found.data == build_definition("0.7.0")
-    assert error.message.startswith(f"hub {url} has a certificate that is not trusted; setting 'ca-certificates' has")
+    assert error.message.startswith(f"hub {url} has a certificate that is not trusted; add its certificate authority")
 
 
 async def test_a_hub_that_is_not_trusted_or_has_no_tls_is_not_passed_over(tmp_path: Path) -> None:

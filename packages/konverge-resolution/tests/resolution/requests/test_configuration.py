@@ -168,7 +168,7 @@ def test_a_policy_with_an_unknown_resolver_concerns_the_requests_of_its_namespac
     obj = policy(resolvers=["git", "hbu"], namespaces=["team-*"])
     found = parse_policy(obj, known)
     assert isinstance(found, InvalidPolicy)
-    message = "spec.resolvers: expected names of resolvers, found 'hbu'; there are: git, hub; did you mean 'hub'?"
+    message = "spec.resolvers: expected names of resolvers, found 'hbu'; available: git, hub; did you mean 'hub'?"
     assert found.errors == (message,)
     policies = parse_policies([obj], known)
     for resolver in ("git", "hub", "other"):

@@ -145,7 +145,7 @@ async def test_a_process_for_one_more_resolver_comes_and_goes_without_the_others
         if desk.cluster.name == "embedded":
             await desk.cluster.clock.sleep(61)
             await desk.create_request("after", "attic")
-            assert "there are: shelf" in (await desk.wait_for_failure("after", within=2)).message
+            assert "available: shelf" in (await desk.wait_for_failure("after", within=2)).message
 
     assert before.reason == "ResolverNotAvailable"
     assert (len(shelf.calls), len(attic.calls)) == (1, 1)
@@ -159,7 +159,7 @@ async def test_a_policy_for_a_resolver_that_does_not_exist_refuses_what_it_conce
         await desk.create_request("a")
         refused = await desk.wait_for_failure("a")
 
-    message = "spec.resolvers: expected names of resolvers, found 'gti'; there are: bundles, cluster, git, http, hub"
+    message = "spec.resolvers: expected names of resolvers, found 'gti'; available: bundles, cluster, git, http, hub"
     assert said.status == "False"
     assert said.message.startswith(f"{message}, shelf; did you mean 'git'?; requests that it concerns are refused")
     assert refused.reason == "InvalidConfiguration"

@@ -53,7 +53,7 @@ async def test_a_resolver_that_nobody_serves_is_refused_at_once_with_those_there
         (event,) = await desk.wait_for_events("a", "ResolverNotAvailable")
 
     assert failure.reason == "ResolverNotAvailable"
-    assert failure.message.endswith("there are: attic, shelf; did you mean 'attic'?")
+    assert failure.message.endswith("available: attic, shelf; did you mean 'attic'?")
     assert (event["type"], event["note"]) == ("Warning", failure.message)
     assert len(desk.status_writes("a")) == 1
 
@@ -72,7 +72,7 @@ async def test_switching_a_resolver_off_and_on_counts_for_the_next_request(desk:
         assert decode_data(await desk.wait_until_ended("on")) == BOX
 
     assert failure.reason == "ResolverNotAvailable"
-    assert "'shelf' is switched off; there are: none" in failure.message
+    assert "'shelf' is disabled; available: none" in failure.message
     assert len(shelf.calls) == 1
 
 
@@ -204,7 +204,7 @@ async def test_a_credential_in_an_address_is_refused_and_told_nowhere(
         (event,) = await desk.wait_for_events("a", "InvalidParams")
 
     assert failure.reason == "InvalidParams"
-    assert "expected no credential in an address, found 'X-Amz-Signature' in its query; put it into a Secret" in (
+    assert "expected an address without a credential, found 'X-Amz-Signature' in its query; put it into a Secret" in (
         failure.message
     )
     message = repr((await desk.get("a")).get("status")) + repr(event) + caplog.text

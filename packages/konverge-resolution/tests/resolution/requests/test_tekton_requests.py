@@ -84,7 +84,7 @@ async def test_a_failure_has_tektons_reason_for_its_controllers_and_the_precise_
 
     assert (failure.reason, failure.message) == ("ResolutionFailed", "NotFound: there is no such version")
     assert request["status"]["annotations"] == {"resolution.konverge.dev/reason": "NotFound"}
-    assert unserved.message.startswith("ResolverNotAvailable: resolver 'gti' does not exist here; there are: shelf")
+    assert unserved.message.startswith("ResolverNotAvailable: resolver 'gti' is not installed; available: shelf")
 
 
 @EMBEDDED

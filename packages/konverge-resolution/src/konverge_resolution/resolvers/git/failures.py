@@ -68,8 +68,8 @@ _RULES = (
     _build_pattern(
         r"error: 30[1-8]\b|unable to update url base", Reason.NOT_FOUND, "has moved; give the address where it is"
     ),
-    _build_pattern(r"error: 429\b", Reason.RATE_LIMITED, "is asked too often"),
-    _build_pattern(r"error: (408|5\d\d)\b", Reason.UNREACHABLE, "answers with an error of its own"),
+    _build_pattern(r"error: 429\b", Reason.RATE_LIMITED, "limits the rate of requests"),
+    _build_pattern(r"error: (408|5\d\d)\b", Reason.UNREACHABLE, "reports an internal error"),
     _build_pattern(r"repository '.*' not found|error: (404|410)\b", Reason.NOT_FOUND, "does not exist, or is hidden"),
     _build_pattern(r"error: 4\d\d\b", Reason.NOT_FOUND, "answers as no git repository does"),
     _build_pattern(r"is this a git repository|not a git repository", Reason.NOT_FOUND, "is no git repository"),
@@ -102,7 +102,7 @@ _RULES = (
     ),
     # With nothing said by index-pack itself: it was killed, and to git that is no matter worth a word.
     _build_pattern(r"invalid index-pack output", Reason.TOO_LARGE, _COMPUTING),
-    _build_pattern(r"remote error", Reason.UNREACHABLE, "answers with an error of its own"),
+    _build_pattern(r"remote error", Reason.UNREACHABLE, "reports an internal error"),
 )
 _REFUSED = re.compile(
     r"could not read (username|password)|authentication failed|error: 40[13]\b|permission denied", re.IGNORECASE
