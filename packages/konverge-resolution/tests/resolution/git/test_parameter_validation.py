@@ -148,8 +148,8 @@ def test_a_path_has_one_spelling(path: str, spelled: str) -> None:
         ({"pathInRepo": "a"}, "parameter 'url': expected a repository's address"),
         ({"url": "https://example.com/a"}, "parameter 'pathInRepo': expected one, found none"),
         ({**OK, "repo": "a"}, "parameter 'repo': expected either url or repo"),
-        ({**OK, "pathInrepo": "a"}, f"parameter 'pathInrepo': no such parameter; expected one of {', '.join(PARAMETERS)}"
-         "; did you mean 'pathInRepo'?"),
+        ({**OK, "pathInrepo": "a"}, "parameter 'pathInrepo': no such parameter; expected one of "
+         f"{', '.join(PARAMETERS)}; did you mean 'pathInRepo'?"),
         ({**OK, "org": "a"}, "parameter 'org': without repo, git is used"),
         ({**OK, "gitToken": "../x"}, "parameter 'gitToken': expected the name of a Secret"),
         ({**OK, "gitToken": "a", "gitTokenKey": "a/b"}, "parameter 'gitTokenKey': expected a key"),
