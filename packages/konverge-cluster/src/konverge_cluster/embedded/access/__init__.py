@@ -1,6 +1,6 @@
-"""Who may do what: tokens, users, roles, and the questions about them.
+"""Authentication and authorization: tokens, users, roles and access reviews.
 
-A request comes in with its headers; out goes the user who sends it, or the refusal. Where nobody has to sign in
-(the default) everybody is one administrator and everything is allowed; with ``authorization="rbac"`` the stored Roles
-and bindings decide, as on a real server.
+The input is a request with its headers; the output is the user who sends it, or an error. Without authentication (the
+default) every client is one administrator and may do everything. With ``authorization="rbac"`` the stored Roles and
+bindings decide, as on a real server.
 """

@@ -1,4 +1,4 @@
-"""The gate: who sends a request, and whether the request may pass."""
+"""The filter in front of all verbs: it authenticates a request and checks that it is allowed."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _EXTRA = "impersonate-extra-"
 
 @dataclass(frozen=True, slots=True)
 class AccessFilter:
-    """Knows users by their tokens, and lets through what they may do.
+    """Authenticates users by their tokens and checks their permissions.
 
     Attributes:
-        tokens: Whose a token is.
-        authorizer: Who may do what.
-        is_open: Whether everybody without a token that is known is the administrator.
-        requires_token: Whether a request from elsewhere without a token is refused, where it is nobody's otherwise.
+        tokens: The tokens and their users.
+        authorizer: Decides which requests are allowed.
+        is_open: True if every client without a known token is the administrator.
+        requires_token: True to reject requests over HTTP without a token; otherwise they are anonymous.
     """
 
     tokens: ServiceAccountTokens
@@ -35,15 +35,15 @@ class AccessFilter:
     requires_token: bool = False
 
     def authenticate(self, headers: Mapping[str, str], *, trusted: bool) -> User:
-        """Who sends a request with these headers.
+        """Return the user who sends a request with these headers.
 
         Args:
             headers: The headers, names in lower case.
-            trusted: Whether the request comes from within this process: without a token it is the administrator's.
+            trusted: True for a request from this process: without a token, it is the administrator's.
 
         Raises:
-            UnauthorizedError: It has a token that is nobody's, or none where everybody is asked for one.
-            ForbiddenError: It wants to be taken for somebody else, and may not.
+            UnauthorizedError: The token is unknown, or a required token is absent.
+            ForbiddenError: The user may not impersonate the requested user.
         """
         scheme, _, token = headers.get("authorization", "").partition(" ")
         user = self.tokens.authenticate(token.strip()) if scheme.lower() == "bearer" and token.strip() else None
@@ -53,19 +53,19 @@ class AccessFilter:
             user = ADMIN if self.is_open or trusted else ANONYMOUS
         return self._impersonate(user, headers)
 
-    def check_access(self, user: User, wanted: RequestAttributes) -> None:
-        """Let a request pass.
+    def check_access(self, user: User, attributes: RequestAttributes) -> None:
+        """Check that a user may send a request.
 
         Raises:
-            ForbiddenError: The user may not do that.
+            ForbiddenError: The user has no permission for it.
         """
-        decision = self.authorizer.authorize(user, wanted)
+        decision = self.authorizer.authorize(user, attributes)
         if not decision.allowed:
-            raise new_forbidden(user, wanted, decision.reason)
+            raise new_forbidden(user, attributes, decision.reason)
 
     def _impersonate(self, user: User, headers: Mapping[str, str]) -> User:
         name = headers.get("impersonate-user", "")
-        groups = tuple(filter(None, (each.strip() for each in headers.get("impersonate-group", "").split(","))))
+        groups = tuple(filter(None, (group.strip() for group in headers.get("impersonate-group", "").split(","))))
         extra = {unquote(key[len(_EXTRA) :]): (value,) for key, value in headers.items() if key.startswith(_EXTRA)}
         if not name:
             if groups or extra:
@@ -77,9 +77,9 @@ class AccessFilter:
         if not groups and name.startswith("system:serviceaccount:"):
             namespace = name.split(":")[2]
             groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
-        signed_in = _UNAUTHENTICATED if name == ANONYMOUS.name else _AUTHENTICATED
-        if signed_in not in groups:
-            groups = (*groups, signed_in)
+        identity_group = _UNAUTHENTICATED if name == ANONYMOUS.name else _AUTHENTICATED
+        if identity_group not in groups:
+            groups = (*groups, identity_group)
         return User(name, groups, headers.get("impersonate-uid", ""), extra)
 
 

@@ -1,4 +1,4 @@
-"""Questions about who somebody is and what they may do: created, answered, and never stored."""
+"""Reviews of identity and permissions: created, answered, and never stored."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TOKEN_SECONDS, _SHORTEST_SECONDS = 3600, 600
 
 
 class ReviewKind(NamedTuple):
-    """A kind of question."""
+    """A kind of access or identity review."""
 
     group: str
     version: str
@@ -42,11 +42,11 @@ REVIEWS = (
 
 
 class AccessReviewHandler:
-    """Answers the questions.
+    """Creates reviews and fills in their results.
 
     Args:
-        gate: Who is who, and who may do what.
-        clock: Dates the answers.
+        gate: The filter with the known tokens and the authorizer.
+        clock: The clock for timestamps.
     """
 
     def __init__(self, gate: AccessFilter, clock: Clock) -> None:
@@ -54,25 +54,25 @@ class AccessReviewHandler:
         self._clock = clock
 
     def create_review(self, kind: ReviewKind, body: Any, user: User, namespace: str = "") -> Object:
-        """The answer to a question.
+        """Return a review with its result.
 
         Args:
-            kind: What is asked.
-            body: The question.
-            user: Who asks.
+            kind: The kind of the review.
+            body: The review from the request.
+            user: The user who sends the request.
             namespace: The namespace in the path.
 
         Raises:
-            BadRequestError: It lacks what it must have.
-            InvalidError: It asks for nothing, or for two things at once.
+            BadRequestError: A required field is absent.
+            InvalidError: The review has no attributes, or both resource and path attributes.
         """
-        asked = body.get("spec") if isinstance(body, Mapping) else None
-        spec: Object = dict(asked) if isinstance(asked, Mapping) else {}
-        answer: Object = {"kind": kind.kind, "apiVersion": f"{kind.group}/{kind.version}", "metadata": {}}
+        requested_spec = body.get("spec") if isinstance(body, Mapping) else None
+        spec: Object = dict(requested_spec) if isinstance(requested_spec, Mapping) else {}
+        review: Object = {"kind": kind.kind, "apiVersion": f"{kind.group}/{kind.version}", "metadata": {}}
         match kind.kind:
             case "SelfSubjectReview":
-                answer["metadata"] = {"creationTimestamp": format_time(self._clock.now())}
-                return answer | {"status": {"userInfo": user.to_user_info()}}
+                review["metadata"] = {"creationTimestamp": format_time(self._clock.now())}
+                return review | {"status": {"userInfo": user.to_user_info()}}
             case "TokenReview":
                 status = self._review_token(spec)
             case "SelfSubjectRulesReview":
@@ -82,23 +82,23 @@ class AccessReviewHandler:
             case _:
                 status = self._review_subject(spec, namespace if kind.namespaced else "")
                 if kind.namespaced:
-                    answer["metadata"] = {"namespace": namespace}
-        return answer | {"spec": spec, "status": status}
+                    review["metadata"] = {"namespace": namespace}
+        return review | {"spec": spec, "status": status}
 
     def create_token(self, account: Object, body: Any) -> Object:
-        """The answer to a TokenRequest for a ServiceAccount.
+        """Return a TokenRequest for a ServiceAccount with its token.
 
         Raises:
-            InvalidError: It wants to last too short a time.
+            InvalidError: The requested lifetime is too short.
         """
-        asked = body.get("spec") if isinstance(body, Mapping) else None
-        spec: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {}
+        requested_spec = body.get("spec") if isinstance(body, Mapping) else None
+        spec: Mapping[str, Any] = requested_spec if isinstance(requested_spec, Mapping) else {}
         seconds = spec.get("expirationSeconds") or _TOKEN_SECONDS
         if not isinstance(seconds, int) or seconds < _SHORTEST_SECONDS:
-            told = "may not specify a duration less than 10 minutes"
-            mistake = field_invalid("spec.expirationSeconds", seconds, told)
+            detail = "may not specify a duration less than 10 minutes"
+            mistake = field_invalid("spec.expirationSeconds", seconds, detail)
             raise new_invalid(_AUTHENTICATION, "TokenRequest", "", [mistake])
-        audiences = [str(each) for each in spec.get("audiences") or (AUDIENCE,)]
+        audiences = [str(audience) for audience in spec.get("audiences") or (AUDIENCE,)]
         metadata, now = account["metadata"], self._clock.now()
         token = self._gate.tokens.issue(ObjectKey.of(account), metadata["uid"], audiences, seconds)
         return {
@@ -127,23 +127,23 @@ class AccessReviewHandler:
     def _review_rules(self, spec: Mapping[str, Any], user: User) -> Object:
         if not spec.get("namespace"):
             raise BadRequestError("no namespace on request")
-        found = self._gate.authorizer.list_rules(user, str(spec["namespace"]))
+        user_rules = self._gate.authorizer.list_rules(user, str(spec["namespace"]))
         status: Object = {
-            "resourceRules": [rule for rule in found.rules if "nonResourceURLs" not in rule],
-            "nonResourceRules": [rule for rule in found.rules if "nonResourceURLs" in rule],
+            "resourceRules": [rule for rule in user_rules.rules if "nonResourceURLs" not in rule],
+            "nonResourceRules": [rule for rule in user_rules.rules if "nonResourceURLs" in rule],
             "incomplete": False,
         }
-        return status | ({"evaluationError": found.error} if found.error else {})
+        return status | ({"evaluationError": user_rules.error} if user_rules.error else {})
 
     def _review_subject(self, spec: Mapping[str, Any], namespace: str) -> Object:
         groups = spec.get("groups") or []
         if not spec.get("user") and not groups:
             raise _new_invalid_review(field_invalid("spec.user", "", "at least one of user or group must be specified"))
-        wanted = spec.get("resourceAttributes")
-        found = str(wanted.get("namespace") or "") if isinstance(wanted, Mapping) else ""
-        if namespace and found != namespace:
+        attributes = spec.get("resourceAttributes")
+        requested = str(attributes.get("namespace") or "") if isinstance(attributes, Mapping) else ""
+        if namespace and requested != namespace:
             raise _new_invalid_review(
-                field_invalid("spec.resourceAttributes.namespace", found, "must match metadata.namespace")
+                field_invalid("spec.resourceAttributes.namespace", requested, "must match metadata.namespace")
             )
         return self._review_access(spec, User(str(spec.get("user") or ""), tuple(map(str, groups))))
 
@@ -155,14 +155,14 @@ class AccessReviewHandler:
 def _parse_spec(spec: Mapping[str, Any]) -> RequestAttributes:
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if isinstance(resource, Mapping) and isinstance(path, Mapping):
-        found = {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
-        told = "cannot be specified in combination with resourceAttributes"
-        raise _new_invalid_review(field_invalid("spec.nonResourceAttributes", found, told))
+        value = {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
+        detail = "cannot be specified in combination with resourceAttributes"
+        raise _new_invalid_review(field_invalid("spec.nonResourceAttributes", value, detail))
     if isinstance(path, Mapping):
         return RequestAttributes(str(path.get("verb", "")), path=str(path.get("path", "")))
     if not isinstance(resource, Mapping):
-        told = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        raise _new_invalid_review(field_invalid("spec.resourceAttributes", None, told))
+        detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        raise _new_invalid_review(field_invalid("spec.resourceAttributes", None, detail))
     names = ("verb", "group", "resource", "subresource", "namespace", "name")
     return RequestAttributes(**{name: str(resource.get(name) or "") for name in names})
 

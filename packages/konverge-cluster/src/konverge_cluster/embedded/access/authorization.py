@@ -1,4 +1,4 @@
-"""Role-based access control: whether the stored Roles and bindings let somebody do something, and by which of them."""
+"""Role-based access control (RBAC): evaluation of the stored Roles and bindings for a user and a request."""
 
 from __future__ import annotations
 
@@ -28,63 +28,63 @@ _EVERY_PATH: Object = {"verbs": ["*"], "nonResourceURLs": ["*"]}
 
 
 class AuthorizationDecision(NamedTuple):
-    """Whether something is allowed, and why."""
+    """The result of an authorization check, with its reason."""
 
     allowed: bool
     reason: str = ""
 
 
 class UserRules(NamedTuple):
-    """The rules that hold for a user, and what went wrong when they were gathered."""
+    """The rules that apply to a user, and the errors of their collection."""
 
     rules: list[Object]
     error: str = ""
 
 
 class Authorizer(Protocol):
-    """Decides."""
+    """Decides which requests a user may send."""
 
-    def authorize(self, user: User, wanted: RequestAttributes) -> AuthorizationDecision:
-        """Whether the user may."""
+    def authorize(self, user: User, attributes: RequestAttributes) -> AuthorizationDecision:
+        """Decide whether the user may send the request."""
 
     def list_rules(self, user: User, namespace: str) -> UserRules:
-        """All that the user may do in a namespace."""
+        """Return all rules that apply to the user in a namespace."""
 
 
 class AlwaysAllowAuthorizer:
-    """Everybody may do everything."""
+    """Allows every request of every user."""
 
-    def authorize(self, user: User, wanted: RequestAttributes) -> AuthorizationDecision:
-        """Yes."""
+    def authorize(self, user: User, attributes: RequestAttributes) -> AuthorizationDecision:
+        """Allow the request without any check."""
         return AuthorizationDecision(True, "the embedded cluster allows everything")
 
     def list_rules(self, user: User, namespace: str) -> UserRules:
-        """Everything."""
+        """Return rules that allow everything."""
         return UserRules([_EVERYTHING, _EVERY_PATH])
 
 
 class RbacAuthorizer:
-    """The stored Roles, ClusterRoles and their bindings decide.
+    """Decides by the stored Roles, ClusterRoles and their bindings.
 
     Args:
-        storage: Where they are.
+        storage: The storage with these objects.
     """
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
 
-    def authorize(self, user: User, wanted: RequestAttributes) -> AuthorizationDecision:
-        """Whether a rule of a role that is bound to the user allows it."""
+    def authorize(self, user: User, attributes: RequestAttributes) -> AuthorizationDecision:
+        """Allow the request if a rule of a bound role matches."""
         if _MASTERS in user.groups:
             return AuthorizationDecision(True)
         problems: list[str] = []
-        for rule, source in self._iter_rules(user, wanted.namespace, problems):
-            if _allows(rule, wanted):
+        for rule, source in self._iter_rules(user, attributes.namespace, problems):
+            if _allows(rule, attributes):
                 return AuthorizationDecision(True, f"RBAC: allowed by {source}")
         return AuthorizationDecision(False, f"RBAC: {_join_errors(problems)}" if problems else "")
 
     def list_rules(self, user: User, namespace: str) -> UserRules:
-        """The rules of all roles that are bound to the user."""
+        """Return the rules of all roles that are bound to the user."""
         if _MASTERS in user.groups:
             return UserRules([_EVERYTHING, _EVERY_PATH])
         problems: list[str] = []
@@ -102,7 +102,7 @@ class RbacAuthorizer:
         self, binding: Object, kind: str, user: User, namespace: str, problems: list[str]
     ) -> Iterator[tuple[Object, str]]:
         subject = next(
-            (each for each in binding.get("subjects") or () if _matches_subject(each, user, namespace)), None
+            (entry for entry in binding.get("subjects") or () if _matches_subject(entry, user, namespace)), None
         )
         if subject is None:
             return
@@ -150,16 +150,16 @@ def _format_subject(subject: Mapping[str, Any]) -> str:
     return f"{subject['kind']} {quote(name)}"
 
 
-def _allows(rule: Mapping[str, Any], wanted: RequestAttributes) -> bool:
-    if not _matches_any(rule.get("verbs"), wanted.verb):
+def _allows(rule: Mapping[str, Any], attributes: RequestAttributes) -> bool:
+    if not _matches_any(rule.get("verbs"), attributes.verb):
         return False
-    if wanted.path:
-        return any(_matches_path(pattern, wanted.path) for pattern in rule.get("nonResourceURLs") or ())
+    if attributes.path:
+        return any(_matches_path(pattern, attributes.path) for pattern in rule.get("nonResourceURLs") or ())
     names = rule.get("resourceNames")
     return (
-        _matches_any(rule.get("apiGroups"), wanted.group)
-        and any(_matches_resource(pattern, wanted) for pattern in rule.get("resources") or ())
-        and (not names or wanted.name in names)
+        _matches_any(rule.get("apiGroups"), attributes.group)
+        and any(_matches_resource(pattern, attributes) for pattern in rule.get("resources") or ())
+        and (not names or attributes.name in names)
     )
 
 
@@ -167,28 +167,28 @@ def _matches_any(patterns: list[str] | None, word: str) -> bool:
     return patterns is not None and ("*" in patterns or word in patterns)
 
 
-def _matches_resource(pattern: str, wanted: RequestAttributes) -> bool:
-    if pattern in ("*", wanted.full_resource):
+def _matches_resource(pattern: str, attributes: RequestAttributes) -> bool:
+    if pattern in ("*", attributes.full_resource):
         return True
-    return bool(wanted.subresource) and pattern == f"*/{wanted.subresource}"
+    return bool(attributes.subresource) and pattern == f"*/{attributes.subresource}"
 
 
 def _matches_path(pattern: str, path: str) -> bool:
     return pattern == path or (pattern.endswith("*") and path.startswith(pattern[:-1]))
 
 
-def new_forbidden(user: User, wanted: RequestAttributes, reason: str) -> ForbiddenError:
-    """403, as the server says it."""
+def new_forbidden(user: User, attributes: RequestAttributes, reason: str) -> ForbiddenError:
+    """Return error 403 with the text of a real server."""
     why = f": {reason}" if reason else ""
-    who = f"User {quote(user.name)} cannot {wanted.verb}"
-    if wanted.path:
-        return ForbiddenError(f"forbidden: {who} path {quote(wanted.path)}{why}")
-    where = f"in the namespace {quote(wanted.namespace)}" if wanted.namespace else "at the cluster scope"
-    what = f"{wanted.resource}.{wanted.group}" if wanted.group else wanted.resource
-    named = f"{what} {quote(wanted.name)}" if wanted.name else what
-    details = {"name": wanted.name, "group": wanted.group, "kind": wanted.resource}
+    who = f"User {quote(user.name)} cannot {attributes.verb}"
+    if attributes.path:
+        return ForbiddenError(f"forbidden: {who} path {quote(attributes.path)}{why}")
+    where = f"in the namespace {quote(attributes.namespace)}" if attributes.namespace else "at the cluster scope"
+    what = f"{attributes.resource}.{attributes.group}" if attributes.group else attributes.resource
+    named = f"{what} {quote(attributes.name)}" if attributes.name else what
+    details = {"name": attributes.name, "group": attributes.group, "kind": attributes.resource}
     return ForbiddenError(
-        f"{named} is forbidden: {who} resource {quote(wanted.full_resource)} "
-        f"in API group {quote(wanted.group)} {where}{why}",
+        f"{named} is forbidden: {who} resource {quote(attributes.full_resource)} "
+        f"in API group {quote(attributes.group)} {where}{why}",
         details={name: value for name, value in details.items() if value},
     )

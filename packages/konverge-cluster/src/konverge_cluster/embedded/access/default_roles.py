@@ -1,4 +1,4 @@
-"""The roles without which nobody but administrators could ask anything, as a real server makes them at its start."""
+"""The roles that users need for discovery and self reviews, as a real server creates them at its start."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ _ROLES: dict[str, tuple[list[Object], tuple[str, ...]]] = {
 
 
 def build_default_roles() -> list[tuple[GroupVersionKind, Object]]:
-    """The ClusterRoles and their bindings."""
-    found: list[tuple[GroupVersionKind, Object]] = []
+    """Return the default ClusterRoles and their bindings."""
+    objects: list[tuple[GroupVersionKind, Object]] = []
     for name, (rules, groups) in _ROLES.items():
         metadata: dict[str, Any] = {"name": name, **_METADATA}
         subjects = [{"kind": "Group", "apiGroup": _GROUP, "name": group} for group in groups]
         reference = {"apiGroup": _GROUP, "kind": "ClusterRole", "name": name}
-        found.append((_ROLE, {"metadata": metadata, "rules": rules}))
-        found.append((_BINDING, {"metadata": metadata, "subjects": subjects, "roleRef": reference}))
-    return found
+        objects.append((_ROLE, {"metadata": metadata, "rules": rules}))
+        objects.append((_BINDING, {"metadata": metadata, "subjects": subjects, "roleRef": reference}))
+    return objects

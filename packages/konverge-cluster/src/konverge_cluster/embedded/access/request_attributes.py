@@ -1,4 +1,4 @@
-"""What a request is about, as authorization sees it: the path alone says it, whatever is served there."""
+"""The attributes of a request for authorization, derived only from its path and query."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _NAMESPACE_PARTS = ("status", "finalize")
 
 @dataclass(frozen=True, slots=True)
 class RequestAttributes:
-    """What somebody wants to do.
+    """The action that a request asks permission for.
 
     Attributes:
-        verb: What is done.
+        verb: The API verb.
         group: The API group.
-        resource: The plural name; empty for a path that is no resource.
-        subresource: The part of the object; empty for all of it.
-        namespace: Where; empty for the cluster.
-        name: The object; empty for the collection.
-        path: The path that is no resource.
+        resource: The plural name; empty for a path that is not a resource.
+        subresource: The subresource; empty for the object itself.
+        namespace: The namespace; empty for cluster scope.
+        name: The name of the object; empty for the collection.
+        path: The path if it is not a resource.
     """
 
     verb: str
@@ -39,18 +39,18 @@ class RequestAttributes:
 
     @property
     def full_resource(self) -> str:
-        """``deployments/scale``."""
+        """The resource with its subresource, for example ``deployments/scale``."""
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
 
 def parse_attributes(method: str, path: str, query: Mapping[str, str], *, is_watch: bool) -> RequestAttributes:
-    """What the request wants to do.
+    """Derive the attributes from a request.
 
     Args:
         method: The HTTP method.
-        path: The path, percent-encoded.
-        query: The query.
-        is_watch: Whether the query asks for a watch.
+        path: The percent-encoded path.
+        query: The query parameters.
+        is_watch: True if the query requests a watch.
     """
     match [unquote(step) for step in path.strip("/").split("/")]:
         case ["api", _, *steps] if steps:
@@ -80,12 +80,12 @@ def _parse_resource_attributes(
 
 
 def _parse_selected_name(field_selector: str) -> str:
-    """The one object that a selector of fields names: who may list just that one may ask so."""
+    """Return the single name that a field selector requires; a role can allow a list of just that object."""
     try:
         requirements = FieldSelector.parse(field_selector).requirements
     except SelectorSyntaxError:
         return ""
-    for each in requirements:
-        if each.field == "metadata.name" and each.equal:
-            return each.value
+    for requirement in requirements:
+        if requirement.field == "metadata.name" and requirement.equal:
+            return requirement.value
     return ""

@@ -1,4 +1,4 @@
-"""The tokens of ServiceAccounts: issued by this cluster, and read again (signed JSON, as a real cluster's look)."""
+"""The tokens of ServiceAccounts, issued and verified by this cluster as signed JSON like those of a real cluster."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from konverge_cluster.embedded.storage import Storage
 __all__ = ["AUDIENCE", "ServiceAccountTokens"]
 
 AUDIENCE = "https://kubernetes.default.svc"
-"""Whom a token is for unless it is asked for someone else."""
+"""The default audience of a token."""
 
 _HEADER = b'{"alg":"HS256","kid":"konverge"}'
 _AUTHENTICATED = "system:authenticated"
@@ -27,13 +27,13 @@ _LONGEST_TOKEN = 16_384
 
 
 class ServiceAccountTokens:
-    """Issues tokens and knows whose they are.
+    """Issues tokens and finds the user of a token.
 
     Args:
-        storage: Where the ServiceAccounts are.
-        clock: Tells when tokens expire.
-        entropy: Gives the key and the identifiers of tokens.
-        fixed: Tokens that are known beforehand, and whose they are.
+        storage: The storage with the ServiceAccounts.
+        clock: The clock for the expiry of tokens.
+        entropy: The source of the key and of the token identifiers.
+        fixed: Predefined tokens and their users.
     """
 
     def __init__(self, storage: Storage, clock: Clock, entropy: Entropy, fixed: Mapping[str, User]) -> None:
@@ -44,13 +44,13 @@ class ServiceAccountTokens:
         self._key: bytes | None = None
 
     def issue(self, account: ObjectKey, uid: str, audiences: list[str], seconds: int) -> str:
-        """A token for a ServiceAccount.
+        """Return a new token for a ServiceAccount.
 
         Args:
             account: The ServiceAccount.
-            uid: Its UID.
-            audiences: Whom the token is for.
-            seconds: How long it is good.
+            uid: The UID of the ServiceAccount.
+            audiences: The audiences of the token.
+            seconds: The lifetime in seconds.
         """
         now = int(self._clock.now().timestamp())
         claims = {
@@ -70,9 +70,9 @@ class ServiceAccountTokens:
         return f"{signed}.{_encode_base64url(self._sign(signed))}"
 
     def authenticate(self, token: str, audiences: tuple[str, ...] = (AUDIENCE,)) -> User | None:
-        """Whose token it is; None for one that is nobody's, expired, or for others."""
-        for known, user in self._fixed.items():
-            if hmac.compare_digest(known.encode(), token.encode()):
+        """Return the user of a token; None if it is unknown, expired or for other audiences."""
+        for fixed_token, user in self._fixed.items():
+            if hmac.compare_digest(fixed_token.encode(), token.encode()):
                 return User(user.name, (*user.groups, _AUTHENTICATED), user.uid, user.extra)
         claims = self._verify_claims(token)
         if claims is None or not set(claims["aud"]) & set(audiences):
@@ -90,7 +90,7 @@ class ServiceAccountTokens:
         )
 
     def _verify_claims(self, token: str) -> dict[str, Any] | None:
-        """What a token of ours says, if it is good now."""
+        """Return the claims of a token that this cluster signed and that is valid now; otherwise None."""
         signed, _, signature = token.rpartition(".")
         if len(token) > _LONGEST_TOKEN or not signed.isascii() or not signature.isascii():
             return None
@@ -106,7 +106,7 @@ class ServiceAccountTokens:
 
     def _sign(self, text: str) -> bytes:
         if self._key is None:
-            # Drawn when first needed: the draws of a cluster without tokens stay as they are.
+            # Created on first use: a cluster without tokens must draw the same random values as before.
             self._key = self._entropy.uid().encode()
         return hmac.new(self._key, text.encode(), hashlib.sha256).digest()
 

@@ -1,4 +1,4 @@
-"""Who asks: a name, and the groups that it is in."""
+"""The users of the server: a name and its groups."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["ADMIN", "ANONYMOUS", "User"]
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody who is known to the server.
+    """A user that the server has authenticated.
 
     Attributes:
-        name: The name.
-        groups: The groups.
-        uid: An identifier that stays when the name does not; empty for none.
-        extra: What else is known.
+        name: The name of the user.
+        groups: The groups of the user.
+        uid: An identifier that stays the same when the name changes; empty for none.
+        extra: Additional attributes.
     """
 
     name: str
@@ -27,18 +27,18 @@ class User:
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def to_user_info(self) -> Object:
-        """The user as a ``UserInfo``."""
-        told: Object = {"username": self.name}
+        """Return the user as a ``UserInfo``."""
+        user_info: Object = {"username": self.name}
         if self.uid:
-            told["uid"] = self.uid
+            user_info["uid"] = self.uid
         if self.groups:
-            told["groups"] = list(self.groups)
+            user_info["groups"] = list(self.groups)
         if self.extra:
-            told["extra"] = {name: list(values) for name, values in self.extra.items()}
-        return told
+            user_info["extra"] = {name: list(values) for name, values in self.extra.items()}
+        return user_info
 
 
 ADMIN = User("embedded-admin", ("system:masters", "system:authenticated"))
-"""Who everybody is where nobody has to sign in."""
+"""The user of every client if authentication is off."""
 ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
-"""Who sends no credentials where they are asked for."""
+"""The user of a client that sends no credentials if authentication is on."""
