@@ -1,7 +1,8 @@
-"""Objects as rows of tables, the way ``kubectl get`` shows them.
+"""Objects as table rows, as ``kubectl get`` prints them.
 
-The server prints: a table has the columns of its kind, and each object is a row of cells. Built-in kinds have columns
-and cells of their own, with the wording of kube-apiserver v1.36; custom resources show what their definition says.
+The server creates the table: it has the columns of the kind, and each object is a row of cells. Built-in kinds have
+their own columns and cells with the texts of kube-apiserver v1.36; custom resources use the columns of their
+definition.
 """
 
 from konverge_cluster.embedded.tables.table import build_row, list_columns

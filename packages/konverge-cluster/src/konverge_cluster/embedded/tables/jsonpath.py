@@ -38,11 +38,11 @@ _TESTS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 def find_value(value: Any, path: str) -> Any:
-    """The first value at the path; None when there is none, or when the path cannot be read."""
-    found = [value]
+    """Return the first value at the path; None if there is none or the path is invalid."""
+    values = [value]
     for step in _compile_path(path):
-        found = [below for each in found for below in step(each)]
-    return found[0] if found else None
+        values = [child for parent in values for child in step(parent)]
+    return values[0] if values else None
 
 
 @lru_cache(maxsize=1024)
@@ -97,11 +97,11 @@ def _select_every(value: Any) -> Iterator[Any]:
         yield from value
 
 
-def _build_filter_step(path: str, test: Callable[[Any, Any], bool], wanted: Any) -> Step:
+def _build_filter_step(path: str, test: Callable[[Any, Any], bool], expected: Any) -> Step:
     def step(value: Any) -> Iterator[Any]:
         for item in value if isinstance(value, list) else ():
-            found = find_value(item, path)
-            if type(found) is type(wanted) and test(found, wanted):
+            values = find_value(item, path)
+            if type(values) is type(expected) and test(values, expected):
                 yield item
 
     return step

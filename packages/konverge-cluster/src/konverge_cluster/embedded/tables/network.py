@@ -1,4 +1,4 @@
-"""How Services, endpoints, ingresses and network policies are printed."""
+"""Printers of Services, endpoints, Ingresses and NetworkPolicies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from konverge_cluster.embedded.tables.printers import (
 
 __all__ = ["NETWORK"]
 
-_SHOWN = 3
+_MAX_ITEMS = 3
 
 
 def _service(obj: Object, now: datetime) -> list[Any]:
@@ -58,23 +58,23 @@ def _external_address(obj: Object) -> str:
 
 def _load_balancer_addresses(obj: Object) -> list[str]:
     ingress = get_field(obj, "status", "loadBalancer", "ingress", default=())
-    return sorted({each.get("ip") or each.get("hostname") or "" for each in ingress} - {""})
+    return sorted({entry.get("ip") or entry.get("hostname") or "" for entry in ingress} - {""})
 
 
-def _format_first(found: Sequence[str], *, total: int | None = None) -> str:
-    """The first few of many."""
-    count = len(found) if total is None else total
-    shown = ",".join(found[:_SHOWN])
-    return f"{shown} + {count - _SHOWN} more..." if len(found) > _SHOWN else shown
+def _format_first(items: Sequence[str], *, total: int | None = None) -> str:
+    """Format the first items of a long list."""
+    count = len(items) if total is None else total
+    text = ",".join(items[:_MAX_ITEMS])
+    return f"{text} + {count - _MAX_ITEMS} more..." if len(items) > _MAX_ITEMS else text
 
 
 def _endpoints(obj: Object, now: datetime) -> list[Any]:
-    found: list[str] = []
+    items: list[str] = []
     for subset in obj.get("subsets") or ():
-        addresses = [each.get("ip", "") for each in subset.get("addresses") or ()]
+        addresses = [entry.get("ip", "") for entry in subset.get("addresses") or ()]
         ports = subset.get("ports") or ()
-        found += [f"{ip}:{port.get('port')}" for port in ports for ip in addresses] if ports else addresses
-    return [obj["metadata"]["name"], _format_first(found) if obj.get("subsets") else NONE, format_age(obj, now)]
+        items += [f"{ip}:{port.get('port')}" for port in ports for ip in addresses] if ports else addresses
+    return [obj["metadata"]["name"], _format_first(items) if obj.get("subsets") else NONE, format_age(obj, now)]
 
 
 def _endpoint_slice(obj: Object, now: datetime) -> list[Any]:

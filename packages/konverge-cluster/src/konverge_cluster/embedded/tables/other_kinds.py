@@ -1,4 +1,4 @@
-"""How everything else is printed: namespaces, nodes, storage, configuration, events, roles, policies."""
+"""Printers of the other kinds: namespaces, nodes, storage, configuration, events, roles and policies."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def _namespace(obj: Object, now: datetime) -> list[Any]:
 
 def _node(obj: Object, now: datetime) -> list[Any]:
     conditions = get_field(obj, "status", "conditions", default=())
-    ready = next((each for each in conditions if each.get("type") == "Ready"), None)
+    ready = next((entry for entry in conditions if entry.get("type") == "Ready"), None)
     status = "Unknown" if ready is None else "Ready" if ready.get("status") == "True" else "NotReady"
     if get_field(obj, "spec", "unschedulable"):
         status += ",SchedulingDisabled"
     labels: Mapping[str, str] = get_field(obj, "metadata", "labels", default={})
     roles = sorted(name.removeprefix(_ROLE_LABEL) for name in labels if name.startswith(_ROLE_LABEL))
     info = get_field(obj, "status", "nodeInfo", default={})
-    addresses = {each.get("type"): each.get("address") for each in get_field(obj, "status", "addresses", default=())}
+    addresses = {entry.get("type"): entry.get("address") for entry in get_field(obj, "status", "addresses", default=())}
     kernel = info.get("kernelVersion") or "<unknown>"
     architecture = info.get("architecture")
     return [
@@ -130,7 +130,7 @@ def _format_name_and_created(obj: Object, now: datetime) -> list[Any]:
 
 
 def _event(obj: Object, now: datetime) -> list[Any]:
-    """An Event, in either of its forms."""
+    """Return the cells of an Event in either of its forms."""
     target = obj.get("involvedObject") or obj.get("regarding") or {}
     first = format_since(obj.get("firstTimestamp") or obj.get("deprecatedFirstTimestamp") or obj.get("eventTime"), now)
     last = obj.get("lastTimestamp") or obj.get("deprecatedLastTimestamp")
@@ -164,12 +164,12 @@ def _event_source(obj: Object) -> str:
 def _binding(obj: Object, now: datetime) -> list[Any]:
     role = obj.get("roleRef") or {}
     subjects = obj.get("subjects") or ()
-    users = [each.get("name", "") for each in subjects if each.get("kind") == "User"]
-    groups = [each.get("name", "") for each in subjects if each.get("kind") == "Group"]
+    users = [subject.get("name", "") for subject in subjects if subject.get("kind") == "User"]
+    groups = [subject.get("name", "") for subject in subjects if subject.get("kind") == "Group"]
     accounts = [
-        f"{each.get('namespace', '')}/{each.get('name', '')}"
-        for each in subjects
-        if each.get("kind") == "ServiceAccount"
+        f"{subject.get('namespace', '')}/{subject.get('name', '')}"
+        for subject in subjects
+        if subject.get("kind") == "ServiceAccount"
     ]
     return [
         _name(obj),
@@ -210,8 +210,8 @@ def _metrics(wanted: list[Any], found: list[Any]) -> str:
     if not wanted:
         return NONE
     listed = [_metric(metric, found[index] if index < len(found) else {}) for index, metric in enumerate(wanted)]
-    shown = ", ".join(listed[:2])
-    return f"{shown} + {len(listed) - 2} more..." if len(listed) > 2 else shown
+    text = ", ".join(listed[:2])
+    return f"{text} + {len(listed) - 2} more..." if len(listed) > 2 else text
 
 
 def _metric(metric: Mapping[str, Any], status: Mapping[str, Any]) -> str:

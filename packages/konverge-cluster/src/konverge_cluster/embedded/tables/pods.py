@@ -1,4 +1,4 @@
-"""How pods are printed. Their status is a word that the server finds in many places."""
+"""Printers of pods. The status column is one word from many fields."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["POD"]
 
 @dataclass
 class _PodSummary:
-    """What is known of a pod after so many of its containers."""
+    """The columns of a pod, accumulated over its containers."""
 
     reason: str
     ready: int = 0
@@ -39,7 +39,7 @@ class _PodSummary:
 
 def _build_cells(pod: Object, now: datetime) -> list[Any]:
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
-    sidecars = {each["name"] for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"}
+    sidecars = {entry["name"] for entry in spec.get("initContainers") or () if entry.get("restartPolicy") == "Always"}
     summary = _summarize(pod, status, sidecars)
     total = len(spec.get("containers") or ()) + len(sidecars)
     restarts = str(summary.restarts)
@@ -60,7 +60,7 @@ def _build_cells(pod: Object, now: datetime) -> list[Any]:
 
 def _summarize(pod: Object, status: Mapping[str, Any], sidecars: set[str]) -> _PodSummary:
     phase = status.get("phase") or ""
-    conditions = {each.get("type"): each for each in status.get("conditions") or ()}
+    conditions = {entry.get("type"): entry for entry in status.get("conditions") or ()}
     summary = _PodSummary(status.get("reason") or phase)
     if get_field(conditions.get("PodScheduled"), "reason") == "SchedulingGated":
         summary.reason = "SchedulingGated"
@@ -79,16 +79,16 @@ def _summarize(pod: Object, status: Mapping[str, Any], sidecars: set[str]) -> _P
 
 
 def _add_init_containers(summary: _PodSummary, pod: Object, status: Mapping[str, Any], sidecars: set[str]) -> bool:
-    """Take in the init containers up to the first that has not done its work; tell whether there is one."""
+    """Add the init containers up to the first unfinished one; return True if there is an unfinished one."""
     total = len(get_field(pod, "spec", "initContainers", default=()))
-    for index, each in enumerate(status.get("initContainerStatuses") or ()):
-        summary.add_restarts(each)
-        state = each.get("state") or {}
+    for index, container_status in enumerate(status.get("initContainerStatuses") or ()):
+        summary.add_restarts(container_status)
+        state = container_status.get("state") or {}
         ended, waiting = state.get("terminated"), state.get("waiting") or {}
         if ended is not None and ended.get("exitCode") == 0:
             continue
-        if each.get("name") in sidecars and each.get("started"):
-            summary.ready += bool(each.get("ready"))
+        if container_status.get("name") in sidecars and container_status.get("started"):
+            summary.ready += bool(container_status.get("ready"))
             continue
         if ended is not None:
             summary.reason = f"Init:{_describe_termination(ended)}"
@@ -102,16 +102,16 @@ def _add_init_containers(summary: _PodSummary, pod: Object, status: Mapping[str,
 
 def _add_containers(summary: _PodSummary, statuses: Sequence[Mapping[str, Any]], *, is_ready: bool) -> None:
     is_running, failure = False, ""
-    for each in reversed(statuses):
-        summary.add_restarts(each)
-        state = each.get("state") or {}
+    for container_status in reversed(statuses):
+        summary.add_restarts(container_status)
+        state = container_status.get("state") or {}
         ended = state.get("terminated")
         if get_field(state, "waiting", "reason"):
             summary.reason = state["waiting"]["reason"]
         elif ended is not None:
             summary.reason = _describe_termination(ended)
             failure = summary.reason if ended.get("exitCode") else failure
-        elif each.get("ready") and state.get("running") is not None:
+        elif container_status.get("ready") and state.get("running") is not None:
             is_running = True
             summary.ready += 1
     if summary.reason == "Completed":
@@ -131,7 +131,7 @@ def _format_readiness_gates(spec: Mapping[str, Any], status: Mapping[str, Any]) 
     gates = spec.get("readinessGates") or ()
     if not gates:
         return NONE
-    passed = {each.get("type") for each in status.get("conditions") or () if each.get("status") == "True"}
+    passed = {entry.get("type") for entry in status.get("conditions") or () if entry.get("status") == "True"}
     return f"{sum(gate.get('conditionType') in passed for gate in gates)}/{len(gates)}"
 
 

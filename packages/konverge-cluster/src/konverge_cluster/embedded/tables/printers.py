@@ -1,4 +1,4 @@
-"""What cells have in common: ages, selectors, containers, and how a kind's columns and cells are declared."""
+"""Shared functions for cells: ages, selectors, containers, and the declaration of columns."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ NONE = "<none>"
 UNKNOWN = "<unknown>"
 
 Cells: TypeAlias = Callable[[Object, datetime], list[Any]]
-"""Gives an object's cells, the name first, at a time."""
+"""Returns the cells of an object at a time, the name first."""
 
 
 @dataclass(frozen=True, slots=True)
 class TablePrinter:
-    """How a kind is printed.
+    """The columns and cells of a kind.
 
     Attributes:
-        columns: Its columns.
-        cells: What an object puts into them.
+        columns: The columns of the kind.
+        cells: Returns the cells of an object.
     """
 
     columns: tuple[Column, ...]
@@ -47,12 +47,12 @@ class TablePrinter:
 
 
 def build_printer(columns: str, cells: Cells) -> TablePrinter:
-    """How a kind is printed.
+    """Return the printer of a kind.
 
     Args:
-        columns: Their names, with a comma between them. One that starts with ``+`` shows only in the wide form; one
-            that ends with ``#`` holds integers, with ``?`` booleans, with ``@`` dates.
-        cells: What an object puts into them.
+        columns: The names of the columns, separated by commas. ``+`` at the start marks a column of the wide form. At
+            the end, ``#`` marks integers, ``?`` booleans and ``@`` dates.
+        cells: Returns the cells of an object.
     """
     return TablePrinter(tuple(_parse_column(text.strip()) for text in columns.split(",")), cells)
 
@@ -70,7 +70,7 @@ def _parse_column(text: str) -> Column:
 
 
 def get_field(obj: Any, *path: str, default: Any = None) -> Any:
-    """The value at a path of an object; the default where there is none."""
+    """Return the value at a path of an object; the default if there is none."""
     for step in path:
         obj = obj.get(step) if isinstance(obj, Mapping) else None
         if obj is None:
@@ -79,12 +79,12 @@ def get_field(obj: Any, *path: str, default: Any = None) -> Any:
 
 
 def format_age(obj: Object, now: datetime) -> str:
-    """How long ago the object was made."""
+    """Return the age of an object."""
     return format_since(get_field(obj, "metadata", "creationTimestamp"), now)
 
 
 def format_since(moment: Any, now: datetime) -> str:
-    """How long ago something was, given as a time of the API's."""
+    """Return the duration since a timestamp of the API."""
     if not isinstance(moment, str):
         return UNKNOWN
     try:
@@ -94,7 +94,7 @@ def format_since(moment: Any, now: datetime) -> str:
 
 
 def format_duration(length: timedelta) -> str:
-    """A length of time in at most two units: precise while it is short, rough when it is long."""
+    """Format a duration with at most two units: precise if it is short, rounded if it is long."""
     seconds = int(length.total_seconds())
     if seconds < -1:
         return "<invalid>"
@@ -124,21 +124,21 @@ def _format_two_units(large: int, large_unit: str, small: int, small_unit: str) 
 
 
 def format_labels(labels: Any) -> str:
-    """Labels as ``a=b,c=d``."""
+    """Format labels as text, for example ``a=b,c=d``."""
     return ",".join(f"{key}={labels[key]}" for key in sorted(labels)) if labels else NONE
 
 
 def format_selector(selector: Any) -> str:
-    """A label selector in its text form."""
+    """Format a label selector in its text form."""
     try:
-        found = LabelSelector.from_object(selector)
+        parsed = LabelSelector.from_object(selector)
     except SelectorSyntaxError:
         return "<error>"
-    return (str(found) or NONE) if found is not None else NONE
+    return (str(parsed) or NONE) if parsed is not None else NONE
 
 
 def format_containers_and_images(template: Any) -> list[str]:
-    """The names of a template's containers, and their images."""
+    """Return the names of a template's containers, and their images."""
     containers: Iterable[Any] = get_field(template, "spec", "containers", default=())
     listed = list(containers)
-    return [",".join(str(each.get(name, "")) for each in listed) for name in ("name", "image")]
+    return [",".join(str(container.get(name, "")) for container in listed) for name in ("name", "image")]

@@ -1,4 +1,4 @@
-"""Which columns a resource has, and what an object puts into them."""
+"""The table columns of a resource and the cells of an object."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ _NAME = Column(name="Name", type="string", path="", format="name")
 
 
 def list_columns(resource: ServedResource) -> list[Object]:
-    """The definitions of the resource's columns."""
+    """Return the definitions of the resource's columns."""
     return list(_build_definitions(_find_columns(resource)))
 
 
 def build_row(resource: ServedResource, obj: Object, now: datetime) -> list[Any]:
-    """The cells of an object, one for each column.
+    """Return the cells of an object, one for each column.
 
     Args:
-        resource: What the object is.
-        obj: The object, in the form that the resource serves.
-        now: The present, for ages.
+        resource: The resource of the object.
+        obj: The object in the served form.
+        now: The current time, for ages.
     """
-    known = None if resource.is_custom else _PRINTERS.get(resource.storage)
-    if known is not None:
-        return known.cells(obj, now)
+    printer = None if resource.is_custom else _PRINTERS.get(resource.storage)
+    if printer is not None:
+        return printer.cells(obj, now)
     return [
         obj["metadata"].get("name", ""),
         *(_format_cell(column, find_value(obj, column.path), now) for column in resource.columns),
@@ -47,8 +47,8 @@ def build_row(resource: ServedResource, obj: Object, now: datetime) -> list[Any]
 
 
 def _find_columns(resource: ServedResource) -> tuple[Column, ...]:
-    known = None if resource.is_custom else _PRINTERS.get(resource.storage)
-    return known.columns if known is not None else (_NAME, *resource.columns)
+    printer = None if resource.is_custom else _PRINTERS.get(resource.storage)
+    return printer.columns if printer is not None else (_NAME, *resource.columns)
 
 
 @lru_cache(maxsize=256)
@@ -66,7 +66,7 @@ def _build_definitions(columns: tuple[Column, ...]) -> tuple[Object, ...]:
 
 
 def _format_cell(column: Column, value: Any, now: datetime) -> Any:
-    """What a column of a custom resource shows of a value; None when it is of no use there."""
+    """Return the cell of a custom resource's column; None if the value does not fit its type."""
     if value is None:
         return None
     match column.type:

@@ -1,4 +1,4 @@
-"""How the kinds that make pods are printed."""
+"""Printers of the workload kinds, which create pods."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from konverge_cluster.embedded.tables.printers import (
 
 __all__ = ["WORKLOADS"]
 
-# A Job's status is the first of these conditions that holds, unless it is being deleted before.
+# The status of a Job is the first true condition of these, unless it is being deleted.
 _JOB_ENDS = {"Complete": "Complete", "Failed": "Failed"}
 _JOB_STATES = {"Suspended": "Suspended", "FailureTarget": "FailureTarget", "SuccessCriteriaMet": "SuccessCriteriaMet"}
 
 
 def _get_count(obj: Object, *path: str) -> int:
-    found = get_field(obj, *path, default=0)
-    return found if isinstance(found, int) else 0
+    count = get_field(obj, *path, default=0)
+    return count if isinstance(count, int) else 0
 
 
 def _deployment(obj: Object, now: datetime) -> list[Any]:
-    wanted, ready = _get_count(obj, "spec", "replicas"), _get_count(obj, "status", "readyReplicas")
+    desired, ready = _get_count(obj, "spec", "replicas"), _get_count(obj, "status", "readyReplicas")
     return [
         obj["metadata"]["name"],
-        f"{ready}/{wanted}",
+        f"{ready}/{desired}",
         _get_count(obj, "status", "updatedReplicas"),
         _get_count(obj, "status", "availableReplicas"),
         format_age(obj, now),
@@ -58,9 +58,14 @@ def _replica_set(obj: Object, now: datetime) -> list[Any]:
 
 
 def _stateful_set(obj: Object, now: datetime) -> list[Any]:
-    wanted, ready = _get_count(obj, "spec", "replicas"), _get_count(obj, "status", "readyReplicas")
+    desired, ready = _get_count(obj, "spec", "replicas"), _get_count(obj, "status", "readyReplicas")
     template = get_field(obj, "spec", "template")
-    return [obj["metadata"]["name"], f"{ready}/{wanted}", format_age(obj, now), *format_containers_and_images(template)]
+    return [
+        obj["metadata"]["name"],
+        f"{ready}/{desired}",
+        format_age(obj, now),
+        *format_containers_and_images(template),
+    ]
 
 
 def _daemon_set(obj: Object, now: datetime) -> list[Any]:
@@ -92,9 +97,9 @@ def _controller_revision(obj: Object, now: datetime) -> list[Any]:
 
 
 def _job(obj: Object, now: datetime) -> list[Any]:
-    done, wanted = _get_count(obj, "status", "succeeded"), get_field(obj, "spec", "completions")
-    if wanted is not None:
-        completions = f"{done}/{wanted}"
+    done, desired = _get_count(obj, "status", "succeeded"), get_field(obj, "spec", "completions")
+    if desired is not None:
+        completions = f"{done}/{desired}"
     else:
         parallelism = _get_count(obj, "spec", "parallelism")
         completions = f"{done}/1 of {parallelism}" if parallelism > 1 else f"{done}/1"
@@ -111,7 +116,7 @@ def _job(obj: Object, now: datetime) -> list[Any]:
 
 def _job_status(obj: Object) -> str:
     conditions = get_field(obj, "status", "conditions", default=())
-    holding = {each.get("type") for each in conditions if each.get("status") == "True"}
+    holding = {entry.get("type") for entry in conditions if entry.get("status") == "True"}
     for name, word in _JOB_ENDS.items():
         if name in holding:
             return word
