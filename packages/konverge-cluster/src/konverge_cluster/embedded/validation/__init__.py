@@ -1,6 +1,6 @@
-"""What may be stored: the rules of object metadata, of the built-in kinds, and of structural schemas.
+"""Validation of objects before storage: metadata, the built-in kinds, and structural schemas.
 
-A rule looks at an object (on an update also at what it replaces) and answers mistakes; it changes nothing. All
-mistakes of an object are told at once, each with its field, in the API server's wording. The built-in kinds are held
-to the rules that authors meet in practice, not to every rule of the real server.
+A rule reads an object (on an update also the object that it replaces) and yields errors; it changes nothing. All errors
+of an object are reported together, each with its field, in the text of the API server. For the built-in kinds, only the
+rules that authors meet in practice are implemented.
 """

@@ -1,7 +1,7 @@
-"""Expressions in CEL, in the dialect of Kubernetes, evaluated by the package ``common-expression-language``.
+"""CEL expressions in the dialect of Kubernetes, evaluated by the package ``common-expression-language``.
 
-What the package does not have of that dialect (strings, lists, regular expressions) is added here. Quantities, IP
-addresses, URLs' parts and named formats are not; an expression that needs them counts as not supported.
+This module adds the parts of the dialect that the package lacks (strings, lists, regular expressions). Quantities, IP
+addresses, parts of URLs and named formats are not supported; an expression with them counts as unsupported.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ __all__ = ["CelExpression", "CelExpressionError", "UnsupportedCelError", "build_
 
 
 class CelExpressionError(Exception):
-    """The expression came to no result; the text says why."""
+    """The evaluation of the expression failed; the text contains the reason."""
 
 
 class UnsupportedCelError(Exception):
-    """The expression needs what is not there."""
+    """The expression uses an unsupported feature."""
 
 
 @cache
 def _load_cel() -> Any:
-    """The package; None when it is not installed."""
+    """Return the CEL package; None if it is not installed."""
     try:
         return importlib.import_module("cel")
     except ImportError:
@@ -36,24 +36,24 @@ def _load_cel() -> Any:
 
 
 def can_evaluate() -> bool:
-    """Tell whether there is anything to evaluate expressions with."""
+    """Return True if expressions can be evaluated."""
     return _load_cel() is not None
 
 
 def build_optional(value: Any, *, is_there: bool) -> Any:
-    """A value that may be absent, as expressions see it (``hasValue()``, ``value()``)."""
+    """Return a value that may be absent, for use in expressions (``hasValue()``, ``value()``)."""
     kind = _load_cel().OptionalValue
     return kind.of(value) if is_there else kind.none()
 
 
 class CelExpression:
-    """One expression.
+    """A compiled CEL expression.
 
     Args:
-        text: The expression.
+        text: The text of the expression.
 
     Raises:
-        UnsupportedCelError: It cannot be compiled here.
+        UnsupportedCelError: The expression cannot be compiled here.
     """
 
     def __init__(self, text: str) -> None:
@@ -67,11 +67,11 @@ class CelExpression:
         self._functions = {name: _FUNCTIONS[name] for name in references["functions"] if name in _FUNCTIONS}
 
     def evaluate(self, variables: Mapping[str, Any]) -> Any:
-        """What it comes to.
+        """Evaluate the expression.
 
         Raises:
-            ExpressionError: It comes to nothing: a key is absent, types do not fit.
-            UnsupportedCelError: It calls a function that is not there.
+            CelExpressionError: The evaluation failed: a key is absent, or types do not fit.
+            UnsupportedCelError: The expression calls an unsupported function.
         """
         context = _load_cel().Context(dict(variables))
         for name, function in self._functions.items():
@@ -142,7 +142,7 @@ def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
 
 
 def _is_sorted(values: list[Any]) -> bool:
-    return all(one <= other for one, other in pairwise(values))
+    return all(previous <= following for previous, following in pairwise(values))
 
 
 def _restrict_to_ascii(change: Callable[[str], str]) -> Callable[[str], str]:

@@ -1,7 +1,7 @@
-"""The rules that a definition states in CEL (``x-kubernetes-validations``), for custom resources.
+"""Validation rules in CEL (``x-kubernetes-validations``) of custom resource definitions.
 
-Evaluated where a package for CEL is installed (``pip install 'konverge[cel]'``); else, and where a rule needs what the
-package does not have, it is not enforced, and the log says so once.
+The rules are evaluated if a CEL package is installed (``pip install 'konverge[cel]'``). Without it, or if a rule needs
+an unsupported feature, the rule is not enforced and the log reports this once.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ __all__ = ["BLOCKING", "UNCHECKED", "has_cel_rules", "validate_default_rules", "
 _log = logging.getLogger(__name__)
 
 BLOCKING = frozenset({"FieldValueRequired", "FieldValueTypeInvalid", "FieldValueTooLong", "FieldValueTooMany"})
-"""The reasons of mistakes beside which no rule is evaluated: the object is not what the rule speaks of."""
+"""The reasons of errors that prevent the evaluation of rules: the object does not have the expected form."""
 UNCHECKED = FieldError(
     "<nil>",
     "FieldValueInvalid",
     "Invalid value: null: some validation rules were not checked because the object was invalid; "
     "correct the existing errors to complete validation",
 )
-"""What is said of them then."""
+"""The error that is reported instead."""
 
 _JSON_TYPES = {dict: "object", list: "array", str: "string", bool: "boolean", float: "number"}
 _ROOT_METADATA = ("name", "generateName")
@@ -63,13 +63,13 @@ class _CelRule:
 
     @property
     def is_transition(self) -> bool:
-        """Whether it compares with what was before, so that there must be something."""
+        """True if the rule compares with the previous value, which must exist."""
         return "oldSelf" in self.expression.variables and not self.is_optional
 
 
 @lru_cache(maxsize=4096)
 def has_cel_rules(schema: Schema) -> bool:
-    """Tell whether the schema, or a part of it, states a rule."""
+    """Return True if the schema, or a part of it, contains a rule."""
     return _source_has_rules(schema.source)
 
 
@@ -85,48 +85,48 @@ def _source_has_rules(source: Any) -> bool:
 
 @lru_cache(maxsize=4096)
 def _compile_rules(schema: Schema) -> tuple[_CelRule, ...]:
-    found = []
-    for each in schema.validations:
-        text = str(each.get("rule") or "")
+    rules = []
+    for validation in schema.validations:
+        text = str(validation.get("rule") or "")
         try:
-            told = each.get("messageExpression")
-            found.append(
+            message_expression = validation.get("messageExpression")
+            rules.append(
                 _CelRule(
                     expression=CelExpression(text),
-                    message=str(each.get("message") or ""),
-                    message_expression=CelExpression(told) if told else None,
-                    reason=str(each.get("reason") or "FieldValueInvalid"),
-                    field_path=str(each.get("fieldPath") or ""),
-                    is_optional=bool(each.get("optionalOldSelf")),
+                    message=str(validation.get("message") or ""),
+                    message_expression=CelExpression(message_expression) if message_expression else None,
+                    reason=str(validation.get("reason") or "FieldValueInvalid"),
+                    field_path=str(validation.get("fieldPath") or ""),
+                    is_optional=bool(validation.get("optionalOldSelf")),
                 )
             )
         except UnsupportedCelError as error:
             _log_once(text, str(error))
-    return tuple(found)
+    return tuple(rules)
 
 
 @lru_cache(maxsize=1024)
 def _log_once(rule: str, why: str) -> None:
-    _log.warning("the rule %s is not enforced: %s", format_value(rule), why)
+    _log.warning("rule %s is not enforced: %s", format_value(rule), why)
 
 
 def validate_rules(obj: Any, old: Any, schema: Schema) -> Iterator[FieldError]:
-    """Which rules an object breaks.
+    """Yield the errors of the rules that an object violates.
 
     Args:
         obj: The custom resource.
-        old: What it was; `ABSENT` when it is new.
-        schema: Its schema.
+        old: The previous custom resource; `ABSENT` if it is new.
+        schema: The schema of the custom resource.
     """
     if _is_evaluable(schema):
         yield from _validate_value(_build_root(obj), _build_root(old), schema, "")
 
 
 def validate_default_rules(default: Any, schema: Schema) -> Iterator[FieldError]:
-    """Which rules the default of a field breaks: each is asked as if the default were stored already.
+    """Yield the errors of the rules that a field's default violates, as if it were already stored.
 
     Args:
-        default: The default.
+        default: The default value.
         schema: The schema of the field.
     """
     if _is_evaluable(schema):
@@ -137,7 +137,7 @@ def _is_evaluable(schema: Schema) -> bool:
     if not has_cel_rules(schema):
         return False
     if not can_evaluate():
-        _log_once("x-kubernetes-validations", "nothing here evaluates CEL (pip install 'konverge[cel]')")
+        _log_once("x-kubernetes-validations", "no CEL package is installed (pip install 'konverge[cel]')")
         return False
     return True
 
@@ -177,7 +177,7 @@ def _join_path(path: str, name: str, schema: Schema) -> str:
 
 
 def _index_by_key(old: Any, schema: Schema) -> dict[bytes, Any]:
-    """The items that were there, as far as they can be told from each other."""
+    """Return the previous items by key, as far as they have one."""
     if not isinstance(old, list) or schema.list_type != "map":
         return {}
     return {_build_item_key(item, schema): item for item in old}
@@ -200,9 +200,9 @@ def _evaluate_rule(rule: _CelRule, own: Any, before: Any, value: Any, path: str)
     try:
         if rule.expression.evaluate(variables) is True:
             return
-        told = rule.message.strip() or f"failed rule: {rule.expression.text.strip()}"
+        message = rule.message.strip() or f"failed rule: {rule.expression.text.strip()}"
         if rule.message_expression is not None:
-            told = _evaluate_message(rule.message_expression, variables) or told
+            message = _evaluate_message(rule.message_expression, variables) or message
     except CelExpressionError as error:
         detail = f"{error} evaluating rule: {rule.message or rule.expression.text}"
         kind = _JSON_TYPES.get(type(value), "integer")
@@ -211,33 +211,33 @@ def _evaluate_rule(rule: _CelRule, own: Any, before: Any, value: Any, path: str)
     except UnsupportedCelError as error:
         _log_once(rule.expression.text, str(error))
         return
-    yield FieldError(field, rule.reason, _format_message(rule.reason, value, told))
+    yield FieldError(field, rule.reason, _format_message(rule.reason, value, message))
 
 
 def _evaluate_message(expression: CelExpression, variables: Mapping[str, Any]) -> str:
     try:
-        found = expression.evaluate(variables)
+        result = expression.evaluate(variables)
     except (CelExpressionError, UnsupportedCelError):
         return ""
-    return found.strip() if isinstance(found, str) and "\n" not in found.strip() else ""
+    return result.strip() if isinstance(result, str) and "\n" not in result.strip() else ""
 
 
-def _format_message(reason: str, value: Any, told: str) -> str:
+def _format_message(reason: str, value: Any, message: str) -> str:
     match reason:
         case "FieldValueForbidden":
-            return f"Forbidden: {told}"
+            return f"Forbidden: {message}"
         case "FieldValueRequired":
-            return f"Required value: {told}"
+            return f"Required value: {message}"
         case "FieldValueDuplicate":
             return f"Duplicate value: {format_value(value)}"
         case _ if isinstance(value, dict | list):
-            return f"Invalid value: {told}"
+            return f"Invalid value: {message}"
         case _:
-            return f"Invalid value: {format_value(value)}: {told}"
+            return f"Invalid value: {format_value(value)}: {message}"
 
 
 def _to_cel_value(value: Any, schema: Schema) -> Any:
-    """The value as expressions see it: numbers, times and names of fields as the dialect has them."""
+    """Convert a value to the dialect: its numbers, its times and its field names."""
     match value:
         case bool() | None:
             return value

@@ -1,4 +1,4 @@
-"""The rules of a webhook's ``clientConfig``, for admission and for conversion alike."""
+"""Validation of a webhook's ``clientConfig``, for admission and for conversion."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REVIEW_VERSIONS = ("v1", "v1beta1")
 
 
 def validate_client_config(config: Mapping[str, Any], field: str) -> Iterator[FieldError]:
-    """What is wrong with how a webhook is to be reached."""
+    """Yield the validation errors of a ``clientConfig``."""
     url, service = config.get("url"), config.get("service")
     if (url is None) == (service is None):
         yield field_required(field, "exactly one of url or service is required")
@@ -49,7 +49,7 @@ def _validate_url(url: str, field: str) -> Iterator[FieldError]:
 
 
 def validate_review_versions(versions: Sequence[str], field: str) -> Iterator[FieldError]:
-    """What is wrong with the versions of reviews that a webhook reads; the server writes ``v1``."""
+    """Yield the validation errors of the review versions that a webhook accepts; the server sends ``v1``."""
     if not versions:
         yield field_required(field)
     elif not set(versions) & set(_REVIEW_VERSIONS):

@@ -1,4 +1,4 @@
-"""The rules of ConfigMaps and Secrets. No message ever holds a value of theirs."""
+"""Validation of ConfigMaps and Secrets. Messages never contain their values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ACCOUNT = "kubernetes.io/service-account.name"
 
 
 def validate_config_map(obj: Object) -> Iterator[FieldError]:
-    """What is wrong with a ConfigMap."""
+    """Yield the validation errors of a ConfigMap."""
     data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
     for key in sorted(data):
         for detail in validate_config_key(key):
@@ -50,7 +50,7 @@ def validate_config_map(obj: Object) -> Iterator[FieldError]:
 
 
 def validate_secret(obj: Object) -> Iterator[FieldError]:
-    """What is wrong with a Secret."""
+    """Yield the validation errors of a Secret."""
     data, kind = obj.get("data") or {}, obj.get("type", "")
     for key in sorted(data):
         for detail in validate_config_key(key):
@@ -71,7 +71,7 @@ def validate_secret(obj: Object) -> Iterator[FieldError]:
 
 
 def validate_configuration_update(old: Object, new: Object) -> Iterator[FieldError]:
-    """What is immutable stays; the type of a Secret always does."""
+    """Yield an error for each changed immutable field; the type of a Secret is always immutable."""
     if old.get("type") != new.get("type"):
         yield field_invalid("type", new.get("type", ""), IMMUTABLE)
     if not old.get("immutable"):

@@ -1,4 +1,4 @@
-"""The rules of CustomResourceDefinitions, and what makes a schema structural."""
+"""Validation of CustomResourceDefinitions, including the rules for structural schemas."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _VERSIONS = "spec.versions"
 
 
 def validate_definition(obj: Object) -> Iterator[FieldError]:
-    """What is wrong with a CustomResourceDefinition."""
+    """Yield the validation errors of a CustomResourceDefinition."""
     spec = obj.get("spec") or {}
     names, group = spec.get("names") or {}, spec.get("group", "")
-    wanted = f"{names.get('plural', '')}.{group}"
-    if obj["metadata"].get("name") != wanted:
+    expected = f"{names.get('plural', '')}.{group}"
+    if obj["metadata"].get("name") != expected:
         yield field_invalid("metadata.name", obj["metadata"].get("name"), 'must be spec.names.plural+"."+spec.group')
     if not group:
         yield field_required("spec.group")
@@ -64,7 +64,7 @@ def validate_definition(obj: Object) -> Iterator[FieldError]:
 
 
 def _list_schemas(versions: list[Mapping[str, Any]]) -> list[tuple[str, Any]]:
-    """Each schema and where the server says that it is: one that all versions have in common it keeps once."""
+    """Return each schema with its path in messages: the server stores a schema of all versions only once."""
     found = [_get_schema(version) for version in versions]
     if all(schema == found[0] for schema in found):
         return [("spec.validation.openAPIV3Schema", schema) for schema in found[:1] if schema is not None]
@@ -85,7 +85,7 @@ def _validate_names(names: Mapping[str, Any]) -> Iterator[FieldError]:
 
 
 def _validate_conversion(conversion: Mapping[str, Any]) -> Iterator[FieldError]:
-    """The server speaks of the parts of the webhook by the names that they have inside of it."""
+    """Yield errors of a conversion; the server names fields of the webhook relative to it."""
     field, strategy = "spec.conversion", conversion.get("strategy")
     webhook = conversion.get("webhook") or {}
     config, versions = webhook.get("clientConfig"), webhook.get("conversionReviewVersions") or []
@@ -99,11 +99,11 @@ def _validate_conversion(conversion: Mapping[str, Any]) -> Iterator[FieldError]:
         return
     if strategy not in (None, "None"):
         yield field_not_supported(f"{field}.strategy", strategy, ("None", "Webhook"))
-    told = "should not be set when strategy is not set to Webhook"
+    detail = "should not be set when strategy is not set to Webhook"
     if config is not None:
-        yield field_forbidden(at_config, told)
+        yield field_forbidden(at_config, detail)
     if versions:
-        yield field_forbidden(at_versions, told)
+        yield field_forbidden(at_versions, detail)
 
 
 def _validate_version(version: Mapping[str, Any], field: str) -> Iterator[FieldError]:
@@ -145,8 +145,8 @@ def _validate_structure(schema: Any, field: str) -> Iterator[FieldError]:
     if kind == "array" and "items" not in schema:
         yield field_required(f"{field}.items", "must be specified")
     if schema.get("x-kubernetes-list-type") == "map" and not schema.get("x-kubernetes-list-map-keys"):
-        told = "must be specified if x-kubernetes-list-type is map"
-        yield field_required(f"{field}.x-kubernetes-list-map-keys", told)
+        detail = "must be specified if x-kubernetes-list-type is map"
+        yield field_required(f"{field}.x-kubernetes-list-map-keys", detail)
     for name, below in (schema.get("properties") or {}).items():
         yield from _validate_structure(below, f"{field}.properties[{name}]")
     for name in ("items", "additionalProperties"):
@@ -154,7 +154,7 @@ def _validate_structure(schema: Any, field: str) -> Iterator[FieldError]:
 
 
 def _validate_defaults(schema: Any, field: str) -> Iterator[FieldError]:
-    """What each schema refuses of its own default; nobody looks at those of a mapping's values."""
+    """Yield errors of defaults in each schema; the server ignores those of a mapping's values."""
     if not isinstance(schema, Mapping):
         return
     if schema.get("default") is not None:
@@ -169,7 +169,7 @@ def _validate_own_default(schema: Mapping[str, Any], field: str) -> Iterator[Fie
     if prune_value(deepcopy(default), read):
         yield field_invalid(field, default, "must not have unknown fields")
     for mistake in list(validate_value(default, read)) or validate_default_rules(default, read):
-        # Whether items of a set or of a list with keys repeat is first asked of an object that has the default.
+        # Duplicate items in a set or a keyed list are only checked in an object that has the default.
         if mistake.reason != "FieldValueDuplicate":
             below = "" if mistake.field in ("", "<nil>") else f".{mistake.field}"
             yield replace(mistake, field=f"{field}{below}")
@@ -179,12 +179,12 @@ def _validate_pattern(pattern: str, field: str) -> Iterator[FieldError]:
     try:
         Pattern(pattern)
     except PatternSyntaxError as mistake:
-        told = f"must be a valid regular expression, but isn't: error parsing regexp: {mistake}"
-        yield field_invalid(field, pattern, told)
+        detail = f"must be a valid regular expression, but isn't: error parsing regexp: {mistake}"
+        yield field_invalid(field, pattern, detail)
 
 
 def validate_definition_update(old: Object, new: Object) -> Iterator[FieldError]:
-    """What objects are stored under stays."""
+    """Yield errors for changes of names under which objects are stored."""
     before, after = old.get("spec") or {}, new.get("spec") or {}
     for name in ("group", "scope"):
         if before.get(name) != after.get(name):
@@ -196,5 +196,5 @@ def validate_definition_update(old: Object, new: Object) -> Iterator[FieldError]
     served = {version.get("name") for version in after.get("versions") or ()}
     for index, name in enumerate((old.get("status") or {}).get("storedVersions") or ()):
         if name not in served:
-            told = "must appear in spec.versions"
-            yield field_invalid(f"status.storedVersions[{index}]", name, told)
+            detail = "must appear in spec.versions"
+            yield field_invalid(f"status.storedVersions[{index}]", name, detail)

@@ -1,6 +1,6 @@
-"""Custom resources against their structural schema.
+"""Validation of custom resources against their structural schema.
 
-The sentences are those of the API server, which validates the "body" of a request field by field. CEL rules
+The texts are those of the API server, which validates the "body" of a request field by field. CEL rules
 (``x-kubernetes-validations``) are in `cel_rules`.
 """
 
@@ -38,12 +38,12 @@ _INTEGER_LIMITS = {"int32": 2**31, "int64": 2**63}
 
 
 def validate_value(value: Any, schema: Schema, path: str = "") -> Iterator[FieldError]:
-    """What is wrong with a value; nothing when it fits.
+    """Yield the validation errors of a value.
 
     Args:
-        value: An object, or a part of one.
-        schema: What it must fit.
-        path: Where the part is; empty for the whole object, whose identity and metadata have rules of their own.
+        value: An object or a part of one.
+        schema: The schema for the value.
+        path: The path of the part; empty for a whole object, whose identity and metadata have other rules.
     """
     yield from _validate_type(value, schema, path)
     if schema.enum and value not in schema.enum:
@@ -63,20 +63,20 @@ def validate_value(value: Any, schema: Schema, path: str = "") -> Iterator[Field
 
 
 def validate_scale(obj: Any, path: tuple[str, ...]) -> Iterator[FieldError]:
-    """What is wrong with the number of replicas that a custom resource offers for scaling.
+    """Yield the validation errors of the replicas that a custom resource provides for scaling.
 
     Args:
         obj: The custom resource.
-        path: Where its scale subresource finds the number.
+        path: The path of the number in the scale subresource.
     """
     field, value = f".{'.'.join(path)}", obj
     for name in path:
         if not isinstance(value, Mapping):
-            told = (
+            message = (
                 f"{field} accessor error: {value} is of the type {_get_go_type(value)}, "
                 f"expected map[string]interface{{}}"
             )
-            yield field_invalid(field, 0, told)
+            yield field_invalid(field, 0, message)
             return
         if name not in value:
             return
@@ -84,8 +84,8 @@ def validate_scale(obj: Any, path: tuple[str, ...]) -> Iterator[FieldError]:
     if value is None:
         yield field_invalid(field, 0, f"{field} accessor error: <nil> is of the type <nil>, expected int64")
     elif isinstance(value, bool) or not isinstance(value, int):
-        told = f"{field} accessor error: {value} is of the type {_get_go_type(value)}, expected int64"
-        yield field_invalid(field, 0, told)
+        message = f"{field} accessor error: {value} is of the type {_get_go_type(value)}, expected int64"
+        yield field_invalid(field, 0, message)
     elif value < 0:
         yield field_invalid(field, value, "should be a non-negative integer")
     elif value >= _INTEGER_LIMITS["int32"]:
@@ -93,8 +93,8 @@ def validate_scale(obj: Any, path: tuple[str, ...]) -> Iterator[FieldError]:
 
 
 def _get_go_type(value: Any) -> str:
-    known = {"array": "[]interface {}", "boolean": "bool", "number": "float64", "string": "string"}
-    return known.get(_get_type_name(value), "map[string]interface {}")
+    go_types = {"array": "[]interface {}", "boolean": "bool", "number": "float64", "string": "string"}
+    return go_types.get(_get_type_name(value), "map[string]interface {}")
 
 
 def _validate_type(value: Any, schema: Schema, path: str) -> Iterator[FieldError]:
@@ -117,7 +117,7 @@ def _validate_type(value: Any, schema: Schema, path: str) -> Iterator[FieldError
 
 
 def _validate_text(value: str, schema: Schema, path: str) -> Iterator[FieldError]:
-    # Of these three only the first is told.
+    # Of these three errors only the first is reported.
     if schema.max_length is not None and len(value) > schema.max_length:
         yield field_too_long(path, schema.max_length)
     elif schema.min_length is not None and len(value) < schema.min_length:
@@ -133,8 +133,8 @@ def _validate_number(value: float, schema: Schema, path: str) -> Iterator[FieldE
     limit = _INTEGER_LIMITS.get(schema.format)
     is_whole = isinstance(value, int) or value.is_integer()
     if schema.type == "integer" and limit is not None and not (is_whole and -limit <= value < limit):
-        told = f"Checked value must be of type integer with format {schema.format} in {path}"
-        yield field_invalid("<nil>", "", told)
+        message = f"Checked value must be of type integer with format {schema.format} in {path}"
+        yield field_invalid("<nil>", "", message)
     low, high, step = schema.minimum, schema.maximum, schema.multiple_of
     if low is not None and (value < low or (schema.exclusive_minimum and value == low)):
         than = "greater than" if schema.exclusive_minimum else "greater than or equal to"
@@ -184,16 +184,16 @@ def _validate_fields(value: Mapping[str, Any], schema: Schema, path: str) -> Ite
     for name in sorted(needed):
         if name not in value:
             yield field_required(f"{path}.{name}" if path else name)
-    for name, found in value.items():
+    for name, item in value.items():
         if (not path or schema.embedded_resource) and name in _ROOT:
             continue
         child = schema.find_child(name)
         if child is not None:
-            yield from validate_value(found, child, f"{path}.{name}" if path else name)
+            yield from validate_value(item, child, f"{path}.{name}" if path else name)
 
 
 def _validate_junctors(value: Any, schema: Schema, path: str) -> Iterator[FieldError]:
-    # The real server names no field here, and shows no value.
+    # The real server reports no field and no value here.
     if schema.any_of and not schema.int_or_string:
         tries = [list(validate_value(value, branch, path)) for branch in schema.any_of]
         if all(tries):
@@ -203,8 +203,8 @@ def _validate_junctors(value: Any, schema: Schema, path: str) -> Iterator[FieldE
         tries = [list(validate_value(value, branch, path)) for branch in schema.one_of]
         fitting = sum(not mistakes for mistakes in tries)
         if fitting != 1:
-            found = f"Found {fitting} valid alternatives" if fitting else "Found none valid"
-            yield field_invalid("<nil>", "", f'"{path}" must validate one and only one schema (oneOf). {found}')
+            summary = f"Found {fitting} valid alternatives" if fitting else "Found none valid"
+            yield field_invalid("<nil>", "", f'"{path}" must validate one and only one schema (oneOf). {summary}')
             if not fitting:
                 yield from min(tries, key=len)
     if schema.all_of and not schema.int_or_string:
@@ -238,7 +238,7 @@ def _get_type_name(value: Any) -> str:
 def _fits_pattern(value: str, pattern: str) -> bool:
     read = compile_pattern(pattern)
     try:
-        # A pattern that cannot be read stands where no definition is asked for it; it limits nothing.
+        # An invalid pattern where the server does not validate the definition; it restricts nothing.
         return read is None or read.matches(value)
     except MatchTooCostlyError:
         return False

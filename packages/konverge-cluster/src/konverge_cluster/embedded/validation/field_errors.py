@@ -1,4 +1,4 @@
-"""A mistake in a field, and the refusal that tells all of them (the API's ``field.Error`` and 422 ``Status``)."""
+"""Validation errors of fields, and the error response with all of them (``field.Error`` and the 422 ``Status``)."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ IMMUTABLE = "field is immutable"
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One mistake.
+    """One validation error.
 
     Attributes:
-        field: The path of the field, as messages write it: ``spec.template.spec.containers[0].image``.
+        field: The path of the field in the form of messages: ``spec.template.spec.containers[0].image``.
         reason: The machine-readable reason.
-        message: What is wrong, without the path.
+        message: The message without the path.
     """
 
     field: str
@@ -48,57 +48,57 @@ class FieldError:
 
 
 def format_value(value: Any) -> str:
-    """A value as messages show it: quoted text, else JSON."""
+    """Format a value for a message: quoted text, else JSON."""
     if isinstance(value, str):
         return quote(value)
     return msgspec.json.encode(value).decode()
 
 
 def quote(text: str) -> str:
-    """Text in double quotes, with what is special in it escaped."""
+    """Return text in double quotes with special characters escaped."""
     return msgspec.json.encode(text).decode()
 
 
 def field_invalid(field: str, value: Any, detail: str) -> FieldError:
-    """The value breaks a rule."""
+    """Return an error: the value violates a rule."""
     return FieldError(field, "FieldValueInvalid", f"Invalid value: {format_value(value)}: {detail}")
 
 
 def field_type_invalid(field: str, value: str, detail: str) -> FieldError:
-    """The value is of another type; `value` is the name of the type it has, or the text that is no such thing."""
+    """Return an error: the value has another type; `value` is the name of its type, or the invalid text."""
     return FieldError(field, "FieldValueTypeInvalid", f"Invalid value: {quote(value)}: {detail}")
 
 
 def field_required(field: str, detail: str = "") -> FieldError:
-    """There must be a value."""
+    """Return an error: the value is required."""
     return FieldError(field, "FieldValueRequired", f"Required value: {detail}" if detail else "Required value")
 
 
 def field_not_supported(field: str, value: Any, supported: Iterable[Any]) -> FieldError:
-    """The value is none of those that exist."""
-    known = ", ".join(format_value(each) for each in supported)
+    """Return an error: the value is not one of the supported values."""
+    choices = ", ".join(format_value(choice) for choice in supported)
     return FieldError(
-        field, "FieldValueNotSupported", f"Unsupported value: {format_value(value)}: supported values: {known}"
+        field, "FieldValueNotSupported", f"Unsupported value: {format_value(value)}: supported values: {choices}"
     )
 
 
 def field_duplicate(field: str, value: Any) -> FieldError:
-    """The value is there already, where each may be once."""
+    """Return an error: the value occurs twice where it must be unique."""
     return FieldError(field, "FieldValueDuplicate", f"Duplicate value: {format_value(value)}")
 
 
 def field_forbidden(field: str, detail: str) -> FieldError:
-    """There must be no such value, or it must not change."""
+    """Return an error: the value is forbidden, or must not change."""
     return FieldError(field, "FieldValueForbidden", f"Forbidden: {detail}")
 
 
 def field_too_long(field: str, limit: int) -> FieldError:
-    """The text has more bytes than it may."""
+    """Return an error: the text has too many bytes."""
     return FieldError(field, "FieldValueTooLong", f"Too long: may not be more than {_format_count(limit, 'byte')}")
 
 
 def field_too_many(field: str, count: int, limit: int) -> FieldError:
-    """The list or mapping has more items than it may."""
+    """Return an error: the list or mapping has too many items."""
     return FieldError(
         field, "FieldValueTooMany", f"Too many: {count}: must have at most {_format_count(limit, 'item')}"
     )
@@ -109,12 +109,12 @@ def _format_count(count: int, unit: str) -> str:
 
 
 def new_invalid(group: str, kind: str, name: str, mistakes: Sequence[FieldError]) -> InvalidError:
-    """422 with all the mistakes; each is told once."""
+    """Return error 422 with all distinct validation errors."""
     unique = list(dict.fromkeys(mistakes))
-    told = str(unique[0]) if len(unique) == 1 else f"[{', '.join(str(mistake) for mistake in unique)}]"
+    message = str(unique[0]) if len(unique) == 1 else f"[{', '.join(str(mistake) for mistake in unique)}]"
     details: dict[str, Any] = {key: value for key, value in (("name", name), ("group", group), ("kind", kind)) if value}
     details["causes"] = [
         {"reason": mistake.reason, "message": mistake.message, "field": mistake.field} for mistake in unique
     ]
     what = f"{kind}.{group}" if group else kind
-    return InvalidError(f'{what} "{name}" is invalid: {told}', details=details)
+    return InvalidError(f'{what} "{name}" is invalid: {message}', details=details)

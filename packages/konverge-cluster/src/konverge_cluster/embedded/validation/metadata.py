@@ -1,4 +1,4 @@
-"""The rules of object metadata: names, labels, annotations, owners, finalizers, and what an update may not change."""
+"""Validation of object metadata: names, labels, annotations, owners, finalizers, and immutable fields."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ _NAME_RULES: dict[str, Callable[[str], list[str]]] = {
 
 
 def validate_metadata(resource: ServedResource, obj: Object) -> Iterator[FieldError]:
-    """What is wrong with the metadata of an object of that resource."""
+    """Yield the validation errors of the metadata of an object of that resource."""
     metadata = obj["metadata"]
     name_mistakes = _NAME_RULES.get(resource.storage, validate_dns_subdomain)
     prefix = metadata.get("generateName")
     if prefix:
-        # What the prefix ends with is followed by more letters, so a dash there is fine.
+        # More letters follow the end of the prefix, so a dash there is valid.
         complete = prefix[:-1] + "a" if prefix.endswith("-") and len(prefix) > 1 else prefix
         for detail in name_mistakes(complete):
             yield field_invalid("metadata.generateName", prefix, detail)
@@ -76,7 +76,7 @@ def validate_metadata(resource: ServedResource, obj: Object) -> Iterator[FieldEr
 
 
 def validate_labels(labels: Mapping[str, str] | None, field: str) -> Iterator[FieldError]:
-    """What is wrong with labels."""
+    """Yield the validation errors of labels."""
     for key, value in sorted((labels or {}).items()):
         for detail in validate_label_key(key):
             yield field_invalid(field, key, detail)
@@ -85,7 +85,7 @@ def validate_labels(labels: Mapping[str, str] | None, field: str) -> Iterator[Fi
 
 
 def validate_annotations(annotations: Mapping[str, str] | None, field: str) -> Iterator[FieldError]:
-    """What is wrong with annotations."""
+    """Yield the validation errors of annotations."""
     size = 0
     for key, value in sorted((annotations or {}).items()):
         size += len(key) + len(value)
@@ -112,7 +112,7 @@ def _validate_owners(owners: list[Mapping[str, Any]]) -> Iterator[FieldError]:
 
 
 def _is_extension(resource: ServedResource) -> bool:
-    """Definitions and custom resources belong to another API server, which lets plain names of finalizers be."""
+    """Return True for definitions and custom resources: their API server accepts plain finalizer names."""
     return resource.is_custom or resource.gvk.group == "apiextensions.k8s.io"
 
 
@@ -129,11 +129,11 @@ def _validate_finalizers(finalizers: list[str], *, is_plain_allowed: bool) -> It
 
 
 def validate_metadata_update(old: Object, new: Object) -> Iterator[FieldError]:
-    """What an update changes in the metadata that must stay.
+    """Yield errors for changes of immutable metadata.
 
     Args:
-        old: The object as stored.
-        new: The object as it was sent, with what the client left out filled in.
+        old: The stored object.
+        new: The object of the request, completed with the fields that the client omitted.
     """
     before, after = old["metadata"], new["metadata"]
     for name in ("uid", "deletionTimestamp", "deletionGracePeriodSeconds"):
@@ -143,5 +143,5 @@ def validate_metadata_update(old: Object, new: Object) -> Iterator[FieldError]:
         added = [name for name in after.get("finalizers") or () if name not in (before.get("finalizers") or ())]
         if added:
             found = ", ".join(quote(name) for name in added)
-            told = "no new finalizers can be added if the object is being deleted, found new finalizers"
-            yield field_forbidden("metadata.finalizers", f"{told} []string{{{found}}}")
+            detail = "no new finalizers can be added if the object is being deleted, found new finalizers"
+            yield field_forbidden("metadata.finalizers", f"{detail} []string{{{found}}}")

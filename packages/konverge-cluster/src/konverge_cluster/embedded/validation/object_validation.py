@@ -1,4 +1,4 @@
-"""Which rules an object is held to, by the resource that stores it."""
+"""The assignment of validation rules to resources."""
 
 from __future__ import annotations
 
@@ -75,29 +75,29 @@ _UPDATE_RULES: dict[str, Callable[[Object, Object], Iterator[FieldError]]] = {
 
 
 def check_create(resource: ServedResource, obj: Object) -> None:
-    """Hold a new object to the rules.
+    """Validate a new object.
 
     Raises:
-        InvalidError: It breaks some; all of them are told.
+        InvalidError: The object is invalid; the error contains all validation errors.
     """
     mistakes = [*validate_metadata(resource, obj), *_validate_object(resource, obj)]
     _raise_errors(resource, obj, _add_cel_errors(resource, obj, ABSENT, mistakes))
 
 
 def check_update(resource: ServedResource, old: Object, new: Object, *, sent: Object, subresource: str = "") -> None:
-    """Hold a changed object to the rules.
+    """Validate a changed object.
 
-    A write of a subresource is held only to those of metadata, and to the schema of a custom resource.
+    For a subresource only the rules of metadata and the schema of a custom resource apply.
 
     Args:
-        resource: What it is.
-        old: The object as stored.
-        new: The object as it is to be stored.
-        sent: The object as the client wants it, before the server kept what the write may not change.
-        subresource: What part of it is written.
+        resource: The resource of the object.
+        old: The stored object.
+        new: The object to store.
+        sent: The object of the request, before the server restored the fields that the write cannot change.
+        subresource: The subresource of the write.
 
     Raises:
-        InvalidError: It breaks some; all of them are told.
+        InvalidError: The object is invalid; the error contains all validation errors.
     """
     mistakes = [*validate_metadata_update(old, sent), *validate_metadata(resource, new)]
     if not subresource or resource.is_custom:
@@ -110,7 +110,7 @@ def check_update(resource: ServedResource, old: Object, new: Object, *, sent: Ob
 
 
 def _add_cel_errors(resource: ServedResource, obj: Object, old: Any, mistakes: list[FieldError]) -> list[FieldError]:
-    """The mistakes, and those that the definition's own rules find in an object which they can speak of."""
+    """Add the errors of CEL rules if the object has the form that the rules expect."""
     if not resource.is_custom or not has_cel_rules(resource.schema):
         return mistakes
     if any(mistake.reason in BLOCKING for mistake in mistakes):

@@ -1,4 +1,4 @@
-"""The rules of the smaller kinds: budgets, autoscalers, claims, ingresses, roles, leases and what else has a few."""
+"""Validation of the smaller kinds: budgets, autoscalers, claims, Ingresses, roles, Leases and others."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SUBJECTS = ("ServiceAccount", "User", "Group")
 
 
 def validate_budget(obj: Object) -> Iterator[FieldError]:
-    """What is wrong with a PodDisruptionBudget."""
+    """Yield the validation errors of a PodDisruptionBudget."""
     spec = obj.get("spec") or {}
     if "minAvailable" in spec and "maxUnavailable" in spec:
         yield field_invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set")
@@ -52,7 +52,7 @@ def validate_budget(obj: Object) -> Iterator[FieldError]:
 
 
 def validate_autoscaler(obj: Object) -> Iterator[FieldError]:
-    """What is wrong with a HorizontalPodAutoscaler."""
+    """Yield the validation errors of a HorizontalPodAutoscaler."""
     spec = obj.get("spec") or {}
     low, high = spec.get("minReplicas"), spec.get("maxReplicas") or 0
     if low is not None and low < 1:
@@ -66,12 +66,12 @@ def validate_autoscaler(obj: Object) -> Iterator[FieldError]:
         if not target.get(name):
             yield field_required(f"spec.scaleTargetRef.{name}")
     if "/" not in target.get("apiVersion", "") and target.get("kind") != "ReplicationController":
-        told = "apiVersion must specify API group"
-        yield field_invalid("spec.scaleTargetRef.apiVersion", target.get("apiVersion", ""), told)
+        detail = "apiVersion must specify API group"
+        yield field_invalid("spec.scaleTargetRef.apiVersion", target.get("apiVersion", ""), detail)
 
 
 def validate_claim(obj: Object) -> Iterator[FieldError]:
-    """What is wrong with a PersistentVolumeClaim."""
+    """Yield the validation errors of a PersistentVolumeClaim."""
     spec = obj.get("spec") or {}
     if not spec.get("accessModes"):
         yield field_required("spec.accessModes", "at least 1 access mode is required")
@@ -81,7 +81,7 @@ def validate_claim(obj: Object) -> Iterator[FieldError]:
 
 
 def validate_claim_update(old: Object, new: Object) -> Iterator[FieldError]:
-    """A claim stays as it is, but for its size once it is bound, and for the volume that it gets."""
+    """Yield errors for changes of a claim, except the size of a bound claim and its volume."""
     before, after = dict(old.get("spec") or {}), dict(new.get("spec") or {})
     if not before.get("volumeName"):
         before.pop("volumeName", None)
@@ -91,12 +91,12 @@ def validate_claim_update(old: Object, new: Object) -> Iterator[FieldError]:
             spec.pop("resources", None)
             spec.pop("volumeAttributesClassName", None)
     if before != after:
-        told = "spec is immutable after creation except resources.requests and volumeAttributesClassName"
-        yield field_forbidden("spec", f"{told} for bound claims")
+        detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName"
+        yield field_forbidden("spec", f"{detail} for bound claims")
 
 
 def validate_volume(obj: Object) -> Iterator[FieldError]:
-    """What is wrong with a PersistentVolume."""
+    """Yield the validation errors of a PersistentVolume."""
     spec = obj.get("spec") or {}
     if not spec.get("accessModes"):
         yield field_required("spec.accessModes")
@@ -104,7 +104,7 @@ def validate_volume(obj: Object) -> Iterator[FieldError]:
         yield field_required("spec.capacity")
 
 
-# What a PersistentVolume says beside its source, which is one field or another.
+# Fields of a PersistentVolume other than its source, which is one of several fields.
 _NOT_SOURCE = frozenset(
     {
         "accessModes",
@@ -121,7 +121,7 @@ _NOT_SOURCE = frozenset(
 
 
 def validate_volume_update(old: Object, new: Object) -> Iterator[FieldError]:
-    """A volume stays what and where it is."""
+    """Yield errors for changes of a volume's source and node affinity."""
     before, after = old.get("spec") or {}, new.get("spec") or {}
     if _get_volume_source(before) != _get_volume_source(after):
         yield field_forbidden("spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation")
@@ -138,13 +138,13 @@ def _get_volume_source(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def validate_storage_class(obj: Object) -> Iterator[FieldError]:
-    """What is wrong with a StorageClass."""
+    """Yield the validation errors of a StorageClass."""
     if not obj.get("provisioner"):
         yield field_required("provisioner")
 
 
 def validate_ingress(obj: Object) -> Iterator[FieldError]:
-    """What is wrong with an Ingress."""
+    """Yield the validation errors of an Ingress."""
     spec = obj.get("spec") or {}
     if not spec.get("rules") and not spec.get("defaultBackend"):
         yield field_invalid("spec", None, "either `defaultBackend` or `rules` must be specified")
@@ -183,12 +183,12 @@ def _validate_backend(backend: Mapping[str, Any], field: str) -> Iterator[FieldE
 
 
 def validate_network_policy(obj: Object) -> Iterator[FieldError]:
-    """What is wrong with a NetworkPolicy."""
+    """Yield the validation errors of a NetworkPolicy."""
     yield from validate_selector((obj.get("spec") or {}).get("podSelector"), "spec.podSelector")
 
 
 def validate_role(obj: Object) -> Iterator[FieldError]:
-    """What is wrong with a Role or a ClusterRole."""
+    """Yield the validation errors of a Role or a ClusterRole."""
     for index, rule in enumerate(obj.get("rules") or ()):
         at = f"rules[{index}]"
         if not rule.get("verbs"):
@@ -202,12 +202,12 @@ def validate_role(obj: Object) -> Iterator[FieldError]:
 
 
 def validate_role_binding(obj: Object) -> Iterator[FieldError]:
-    """What is wrong with a RoleBinding."""
+    """Yield the validation errors of a RoleBinding."""
     yield from _validate_binding(obj, ("Role", "ClusterRole"))
 
 
 def validate_cluster_role_binding(obj: Object) -> Iterator[FieldError]:
-    """What is wrong with a ClusterRoleBinding."""
+    """Yield the validation errors of a ClusterRoleBinding."""
     yield from _validate_binding(obj, ("ClusterRole",))
 
 
@@ -228,13 +228,13 @@ def _validate_binding(obj: Object, kinds: tuple[str, ...]) -> Iterator[FieldErro
 
 
 def validate_binding_update(old: Object, new: Object) -> Iterator[FieldError]:
-    """A binding stays with its role."""
+    """Yield an error if a binding changes its role."""
     if old.get("roleRef") != new.get("roleRef"):
         yield field_invalid("roleRef", new.get("roleRef"), "cannot change roleRef")
 
 
 def validate_lease(obj: Object) -> Iterator[FieldError]:
-    """What is wrong with a Lease."""
+    """Yield the validation errors of a Lease."""
     spec = obj.get("spec") or {}
     seconds, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
     if seconds is not None and seconds <= 0:
@@ -244,7 +244,7 @@ def validate_lease(obj: Object) -> Iterator[FieldError]:
 
 
 def validate_endpoint_slice(obj: Object) -> Iterator[FieldError]:
-    """What is wrong with an EndpointSlice."""
+    """Yield the validation errors of an EndpointSlice."""
     kinds = ("FQDN", "IPv4", "IPv6")
     kind = obj.get("addressType")
     if not kind:
@@ -254,7 +254,7 @@ def validate_endpoint_slice(obj: Object) -> Iterator[FieldError]:
 
 
 def validate_controller_revision(obj: Object) -> Iterator[FieldError]:
-    """What is wrong with a ControllerRevision."""
+    """Yield the validation errors of a ControllerRevision."""
     if (obj.get("revision") or 0) < 0:
         yield field_invalid("revision", obj["revision"], NOT_NEGATIVE)
     if obj.get("data") is None:

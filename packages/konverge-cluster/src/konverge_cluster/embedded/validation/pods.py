@@ -1,4 +1,4 @@
-"""The rules of pods and of pod templates."""
+"""Validation of pods and of pod templates."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _VALUE_SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyR
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc")
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _PROBE_NUMBERS = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
-# What an update of a pod may change.
+# The fields that an update of a pod can change.
 _MUTABLE = (
     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` "
     "(only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was "
@@ -53,12 +53,12 @@ _MUTABLE = (
 
 
 def validate_pod(pod: Object) -> Iterator[FieldError]:
-    """What is wrong with a pod."""
+    """Yield the validation errors of a pod."""
     yield from _validate_spec(pod.get("spec") or {}, "spec")
 
 
 def validate_pod_template(template: Mapping[str, Any], field: str) -> Iterator[FieldError]:
-    """What is wrong with a pod template."""
+    """Yield the validation errors of a pod template."""
     metadata = template.get("metadata") or {}
     yield from validate_labels(metadata.get("labels"), f"{field}.metadata.labels")
     yield from validate_annotations(metadata.get("annotations"), f"{field}.metadata.annotations")
@@ -66,16 +66,18 @@ def validate_pod_template(template: Mapping[str, Any], field: str) -> Iterator[F
 
 
 def validate_pod_update(old: Object, new: Object) -> Iterator[FieldError]:
-    """What an update changes in a pod that must stay."""
+    """Yield an error for changes of immutable fields of a pod."""
     if _without_mutable(old.get("spec") or {}) != _without_mutable(new.get("spec") or {}):
         yield field_forbidden("spec", f"pod updates may not change fields other than {_MUTABLE}")
 
 
 def _without_mutable(spec: Mapping[str, Any]) -> Object:
-    kept = {name: value for name, value in spec.items() if name not in ("activeDeadlineSeconds", "tolerations")}
+    immutable = {name: value for name, value in spec.items() if name not in ("activeDeadlineSeconds", "tolerations")}
     for name in ("containers", "initContainers"):
-        kept[name] = [{key: value for key, value in each.items() if key != "image"} for each in spec.get(name) or ()]
-    return kept
+        immutable[name] = [
+            {key: value for key, value in container.items() if key != "image"} for container in spec.get(name) or ()
+        ]
+    return immutable
 
 
 def _validate_spec(spec: Mapping[str, Any], field: str) -> Iterator[FieldError]:
@@ -167,7 +169,7 @@ def _validate_port_name(name: str) -> list[str]:
 
 
 def validate_port(port: Any, field: str) -> Iterator[FieldError]:
-    """What is wrong with a reference to a port, by number or by name."""
+    """Yield the validation errors of a reference to a port, by number or by name."""
     if isinstance(port, str):
         for detail in _validate_port_name(port):
             yield field_invalid(field, port, detail)
@@ -186,13 +188,13 @@ def _validate_variable(variable: Mapping[str, Any], field: str) -> Iterator[Fiel
     if source is None:
         return
     at = f"{field}.valueFrom"
-    given = [kind for kind in _VALUE_SOURCES if kind in source]
-    if not given:
+    present = [kind for kind in _VALUE_SOURCES if kind in source]
+    if not present:
         *most, last = (f"`{kind}`" for kind in _VALUE_SOURCES)
         yield field_invalid(at, "", f"must specify one of: {', '.join(most)} or {last}")
     elif variable.get("value"):
         yield field_invalid(at, "", "may not be specified when `value` is not empty")
-    elif len(given) > 1:
+    elif len(present) > 1:
         yield field_invalid(at, "", "may not have more than one field specified at a time")
     for kind in ("configMapKeyRef", "secretKeyRef"):
         if kind in source:
@@ -207,7 +209,7 @@ def _validate_variable(variable: Mapping[str, Any], field: str) -> Iterator[Fiel
 
 
 def validate_config_key(key: str) -> list[str]:
-    """Why a text cannot be a key of a ConfigMap or a Secret."""
+    """Return the reasons why a text cannot be a key of a ConfigMap or a Secret."""
     mistakes = ["must be no more than 253 characters"] if len(key) > 253 else []
     if not _CONFIG_KEY.fullmatch(key):
         mistakes.append(
@@ -259,12 +261,12 @@ def _validate_volumes(volumes: Sequence[Mapping[str, Any]], field: str) -> Itera
 
 
 def _validate_probe(probe: Mapping[str, Any], field: str) -> Iterator[FieldError]:
-    given = [kind for kind in _HANDLERS if kind in probe]
-    if not given:
+    present = [kind for kind in _HANDLERS if kind in probe]
+    if not present:
         yield field_required(field, "must specify a handler type")
-    for kind in given[1:]:
+    for kind in present[1:]:
         yield field_forbidden(f"{field}.{kind}", "may not specify more than 1 handler type")
-    for kind in given[:1]:
+    for kind in present[:1]:
         if kind == "exec" and not probe["exec"].get("command"):
             yield field_required(f"{field}.exec.command")
         if kind in ("httpGet", "tcpSocket"):

@@ -1,4 +1,4 @@
-"""The rules of label selectors, as workloads and policies carry them."""
+"""Validation of label selectors in workloads and policies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["matches_template", "validate_selector"]
 
 
 def validate_selector(selector: Mapping[str, Any] | None, field: str) -> Iterator[FieldError]:
-    """What is wrong with a selector; its absence is fine."""
+    """Yield the validation errors of a selector, which may be absent."""
     if selector is None:
         return
     yield from validate_labels(selector.get("matchLabels"), f"{field}.matchLabels")
@@ -27,8 +27,8 @@ def validate_selector(selector: Mapping[str, Any] | None, field: str) -> Iterato
                     yield field_required(f"{at}.values", "must be specified when `operator` is 'In' or 'NotIn'")
             case "Exists" | "DoesNotExist":
                 if values:
-                    told = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-                    yield field_forbidden(f"{at}.values", told)
+                    detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+                    yield field_forbidden(f"{at}.values", detail)
             case _:
                 yield field_invalid(f"{at}.operator", operator, "not a valid selector operator")
         for detail in validate_label_key(expression.get("key", "")):
@@ -36,10 +36,10 @@ def validate_selector(selector: Mapping[str, Any] | None, field: str) -> Iterato
 
 
 def matches_template(selector: Mapping[str, Any] | None, template: Mapping[str, Any]) -> bool:
-    """Tell whether a selector finds the pods made from a template; one that cannot be read counts as fine here."""
+    """Return True if a selector matches the template's pods; an invalid selector counts as a match here."""
     try:
-        found = LabelSelector.from_object(selector)
+        parsed = LabelSelector.from_object(selector)
     except SelectorSyntaxError:
         return True
     labels = (template.get("metadata") or {}).get("labels") or {}
-    return found is not None and found.matches(labels)
+    return parsed is not None and parsed.matches(labels)

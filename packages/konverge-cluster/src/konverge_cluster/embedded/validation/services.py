@@ -1,4 +1,4 @@
-"""The rules of Services."""
+"""Validation of Services and their status."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 
 
 def validate_service(obj: Object) -> Iterator[FieldError]:
-    """What is wrong with a Service."""
+    """Yield the validation errors of a Service."""
     spec = obj.get("spec") or {}
     kind, ports = spec.get("type", "ClusterIP"), spec.get("ports") or []
     address = spec.get("clusterIP", "")
@@ -43,8 +43,8 @@ def validate_service(obj: Object) -> Iterator[FieldError]:
             yield field_invalid("spec.externalName", name, detail)
     elif address == "None":
         if kind in ("NodePort", "LoadBalancer"):
-            told = f"may not be set to 'None' for {kind} services"
-            yield field_invalid("spec.clusterIPs[0]", address, told)
+            detail = f"may not be set to 'None' for {kind} services"
+            yield field_invalid("spec.clusterIPs[0]", address, detail)
     elif address and not _is_address(address):
         yield field_invalid(
             "spec.clusterIPs[0]", address, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
@@ -83,7 +83,7 @@ def _validate_ports(ports: Sequence[Mapping[str, Any]], kind: str) -> Iterator[F
 
 
 def validate_service_update(old: Object, new: Object) -> Iterator[FieldError]:
-    """An address that was given stays, as long as the type has one."""
+    """Yield errors for changes of an assigned address, if the type keeps addresses."""
     before, after = old.get("spec") or {}, new.get("spec") or {}
     was, now = before.get("clusterIP"), after.get("clusterIP")
     if was and now != was and "ExternalName" not in (before.get("type"), after.get("type")):
@@ -91,7 +91,7 @@ def validate_service_update(old: Object, new: Object) -> Iterator[FieldError]:
 
 
 def validate_service_status(obj: Object) -> Iterator[FieldError]:
-    """What is wrong with the status of a Service."""
+    """Yield the validation errors of the status of a Service."""
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     if (status.get("loadBalancer") or {}).get("ingress") and spec.get("type") != "LoadBalancer":
         yield field_forbidden("status.loadBalancer.ingress", "may only be used when `spec.type` is 'LoadBalancer'")

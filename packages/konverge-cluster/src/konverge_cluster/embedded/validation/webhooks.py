@@ -1,4 +1,4 @@
-"""The rules of ValidatingWebhookConfigurations and MutatingWebhookConfigurations."""
+"""Validation of ValidatingWebhookConfigurations and MutatingWebhookConfigurations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SEGMENTS = 3
 
 
 def validate_webhook_configuration(obj: Object) -> Iterator[FieldError]:
-    """What is wrong with a configuration of webhooks."""
+    """Yield the validation errors of a configuration of webhooks."""
     seen: set[str] = set()
     for index, webhook in enumerate(obj.get("webhooks") or ()):
         field = f"webhooks[{index}]"
@@ -50,8 +50,8 @@ def _validate_webhook(webhook: Mapping[str, Any], field: str) -> Iterator[FieldE
     yield from _validate_choice(webhook, field, "sideEffects", _SIDE_EFFECTS)
     seconds = webhook.get("timeoutSeconds", _LONGEST_SECONDS)
     if not 1 <= seconds <= _LONGEST_SECONDS:
-        told = "the timeout value must be between 1 and 30 seconds"
-        yield field_invalid(f"{field}.timeoutSeconds", seconds, told)
+        detail = "the timeout value must be between 1 and 30 seconds"
+        yield field_invalid(f"{field}.timeoutSeconds", seconds, detail)
     for name in ("namespaceSelector", "objectSelector"):
         yield from validate_selector(webhook.get(name) or {}, f"{field}.{name}")
     yield from validate_client_config(webhook.get("clientConfig") or {}, f"{field}.clientConfig")
@@ -61,8 +61,8 @@ def _validate_webhook(webhook: Mapping[str, Any], field: str) -> Iterator[FieldE
         yield field_required(at_versions, "must specify one of v1, v1beta1")
     yield from validate_review_versions(versions or ["v1"], at_versions)
     if webhook.get("matchConditions"):
-        told = "the embedded cluster does not evaluate match conditions (CEL)"
-        yield field_forbidden(f"{field}.matchConditions", told)
+        detail = "the embedded cluster does not evaluate match conditions (CEL)"
+        yield field_forbidden(f"{field}.matchConditions", detail)
 
 
 def _validate_name(name: str, field: str) -> Iterator[FieldError]:

@@ -1,4 +1,4 @@
-"""The rules of the kinds that make pods: Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob."""
+"""Validation of workload kinds: Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _PERCENT_FORM = (
 
 
 def validate_deployment(obj: Object) -> Iterator[FieldError]:
-    """What is wrong with a Deployment."""
+    """Yield the validation errors of a Deployment."""
     spec = obj.get("spec") or {}
     yield from _validate_not_negative(spec, "replicas")
     yield from _validate_pods(spec, "deployment")
@@ -56,8 +56,8 @@ def validate_deployment(obj: Object) -> Iterator[FieldError]:
     match strategy.get("type"):
         case "Recreate":
             if rolling is not None:
-                told = "may not be specified when strategy `type` is 'Recreate'"
-                yield field_forbidden("spec.strategy.rollingUpdate", told)
+                detail = "may not be specified when strategy `type` is 'Recreate'"
+                yield field_forbidden("spec.strategy.rollingUpdate", detail)
         case "RollingUpdate":
             yield from _validate_rolling_update(rolling or {})
         case _:
@@ -83,21 +83,21 @@ def _validate_rolling_update(rolling: Mapping[str, Any]) -> Iterator[FieldError]
 
 
 def validate_replica_set(obj: Object) -> Iterator[FieldError]:
-    """What is wrong with a ReplicaSet."""
+    """Yield the validation errors of a ReplicaSet."""
     spec = obj.get("spec") or {}
     yield from _validate_not_negative(spec, "replicas", "minReadySeconds")
     yield from _validate_pods(spec, "replicaset")
 
 
 def validate_daemon_set(obj: Object) -> Iterator[FieldError]:
-    """What is wrong with a DaemonSet."""
+    """Yield the validation errors of a DaemonSet."""
     spec = obj.get("spec") or {}
     yield from _validate_pods(spec, "daemonset")
     yield from _validate_not_negative(spec, "minReadySeconds", "revisionHistoryLimit")
 
 
 def validate_stateful_set(obj: Object) -> Iterator[FieldError]:
-    """What is wrong with a StatefulSet."""
+    """Yield the validation errors of a StatefulSet."""
     spec = obj.get("spec") or {}
     policy = spec.get("podManagementPolicy")
     if policy not in ("OrderedReady", "Parallel"):
@@ -107,13 +107,13 @@ def validate_stateful_set(obj: Object) -> Iterator[FieldError]:
         yield field_invalid("spec.updateStrategy", strategy, "must be 'RollingUpdate' or 'OnDelete'")
     yield from _validate_not_negative(spec, "replicas", "minReadySeconds")
     for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
-        wanted = claim.get("spec") or {}
+        claim_spec = claim.get("spec") or {}
         at = f"spec.volumeClaimTemplates[{index}].spec"
-        if not wanted.get("accessModes"):
+        if not claim_spec.get("accessModes"):
             yield field_required(f"{at}.accessModes", "at least 1 access mode is required")
-        if "storage" not in ((wanted.get("resources") or {}).get("requests") or {}):
+        if "storage" not in ((claim_spec.get("resources") or {}).get("requests") or {}):
             yield field_required(f"{at}.resources[storage]")
-    # The claims are volumes of the pods, which need not declare them.
+    # The claims become volumes of the pods, whose template need not declare them.
     template = dict(spec.get("template") or {})
     pod = dict(template.get("spec") or {})
     claims = [
@@ -128,7 +128,7 @@ def validate_stateful_set(obj: Object) -> Iterator[FieldError]:
 
 
 def _validate_pods(spec: Mapping[str, Any], kind: str) -> Iterator[FieldError]:
-    """The selector, the template, and that they fit; pods of these kinds restart forever."""
+    """Yield errors of the selector, the template and their match; pods of these kinds always restart."""
     selector, template = spec.get("selector"), spec.get("template") or {}
     wrong = list(validate_selector(selector, "spec.selector"))
     yield from wrong
@@ -146,19 +146,19 @@ def _validate_pods(spec: Mapping[str, Any], kind: str) -> Iterator[FieldError]:
     if policy not in (None, "Always"):
         yield field_not_supported("spec.template.spec.restartPolicy", policy, ("Always",))
     if (template.get("spec") or {}).get("activeDeadlineSeconds") is not None:
-        told = "activeDeadlineSeconds in ReplicaSet is not Supported"
-        yield field_forbidden("spec.template.spec.activeDeadlineSeconds", told)
+        detail = "activeDeadlineSeconds in ReplicaSet is not Supported"
+        yield field_forbidden("spec.template.spec.activeDeadlineSeconds", detail)
 
 
 def validate_selector_update(old: Object, new: Object) -> Iterator[FieldError]:
-    """The selector of a Deployment, ReplicaSet or DaemonSet stays."""
+    """Yield an error if the selector of a Deployment, ReplicaSet or DaemonSet changes."""
     selector = (new.get("spec") or {}).get("selector")
     if selector != (old.get("spec") or {}).get("selector"):
         yield field_invalid("spec.selector", selector, IMMUTABLE)
 
 
 def validate_stateful_set_update(old: Object, new: Object) -> Iterator[FieldError]:
-    """Most of a StatefulSet stays."""
+    """Yield an error if an immutable field of a StatefulSet changes."""
     before, after = (
         {name: value for name, value in (obj.get("spec") or {}).items() if name not in _STATEFUL_SET_MUTABLE}
         for obj in (old, new)
@@ -170,7 +170,7 @@ def validate_stateful_set_update(old: Object, new: Object) -> Iterator[FieldErro
 
 
 def validate_job(obj: Object) -> Iterator[FieldError]:
-    """What is wrong with a Job."""
+    """Yield the validation errors of a Job."""
     spec = obj.get("spec") or {}
     if spec.get("selector") is None:
         yield field_required("spec.selector")
@@ -191,12 +191,12 @@ def _validate_job_spec(spec: Mapping[str, Any], field: str) -> Iterator[FieldErr
     yield from validate_pod_template(template, f"{field}.template")
     policy = (template.get("spec") or {}).get("restartPolicy")
     if policy == "Always":
-        told = 'valid values: "OnFailure", "Never"'
-        yield field_required(f"{field}.template.spec.restartPolicy", told)
+        detail = 'valid values: "OnFailure", "Never"'
+        yield field_required(f"{field}.template.spec.restartPolicy", detail)
 
 
 def validate_job_update(old: Object, new: Object) -> Iterator[FieldError]:
-    """What a Job runs stays."""
+    """Yield errors for changes of a Job's immutable fields."""
     before, after = old.get("spec") or {}, new.get("spec") or {}
     for name in ("completions", "selector", "template", "completionMode"):
         if before.get(name) != after.get(name):
@@ -204,15 +204,15 @@ def validate_job_update(old: Object, new: Object) -> Iterator[FieldError]:
 
 
 def validate_cron_job(obj: Object) -> Iterator[FieldError]:
-    """What is wrong with a CronJob."""
+    """Yield the validation errors of a CronJob."""
     spec = obj.get("spec") or {}
     schedule = spec.get("schedule", "")
     if not schedule:
         yield field_required("spec.schedule")
     elif not schedule.startswith("@") and len(schedule.split()) != 5:
-        found = schedule.split()
-        told = f"expected exactly 5 fields, found {len(found)}: [{' '.join(found)}]"
-        yield field_invalid("spec.schedule", schedule, told)
+        schedule_fields = schedule.split()
+        detail = f"expected exactly 5 fields, found {len(schedule_fields)}: [{' '.join(schedule_fields)}]"
+        yield field_invalid("spec.schedule", schedule, detail)
     if len(obj["metadata"].get("name") or "") > 52:
         yield field_invalid("metadata.name", obj["metadata"]["name"], "must be no more than 52 characters")
     policies = ("Allow", "Forbid", "Replace")
