@@ -1,7 +1,8 @@
-"""The webhooks that the server calls: admission (validating, mutating) and the conversion of custom resources.
+"""The webhooks that the server calls: admission (validating, mutating) and conversion of custom resources.
 
-A request comes in; out go the calls that it needs, as data (`pending_calls`), and with their replies the request goes
-on. What is asked and what an answer means is decided here without I/O; `webhook_caller` makes the calls over HTTPS.
+The input is a request; the output is the necessary calls as data (`pending_calls`), and the request continues with
+their replies. The package builds requests and interprets responses without I/O; `webhook_caller` makes the calls over
+HTTPS.
 
-Invariant: a webhook is asked before anything is stored, so that its no leaves nothing behind.
+Invariant: webhooks are called before anything is stored, so a rejection changes nothing.
 """

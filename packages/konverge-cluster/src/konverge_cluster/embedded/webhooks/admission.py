@@ -1,4 +1,4 @@
-"""Admission by webhooks: the mutating ones one after the other, then the validating ones side by side."""
+"""Admission webhooks: mutating webhooks one after the other, then validating webhooks in parallel."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _MAX_ROUNDS = 2
 
 
 class AdmissionWebhooks:
-    """Asks the webhooks that the stored configurations name.
+    """Calls the webhooks of the stored configurations.
 
     Args:
-        storage: Where the configurations and the namespaces are.
-        resources: What is served, and in which versions.
-        conversions: Brings objects into the version that a webhook wants to see.
-        entropy: Identifies the questions.
-        find_service: Finds the Services that configurations name.
+        storage: The storage of configurations and namespaces.
+        resources: The served resources and versions.
+        conversions: Converts objects to the version that a webhook expects.
+        entropy: The source of review UIDs.
+        find_service: Returns the Services that configurations name.
     """
 
     def __init__(
@@ -60,13 +60,13 @@ class AdmissionWebhooks:
         self._validating = WebhookParser()
 
     def mutate(self, admission: AdmissionAttributes) -> CallGenerator[Object | None]:
-        """The object as the mutating webhooks leave it; what is given is not changed.
+        """Return the object after all mutating webhooks; the argument is not changed.
 
-        They are asked in the order of their configurations. One that wants to is asked a second time when another one
-        after it changed the object.
+        They are called in the order of their configurations. A webhook with a reinvocation policy is called again if a
+        later one changed the object.
 
         Raises:
-            ApiError: One denies the request, or one that must be asked cannot be.
+            ApiError: A webhook denies the request, or a required webhook cannot be called.
         """
         webhooks = self._mutating.list_webhooks(self._storage.list_objects(MUTATING))
         due, asked_before = set(range(len(webhooks))), set[int]()
@@ -86,23 +86,23 @@ class AdmissionWebhooks:
         return admission.object
 
     def validate(self, admission: AdmissionAttributes) -> CallGenerator[None]:
-        """Ask the validating webhooks, all at once.
+        """Call all validating webhooks in parallel.
 
         Raises:
-            ApiError: One denies the request, or one that must be asked cannot be; the first of them is told.
+            ApiError: A webhook denies the request, or a required webhook cannot be called; the first such error.
         """
         webhooks = self._validating.list_webhooks(self._storage.list_objects(VALIDATING))
-        asked: list[tuple[ConfiguredWebhook, str, WebhookCall]] = []
+        calls: list[tuple[ConfiguredWebhook, str, WebhookCall]] = []
         for webhook in webhooks:
             target = self._find_target(webhook, admission)
             if target is not None:
                 uid, call = yield from self._build_call(webhook, target, admission)
-                asked.append((webhook, uid, call))
-        if not asked:
+                calls.append((webhook, uid, call))
+        if not calls:
             return
-        replies = yield tuple(call for _, _, call in asked)
+        replies = yield tuple(call for _, _, call in calls)
         failures = []
-        for (webhook, uid, call), reply in zip(asked, replies, strict=True):
+        for (webhook, uid, call), reply in zip(calls, replies, strict=True):
             try:
                 self._check_reply(webhook, call, reply, uid, admission, is_mutating=False)
             except ApiError as error:
@@ -113,7 +113,7 @@ class AdmissionWebhooks:
     def _call_mutating_webhook(
         self, webhook: ConfiguredWebhook, admission: AdmissionAttributes
     ) -> CallGenerator[Object | None]:
-        """What one mutating webhook makes of the object; None when it changes nothing."""
+        """Return the object from one mutating webhook; None if it changes nothing."""
         target = self._find_target(webhook, admission)
         if target is None:
             return None
@@ -123,8 +123,8 @@ class AdmissionWebhooks:
         if verdict is None or not verdict.patch:
             return None
         if admission.object is None:
-            told = "attempted to modify the object, which is not supported for this operation"
-            raise new_internal_error(f"admission webhook {quote(webhook.name)} {told}")
+            detail = "attempted to modify the object, which is not supported for this operation"
+            raise new_internal_error(f"admission webhook {quote(webhook.name)} {detail}")
         (before,) = yield from self._conversions.convert([admission.object], admission.resource, target)
         try:
             patched = read_object(target, apply_json_patch(before, verdict.patch))
@@ -145,10 +145,10 @@ class AdmissionWebhooks:
         *,
         is_mutating: bool,
     ) -> WebhookResponse | None:
-        """What a webhook said, if that lets the request pass; None where its silence is no matter.
+        """Return the response of a webhook that admits the request; None if its failure is ignored.
 
         Raises:
-            ApiError: It does not.
+            ApiError: The webhook denies the request, or its failure counts.
         """
         try:
             verdict = parse_webhook_response(call, reply, uid, is_mutating=is_mutating)
@@ -162,7 +162,7 @@ class AdmissionWebhooks:
         return verdict
 
     def _find_target(self, webhook: ConfiguredWebhook, admission: AdmissionAttributes) -> ServedResource | None:
-        """In which version the webhook is asked; None when it is not asked."""
+        """Return the version for which the webhook is called; None if it is not called."""
         resource = admission.resource
         versions = self._resources.list_by_storage(resource.storage)
         target = webhook.match_resource(admission.operation, resource, admission.subresource, versions)

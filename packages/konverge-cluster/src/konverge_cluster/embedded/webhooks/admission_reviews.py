@@ -1,4 +1,4 @@
-"""Admission reviews: what a webhook is sent, and what its answer means (admission.k8s.io/v1)."""
+"""Admission reviews: the request to a webhook and the interpretation of its response (admission.k8s.io/v1)."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ _LOWEST_FAILURE, _BAD_REQUEST = 400, 400
 
 @dataclass(frozen=True, slots=True)
 class AdmissionAttributes:
-    """A write that webhooks may be asked about.
+    """The attributes of a write for admission.
 
     Attributes:
-        operation: What is done.
-        resource: What it is done to.
-        namespace: Where; empty for the cluster.
-        name: The name in the request; empty for a collection, and while a name is still to be generated.
-        object: What the object is to be; None for a deletion.
-        old: What it was; None for a creation.
-        subresource: Which part of it is written; empty for the object itself.
-        user: Who asks.
-        options: The options of the request, as the API has them.
-        dry_run: Whether it is only tried.
-        warnings: Gets the warnings of the webhooks.
+        operation: The operation.
+        resource: The resource of the object.
+        namespace: The namespace; empty for cluster scope.
+        name: The name in the request; empty for a collection and for a name that is not generated yet.
+        object: The new object; None for a delete.
+        old: The previous object; None for a create.
+        subresource: The subresource; empty for the object itself.
+        user: The user who sends the request.
+        options: The options of the request in their API form.
+        dry_run: True if the result is not stored.
+        warnings: Receives the warnings of the webhooks.
     """
 
     operation: Operation
@@ -66,13 +66,13 @@ class AdmissionAttributes:
 
 @dataclass(frozen=True, slots=True)
 class WebhookResponse:
-    """What a webhook answered.
+    """The response of a webhook.
 
     Attributes:
-        allowed: Whether it lets the request pass.
-        status: Why not.
-        warnings: What the user is to be told.
-        patch: What it changes: the operations of a JSON patch; None for nothing.
+        allowed: True if the request is admitted.
+        status: The status of a denial.
+        warnings: The warnings for the user.
+        patch: The operations of a JSON patch; None for no change.
     """
 
     allowed: bool
@@ -82,22 +82,22 @@ class WebhookResponse:
 
 
 def build_review(
-    admission: AdmissionAttributes, asked: ServedResource, uid: str, *, obj: Object | None, old: Object | None
+    admission: AdmissionAttributes, target: ServedResource, uid: str, *, obj: Object | None, old: Object | None
 ) -> Object:
-    """The review to send.
+    """Return the review for a webhook.
 
     Args:
-        admission: The write.
-        asked: The version of the resource that the webhook wants to be asked about.
-        uid: The identifier of the question.
+        admission: The attributes of the write.
+        target: The resource in the version that the webhook expects.
+        uid: The UID of the review.
         obj: The object in that version.
-        old: The object before, in that version.
+        old: The previous object in that version.
     """
     own = admission.resource
     request: Object = {
         "uid": uid,
-        "kind": _build_kind(asked.gvk),
-        "resource": _build_resource(asked),
+        "kind": _build_kind(target.gvk),
+        "resource": _build_resource(target),
         "requestKind": _build_kind(own.gvk),
         "requestResource": _build_resource(own),
         "operation": admission.operation,
@@ -124,16 +124,16 @@ def _build_resource(resource: ServedResource) -> Object:
 
 
 def parse_webhook_response(call: WebhookCall, reply: WebhookReply, uid: str, *, is_mutating: bool) -> WebhookResponse:
-    """What a webhook said.
+    """Return the response in a webhook's reply.
 
     Args:
-        call: The call.
-        reply: What came of it.
-        uid: The identifier of the question.
-        is_mutating: Whether it may change the object; a patch of another is not looked at.
+        call: The call of the webhook.
+        reply: The reply.
+        uid: The UID of the review.
+        is_mutating: True if the webhook can change the object; otherwise a patch is ignored.
 
     Raises:
-        CallFailedError: It said nothing that can be understood.
+        CallFailedError: The reply is not a valid response.
     """
     try:
         response = _find_response(parse_review(call, reply))
@@ -143,8 +143,8 @@ def parse_webhook_response(call: WebhookCall, reply: WebhookReply, uid: str, *, 
     if response is None:
         raise CallFailedError(f"{invalid}: webhook response was absent")
     if response.get("uid") != uid:
-        told = f"expected response.uid={quote(uid)}, got {quote(str(response.get('uid', '')))}"
-        raise CallFailedError(f"{invalid}: {told}")
+        message = f"expected response.uid={quote(uid)}, got {quote(str(response.get('uid', '')))}"
+        raise CallFailedError(f"{invalid}: {message}")
     patch = _decode_patch(response, invalid) if is_mutating else None
     warnings = response.get("warnings")
     status = response.get("status")
@@ -199,7 +199,7 @@ def _decode_patch(response: Mapping[str, Any], invalid: str) -> list[Any] | None
 
 
 def new_denial(webhook: str, status: Mapping[str, Any]) -> ApiError:
-    """The refusal of a webhook, as its user reads it."""
+    """Return the error of a denied request."""
     message, reason, code = status.get("message"), status.get("reason"), status.get("code")
     why = f": {message or reason}" if message or reason else " without explanation"
     details = status.get("details")
@@ -212,5 +212,5 @@ def new_denial(webhook: str, status: Mapping[str, Any]) -> ApiError:
 
 
 def new_internal_error(why: str) -> ServerError:
-    """500: a webhook did not do its part."""
+    """Return 500: the call of a webhook failed."""
     return ServerError(f"Internal error occurred: {why}", details={"causes": [{"message": why}]})

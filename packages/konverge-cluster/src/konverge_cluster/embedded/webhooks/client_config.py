@@ -1,4 +1,4 @@
-"""From a ``clientConfig`` to a call, and from a reply to the review that it holds."""
+"""The call of a webhook from its ``clientConfig``, and the review in its reply."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from konverge_cluster.embedded.webhooks.pending_calls import WebhookCall, Webhoo
 __all__ = ["CallFailedError", "FindService", "build_call", "parse_review"]
 
 FindService = Callable[[ObjectKey], Object | None]
-"""Finds a Service."""
+"""Returns the Service with a key, or None."""
 
 _PORT = 443
-# What the server says of answers that say nothing themselves.
+# The server's messages for webhook replies without a message.
 _SENTENCES = {
     400: "the server rejected our request for an unknown reason",
     401: "the server has asked for the client to provide credentials",
@@ -36,18 +36,18 @@ _SENTENCES = {
 
 
 class CallFailedError(Exception):
-    """A webhook could not be asked, or its answer is none; the text says why."""
+    """A webhook cannot be called, or its reply is invalid; the text contains the reason."""
 
 
 def build_call(config: Mapping[str, Any], body: Object, timeout_seconds: int, find_service: FindService) -> WebhookCall:
-    """The call of a webhook.
+    """Return the call of a webhook.
 
     Args:
         config: The ``clientConfig``.
         body: The review to send.
-        timeout_seconds: How long the answer may take; told in the query.
-        find_service: Finds the Service that the configuration may name. None can be reached: nothing runs in the pods
-            of this cluster, so the call fails as that of a Service does behind which nobody listens.
+        timeout_seconds: The time limit in seconds; also sent in the query.
+        find_service: Returns the Service that the configuration can name. No Service is reachable, since no process
+            runs in the pods of this cluster: the call fails like that of a Service without a listener.
     """
     problem = ""
     service = config.get("service")
@@ -55,11 +55,11 @@ def build_call(config: Mapping[str, Any], body: Object, timeout_seconds: int, fi
         name, namespace = str(service.get("name", "")), str(service.get("namespace", ""))
         port = service.get("port") or _PORT
         url = f"https://{name}.{namespace}.svc:{port}{service.get('path') or ''}"
-        found = find_service(ObjectKey(namespace, name))
-        if found is None:
+        service = find_service(ObjectKey(namespace, name))
+        if service is None:
             problem = f"service {quote(name)} not found"
         else:
-            problem = f"dial tcp {found['spec'].get('clusterIP', '')}:{port}: connect: connection refused"
+            problem = f"dial tcp {service['spec'].get('clusterIP', '')}:{port}: connect: connection refused"
     else:
         url = str(config.get("url", ""))
     try:
@@ -71,10 +71,10 @@ def build_call(config: Mapping[str, Any], body: Object, timeout_seconds: int, fi
 
 
 def parse_review(call: WebhookCall, reply: WebhookReply) -> Mapping[str, Any]:
-    """The review that came back.
+    """Return the review in a reply.
 
     Raises:
-        CallFailedError: None did.
+        CallFailedError: The reply contains no review.
     """
     if reply.problem:
         raise CallFailedError(f"Post {quote(call.url)}: {reply.problem}")

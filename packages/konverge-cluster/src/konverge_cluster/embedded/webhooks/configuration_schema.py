@@ -1,4 +1,4 @@
-"""What ValidatingWebhookConfigurations and MutatingWebhookConfigurations look like, with their defaults."""
+"""The schemas of ValidatingWebhookConfigurations and MutatingWebhookConfigurations, with their defaults."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _CONDITIONS = {
 
 
 def build_configuration_schema(*, is_mutating: bool) -> Schema:
-    """The schema of the kind."""
+    """Return the schema of the kind."""
     webhook: dict[str, Any] = {
         "name": _TEXT,
         "clientConfig": _CLIENT_CONFIG,

@@ -1,4 +1,4 @@
-"""Which webhooks are asked about a request: the configurations, read, and their rules and selectors applied."""
+"""The selection of webhooks for a request: parsed configurations with their rules and selectors."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _matches_any(patterns: frozenset[str], word: str) -> bool:
 
 
 def _matches_resource(pattern: str, plural: str, subresource: str) -> bool:
-    """Whether ``pods``, ``pods/status``, ``pods/*``, ``*/status``, ``*`` or ``*/*`` names the resource."""
+    """Return True if ``pods``, ``pods/status``, ``pods/*``, ``*/status``, ``*`` or ``*/*`` matches the resource."""
     name, has_slash, part = pattern.partition("/")
     if name not in ("*", plural):
         return False
@@ -57,16 +57,16 @@ class ConfiguredWebhook:
     """One webhook of a configuration.
 
     Attributes:
-        name: Its name.
+        name: The name of the webhook.
         configuration: The name of its configuration.
-        client_config: How it is reached.
-        rules: What it is asked about.
-        namespace_selector: In which namespaces.
-        object_selector: About which objects.
-        ignores_failure: Whether a request goes on when it cannot be asked.
-        is_exact: Whether only the versions that the rules name count, and not others of the same resource.
-        timeout_seconds: How long it may take.
-        is_reinvoked: Whether it wants to see what later webhooks changed.
+        client_config: The client configuration.
+        rules: The rules for requests.
+        namespace_selector: The selector of namespaces.
+        object_selector: The selector of objects.
+        ignores_failure: True if a request continues when the call fails.
+        is_exact: True if only the versions in the rules count, not others of the same resource.
+        timeout_seconds: The time limit of a call in seconds.
+        is_reinvoked: True to call it again after changes by later webhooks.
     """
 
     name: str
@@ -83,16 +83,16 @@ class ConfiguredWebhook:
     def match_resource(
         self, operation: Operation, resource: ServedResource, subresource: str, versions: Iterable[ServedResource]
     ) -> ServedResource | None:
-        """The version of the resource in which this webhook is asked about a request; None when it is not asked.
+        """Return the version of the resource for which this webhook is called; None if it is not called.
 
         Args:
-            operation: What is done.
+            operation: The operation.
             resource: The resource of the request.
-            subresource: Which part of it; empty for the object itself.
-            versions: All versions in which the same objects are served.
+            subresource: The subresource; empty for the object itself.
+            versions: All versions that serve the same objects.
         """
         if resource.gvk.group == _CONFIGURATION_GROUP:
-            # So that a webhook that refuses everything can be taken away.
+            # Otherwise a webhook that rejects everything could not be removed.
             return None
         candidates = [resource] if self.is_exact else [resource, *versions]
         for candidate in candidates:
@@ -101,11 +101,11 @@ class ConfiguredWebhook:
         return None
 
     def selects(self, namespace_labels: Mapping[str, str] | None, objects: Sequence[Object | None]) -> bool:
-        """Tell whether the selectors match.
+        """Return True if the selectors match.
 
         Args:
-            namespace_labels: The labels of the namespace; None for an object of the cluster.
-            objects: The object before and after; either matching is enough.
+            namespace_labels: The labels of the namespace; None for a cluster-scoped object.
+            objects: The object before and after the write; one match is enough.
         """
         if namespace_labels is not None and not self.namespace_selector.matches(namespace_labels):
             return False
@@ -115,31 +115,31 @@ class ConfiguredWebhook:
 
 
 class WebhookParser:
-    """The webhooks of the stored configurations of one kind, each read once."""
+    """The webhooks of the stored configurations of one kind; each configuration is parsed once."""
 
     def __init__(self) -> None:
         self._read: dict[str, tuple[StoredObject, tuple[ConfiguredWebhook, ...]]] = {}
 
     def list_webhooks(self, configurations: Sequence[StoredObject]) -> list[ConfiguredWebhook]:
-        """All webhooks, in the order in which they are called.
+        """Return all webhooks in the order of their calls.
 
         Args:
-            configurations: The configurations, in the order of their names.
+            configurations: The configurations in the order of their names.
         """
         if len(self._read) > 2 * len(configurations):
             self._read.clear()
-        found: list[ConfiguredWebhook] = []
+        webhooks_in_order: list[ConfiguredWebhook] = []
         for stored in configurations:
-            known = self._read.get(stored.key.name)
-            if known is None or known[0] is not stored:
+            cached = self._read.get(stored.key.name)
+            if cached is None or cached[0] is not stored:
                 webhooks = tuple(
-                    _parse_webhook(each, stored.key.name)
-                    for each in stored.object.get("webhooks") or ()
-                    if each.get("name")
+                    _parse_webhook(webhook, stored.key.name)
+                    for webhook in stored.object.get("webhooks") or ()
+                    if webhook.get("name")
                 )
-                known = self._read[stored.key.name] = (stored, webhooks)
-            found.extend(known[1])
-        return found
+                cached = self._read[stored.key.name] = (stored, webhooks)
+            webhooks_in_order.extend(cached[1])
+        return webhooks_in_order
 
 
 def _parse_webhook(webhook: Mapping[str, Any], configuration: str) -> ConfiguredWebhook:

@@ -1,9 +1,8 @@
-"""Asking others in the middle of a request: the webhooks of admission and of conversion.
+"""Webhook calls in the middle of a request, for admission and conversion.
 
-What consults is a generator: it yields the calls that are to be made, at once if there are several, and goes on with
-the replies. So the server still decides without I/O, and whoever drives it (`run_with_calls`, or a test) makes the
-calls. A
-generator that never yields is a plain call: `at_once`.
+Code that needs webhooks is a generator: it yields the calls, several at once if possible, and continues with the
+replies. So the server decides without I/O, and its driver (`run_with_calls`, or a test) makes the calls.
+`run_without_calls` runs a generator that never yields.
 """
 
 from __future__ import annotations
@@ -29,15 +28,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class WebhookCall:
-    """One webhook to call: a POST of JSON over HTTPS.
+    """One webhook call: a POST of JSON over HTTPS.
 
     Attributes:
-        url: Where, with the query.
-        body: What is sent.
-        authority: The PEM text of the authorities that the server's certificate must come from; empty for those of
-            the system.
-        timeout_seconds: How long the answer may take.
-        problem: Why it cannot be called; empty when it can.
+        url: The URL with the query.
+        body: The request body.
+        authority: The authorities of the server's certificate as PEM text; empty for those of the system.
+        timeout_seconds: The time limit in seconds.
+        problem: The reason why the webhook cannot be called; empty if it can.
     """
 
     url: str
@@ -49,12 +47,12 @@ class WebhookCall:
 
 @dataclass(frozen=True, slots=True)
 class WebhookReply:
-    """What came of a call.
+    """The result of a call.
 
     Attributes:
-        status: The HTTP status code; zero when there was no answer.
-        body: The body of the answer.
-        problem: Why there was no answer; empty when there was one.
+        status: The HTTP status code; zero without a response.
+        body: The body of the response.
+        problem: The reason for a missing response; empty if there is one.
     """
 
     status: int = 0
@@ -63,28 +61,28 @@ class WebhookReply:
 
 
 CallGenerator: TypeAlias = Generator[tuple[WebhookCall, ...], tuple[WebhookReply, ...], T]
-"""What decides, and may have to ask: yields calls, takes their replies in the same order, returns its result."""
+"""A generator that yields calls, receives their replies in the same order, and returns its result."""
 
 CallFunction: TypeAlias = Callable[[tuple[WebhookCall, ...]], Awaitable[tuple[WebhookReply, ...]]]
-"""Makes calls."""
+"""Makes calls and returns their replies."""
 
 
 class WebhookCallNeededError(KonvergeError):
-    """A webhook has to be asked, and the one who asks for the verb cannot wait.
+    """A verb must call a webhook, and its caller cannot wait.
 
     Args:
-        rest: What is left to do.
-        calls: What is to be asked first.
+        rest: The rest of the verb.
+        calls: The calls that it needs first.
     """
 
     def __init__(self, rest: CallGenerator[object], calls: tuple[WebhookCall, ...]) -> None:
         self._rest = rest
         self._calls = calls
-        asked = ", ".join(call.url for call in calls)
-        super().__init__(f"webhooks have to be called first ({asked}): ask over a transport, which can wait for them")
+        urls = ", ".join(call.url for call in calls)
+        super().__init__(f"webhooks must be called first ({urls}): send the request over a transport, which can wait")
 
     async def finish(self, caller: CallFunction) -> object:
-        """Make the calls, go on to the end, and answer the result.
+        """Make the calls, run the rest of the verb, and return its result.
 
         Raises:
             ApiError: The verb failed.
@@ -93,10 +91,10 @@ class WebhookCallNeededError(KonvergeError):
 
 
 def run_without_calls(consulting: CallGenerator[T]) -> T:
-    """The result of what has nothing to ask.
+    """Run a generator that makes no calls, and return its result.
 
     Raises:
-        WebhookCallNeededError: It has.
+        WebhookCallNeededError: The generator needs a call.
     """
     try:
         calls = next(consulting)
@@ -107,7 +105,7 @@ def run_without_calls(consulting: CallGenerator[T]) -> T:
 
 
 async def run_with_calls(consulting: CallGenerator[T], caller: CallFunction) -> T:
-    """The result, with all that is asked on the way. Cancelled, it does nothing further."""
+    """Run a generator with its calls, and return its result. After a cancellation it does nothing more."""
     try:
         calls = next(consulting)
     except StopIteration as done:

@@ -1,4 +1,4 @@
-"""Calling webhooks over HTTPS (aiohttp), in real and in simulated time."""
+"""Webhook calls over HTTPS (aiohttp), in real and in simulated time."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ __all__ = ["WebhookCaller"]
 _HEADERS = {"content-type": "application/json", "accept": "application/json, */*"}
 _USER_AGENT = "kube-apiserver-admission"
 _MAXIMUM_CONTEXTS = 64
-# How long, in real time, a webhook may take before simulated time goes on: enough for one in this process that only
-# computes. One that waits for simulated time itself needs it to go on.
+# The real time that a webhook has before simulated time continues: enough for one in this process that only computes. A
+# webhook that waits for simulated time needs it to continue.
 _HOLD_SECONDS = 0.5
 
 
 class WebhookCaller:
-    """Makes the calls that the server asks for, those of one question side by side.
+    """Makes the calls of the server; calls of one request run in parallel.
 
-    Each call has a connection of its own: the server and its webhooks may live in any event loop, and simulated time
-    would close a kept one between two calls.
+    Each call has its own connection: the server and its webhooks can be in different event loops, and simulated time
+    would close an idle connection between two calls.
 
     Args:
-        clock: Gives the loop its turns.
+        clock: The clock, which lets other tasks run.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -41,20 +41,20 @@ class WebhookCaller:
         self._contexts: OrderedDict[bytes, ssl.SSLContext] = OrderedDict()
 
     async def __call__(self, calls: tuple[WebhookCall, ...]) -> tuple[WebhookReply, ...]:
-        """The replies, in the order of the calls; whatever goes wrong is a reply, too."""
+        """Return the replies in the order of the calls; every failure becomes a reply too."""
         async with asyncio.TaskGroup() as group:
-            asked = [group.create_task(self._call(call)) for call in calls]
+            tasks = [group.create_task(self._call(call)) for call in calls]
             if isinstance(asyncio.get_running_loop(), SimulatedLoop):
-                await self._hold_simulated_time(asked)
-        return tuple(task.result() for task in asked)
+                await self._hold_simulated_time(tasks)
+        return tuple(task.result() for task in tasks)
 
-    async def _hold_simulated_time(self, asked: Sequence[asyncio.Task[WebhookReply]]) -> None:
-        """Keep simulated time from jumping over the answers: sockets answer in real time.
+    async def _hold_simulated_time(self, tasks: Sequence[asyncio.Task[WebhookReply]]) -> None:
+        """Prevent simulated time from skipping the responses, since sockets work in real time.
 
-        As long as a task wants its turn, the loop looks at its sockets instead of moving its clock.
+        While a task is ready to run, the loop polls its sockets instead of advancing its clock.
         """
         end = self._real.monotonic() + _HOLD_SECONDS
-        while not all(task.done() for task in asked) and self._real.monotonic() < end:
+        while not all(task.done() for task in tasks) and self._real.monotonic() < end:
             await self._clock.sleep(0)
 
     async def _call(self, call: WebhookCall) -> WebhookReply:
@@ -80,13 +80,13 @@ class WebhookCaller:
             while len(body) <= MAXIMUM_BYTES and not answer.content.at_eof():
                 body += await answer.content.read(MAXIMUM_BYTES + 1 - len(body))
             if len(body) > MAXIMUM_BYTES:
-                return WebhookReply(problem=f"the answer is larger than {MAXIMUM_BYTES} bytes")
+                return WebhookReply(problem=f"the response is larger than {MAXIMUM_BYTES} bytes")
             return WebhookReply(answer.status, body)
 
     def _build_ssl_context(self, authority: bytes) -> ssl.SSLContext:
         context = self._contexts.pop(authority, None)
         if context is None:
-            # Not the default context: newer Pythons hold certificates to rules there that Go does not know.
+            # Not the default context: newer Python versions check certificates by rules that Go does not have.
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             if authority:
                 context.load_verify_locations(cadata=authority.decode("ascii", "replace"))
@@ -121,9 +121,9 @@ def _describe_error(error: aiohttp.ClientError, url: str) -> str:
 
 
 def _describe_certificate_error(error: Exception) -> str:
-    told = getattr(error, "verify_message", "") or str(error)
-    if "self-signed" in told or "self signed" in told or "unable to get local issuer" in told:
+    message = getattr(error, "verify_message", "") or str(error)
+    if "self-signed" in message or "self signed" in message or "unable to get local issuer" in message:
         return "certificate signed by unknown authority"
-    if "expired" in told or "not yet valid" in told:
+    if "expired" in message or "not yet valid" in message:
         return "certificate has expired or is not yet valid"
-    return told
+    return message

@@ -1,7 +1,7 @@
-"""Versions of a custom resource that a webhook converts into each other (apiextensions.k8s.io/v1 ``ConversionReview``).
+"""Conversion webhooks of custom resources (apiextensions.k8s.io/v1 ``ConversionReview``).
 
-What is stored is in the storage version. Every other form comes from the webhook, which keeps the identity of an object
-and may change its labels and annotations, but nothing else in its metadata.
+Stored objects have the storage version. The webhook returns every other version. It must keep the identity of an
+object, and can change only labels and annotations in its metadata.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _SUCCESS = "Success"
 
 
 class WebhookConverter:
-    """Brings objects into the form of a version, by themselves or with the help of a webhook.
+    """Converts objects to a version, with a webhook if necessary.
 
     Args:
-        entropy: Identifies the questions.
-        find_service: Finds the Services that definitions name.
+        entropy: The source of review UIDs.
+        find_service: Returns the Services that definitions name.
     """
 
     def __init__(self, entropy: Entropy, find_service: FindService) -> None:
@@ -43,10 +43,10 @@ class WebhookConverter:
         self._find_service = find_service
 
     def to_served(self, resource: ServedResource, obj: Object) -> CallGenerator[Object]:
-        """A stored object as the resource serves it; not to be changed, it may be the stored one.
+        """Return a stored object in the served form. It must not be changed: it can be the stored object itself.
 
         Raises:
-            ApiError: The webhook does not convert it.
+            ApiError: The conversion by the webhook failed.
         """
         if not isinstance(resource.conversion, WebhookConversion):
             return resource.to_served(obj)
@@ -56,10 +56,10 @@ class WebhookConverter:
         return form
 
     def to_stored(self, resource: ServedResource, obj: Object) -> CallGenerator[Object]:
-        """A served object as it is stored.
+        """Return a served object in the stored form.
 
         Raises:
-            ApiError: The webhook does not convert it.
+            ApiError: The conversion by the webhook failed.
         """
         conversion = resource.conversion
         if not isinstance(conversion, WebhookConversion):
@@ -70,10 +70,10 @@ class WebhookConverter:
     def convert(
         self, objects: Sequence[Object], source: ServedResource, target: ServedResource
     ) -> CallGenerator[list[Object]]:
-        """Objects that one version serves in the form of another one.
+        """Return objects of one served version in another version.
 
         Raises:
-            ApiError: The webhook does not convert them.
+            ApiError: The conversion by the webhook failed.
         """
         if source.gvk == target.gvk:
             return list(objects)
@@ -82,12 +82,12 @@ class WebhookConverter:
         return (yield from self._convert_through_webhook(target.conversion, objects, target.gvk.api_version, target))
 
     def prepare_served_forms(self, resource: ServedResource, items: Iterable[StoredObject]) -> CallGenerator[None]:
-        """Have stored objects know their form in the resource's version, for whoever renders them.
+        """Add the converted form to stored objects before they are rendered.
 
-        Each is converted once, as the real server's watch cache does it.
+        Each object is converted once, as in the watch cache of the real server.
 
         Raises:
-            ApiError: The webhook does not convert them.
+            ApiError: The conversion by the webhook failed.
         """
         conversion, version = resource.conversion, resource.gvk.api_version
         if not isinstance(conversion, WebhookConversion):
@@ -102,7 +102,7 @@ class WebhookConverter:
     def _convert_through_webhook(
         self, conversion: WebhookConversion, objects: Sequence[Object], version: str, target: ServedResource | None
     ) -> CallGenerator[list[Object]]:
-        """The objects in that version; the webhook is asked about those that are in another one."""
+        """Return the objects in that version; only objects of other versions are sent to the webhook."""
         others = [obj for obj in objects if obj["apiVersion"] != version]
         if not others:
             return list(objects)
@@ -136,19 +136,19 @@ def _coerce_object(obj: Object, target: ServedResource | None) -> Object:
 
 
 def _parse_converted_objects(
-    call: WebhookCall, reply: WebhookReply, uid: str, asked: Sequence[Object], version: str
+    call: WebhookCall, reply: WebhookReply, uid: str, originals: Sequence[Object], version: str
 ) -> list[Object]:
     try:
         response = _find_response(parse_review(call, reply), uid)
     except CallFailedError as error:
         raise CallFailedError(f"failed: {error}") from None
     forms = response.get("convertedObjects") or []
-    if not isinstance(forms, list) or len(forms) != len(asked):
+    if not isinstance(forms, list) or len(forms) != len(originals):
         found = len(forms) if isinstance(forms, list) else 0
-        raise CallFailedError(f"returned {found} objects, expected {len(asked)}")
+        raise CallFailedError(f"returned {found} objects, expected {len(originals)}")
     return [
         _check_converted_object(index, before, form, version)
-        for index, (before, form) in enumerate(zip(asked, forms, strict=True))
+        for index, (before, form) in enumerate(zip(originals, forms, strict=True))
     ]
 
 
@@ -164,8 +164,8 @@ def _find_response(review: Mapping[str, Any], uid: str) -> Mapping[str, Any]:
     if not isinstance(response, Mapping):
         raise CallFailedError("no response provided")
     if response.get("uid") != uid:
-        told = f"expected response.uid={quote(uid)}, got {quote(str(response.get('uid', '')))}"
-        raise CallFailedError(told)
+        message = f"expected response.uid={quote(uid)}, got {quote(str(response.get('uid', '')))}"
+        raise CallFailedError(message)
     result = response.get("result")
     result = result if isinstance(result, Mapping) else {}
     status = result.get("status", "")
@@ -175,7 +175,7 @@ def _find_response(review: Mapping[str, Any], uid: str) -> Mapping[str, Any]:
 
 
 def _check_converted_object(index: int, before: Object, form: Any, version: str) -> Object:
-    """A converted object with the metadata that it must keep."""
+    """Return a converted object with the metadata that it must keep."""
     what = f"returned invalid object at index {index}"
     if not isinstance(form, dict) or not isinstance(form.get("metadata"), dict):
         raise CallFailedError(f"{what}: it has no metadata")
