@@ -1,14 +1,15 @@
-"""The built-in controllers of the embedded cluster, played: what makes a cluster out of an API server.
+"""The simulated built-in controllers of the embedded cluster.
 
-A *player* is one controller: it is told of changes, answers with keys, and for one key at a time decides the next step
-and writes it, synchronously, through the API server's Python interface. `ControllerManager` runs them all on one
-queue, with
-timers on a `Clock`; in simulated time a whole rollout takes milliseconds and happens the same way each time.
+A controller receives changes and returns the keys that they affect. For one key at a time it decides the next step and
+writes it, synchronously, through the Python interface of the API server. `ControllerManager` runs all controllers on
+one queue, with timers on a `Clock`. In simulated time a whole rollout takes milliseconds and always happens in the same
+way.
 
-In: changes of the API server, the time, `ImageRules`. Out: writes as ``kube-controller-manager``, ``kube-scheduler``
-and ``kubelet``, in the steps, with the reasons and the messages of the real ones (v1.36).
+Input: changes of the API server, the time, and `ImageRules`. Output: writes as ``kube-controller-manager``,
+``kube-scheduler`` and ``kubelet``, with the steps, reasons and messages of the real controllers (v1.36).
 
-Invariant: a settled cluster is silent. Nothing polls, nothing beats; without a change or a due timer nothing happens.
+Invariant: a steady cluster is idle. There is no polling and no heartbeat; without a change or a due timer nothing
+happens.
 """
 
 from konverge_cluster.embedded.controllers.image_rules import ContainerBehavior, ImageRules

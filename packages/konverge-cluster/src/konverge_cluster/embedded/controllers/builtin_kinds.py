@@ -1,4 +1,4 @@
-"""The kinds that the players play with, and the names under which they write."""
+"""The kinds that the controllers use, and the names of their field managers."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ JOB = GroupVersionKind("batch", "v1", "Job")
 POD_DISRUPTION_BUDGET = GroupVersionKind("policy", "v1", "PodDisruptionBudget")
 ENDPOINT_SLICE = GroupVersionKind("discovery.k8s.io", "v1", "EndpointSlice")
 
-# The one node of the cluster.
+# The only node of the cluster.
 NODE_NAME = "node-0"
-# Field managers, as `kubectl get --show-managed-fields` tells them.
+# Field managers, as `kubectl get --show-managed-fields` prints them.
 CONTROLLER_MANAGER = "kube-controller-manager"
 SCHEDULER = "kube-scheduler"
 KUBELET = "kubelet"

@@ -1,10 +1,10 @@
-"""What the players see of the cluster: every object by reference, with the few look-ups that they need.
+"""The controllers' view of the cluster: every object by reference, with indexes for their lookups.
 
-The API server tells each change synchronously and in order, so the view is never behind: a decision that is taken from
-it and written at once cannot be stale. Objects are shared with the server's storage; a player that wants another one
-makes a new mapping and leaves the old alone.
+The API server reports each change synchronously and in order, so the view is always current: a decision that is made
+from it and written at once cannot be outdated. Objects are shared with the server's storage. A controller that needs
+another one creates a new mapping and does not change the old one.
 
-Every listing is in the order in which things came in, so a run can be repeated.
+Every list is in the order of arrival, so a run can be repeated.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ GroupKind: TypeAlias = tuple[str, str]
 
 
 class ClusterChange(NamedTuple):
-    """One change, as players are told of it. For ``DELETED``, `new` is the object's last state."""
+    """One change, as controllers receive it. For ``DELETED``, `new` is the object's last state."""
 
     type: Literal["ADDED", "MODIFIED", "DELETED"]
     kind: GroupKind
@@ -30,24 +30,24 @@ class ClusterChange(NamedTuple):
 
 
 class ViewItem(NamedTuple):
-    """An object and its type."""
+    """An object and its kind."""
 
     kind: GroupKind
     object: Object
 
     @property
     def key(self) -> ObjectKey:
-        """Which one of its kind it is."""
+        """The namespace and name of the object."""
         return ObjectKey.of(self.object)
 
 
 def list_owner_references(obj: Object) -> list[dict[str, Any]]:
-    """The object's owner references; an empty list without."""
+    """Return the object's owner references; an empty list if there are none."""
     return obj["metadata"].get("ownerReferences") or []
 
 
 class ClusterView:
-    """The mirror. `note` keeps it; everything else reads it."""
+    """An index of all objects. Only `record` changes it."""
 
     def __init__(self) -> None:
         self._objects: dict[GroupKind, dict[str, dict[str, Object]]] = {}
@@ -56,53 +56,57 @@ class ClusterView:
         self._uncontrolled: dict[tuple[GroupKind, str], dict[str, None]] = {}
 
     def record(self, notice: ClusterChange) -> None:
-        """Take in one change."""
+        """Add one change to the view."""
         namespace, name = notice.key
         uid = notice.new["metadata"]["uid"]
-        held = self._objects.setdefault(notice.kind, {}).setdefault(namespace, {})
+        stored = self._objects.setdefault(notice.kind, {}).setdefault(namespace, {})
         if notice.type == "DELETED":
-            held.pop(name, None)
+            stored.pop(name, None)
             self._by_uid.pop(uid, None)
             self._unlink(notice.kind, notice.old or notice.new)
             return
-        held[name] = notice.new
+        stored[name] = notice.new
         self._by_uid[uid] = ViewItem(notice.kind, notice.new)
         if notice.old is not None:
-            # Linking anew would move the object to the end of its owner's dependents.
+            # A new link would move the object to the end of its owner's dependents.
             if list_owner_references(notice.old) == list_owner_references(notice.new):
                 return
             self._unlink(notice.kind, notice.old)
         self._link(notice.kind, notice.new, namespace, uid)
 
     def get(self, gvk: GroupVersionKind, key: ObjectKey) -> Object | None:
-        """The object of that key, None when there is none."""
+        """Return the object with that key; None if it does not exist."""
         return self._objects.get(gvk.group_kind, {}).get(key.namespace, {}).get(key.name)
 
     def find_by_uid(self, uid: str) -> ViewItem | None:
-        """The object of that UID, None when there is none."""
+        """Return the object with that UID; None if it does not exist."""
         return self._by_uid.get(uid)
 
     def iter_objects(self) -> Iterator[ViewItem]:
-        """All objects."""
+        """Iterate over all objects of the cluster."""
         return iter(tuple(self._by_uid.values()))
 
     def list_kind(self, gvk: GroupVersionKind, namespace: str | None = None) -> list[Object]:
-        """All objects of a kind; of one namespace when one is given."""
-        held = self._objects.get(gvk.group_kind, {})
+        """Return all objects of a kind, optionally of one namespace."""
+        by_namespace = self._objects.get(gvk.group_kind, {})
         if namespace is not None:
-            return list(held.get(namespace, {}).values())
-        return [obj for objects in held.values() for obj in objects.values()]
+            return list(by_namespace.get(namespace, {}).values())
+        return [obj for objects in by_namespace.values() for obj in objects.values()]
 
     def list_namespace(self, namespace: str) -> list[ViewItem]:
-        """Everything that lives in a namespace."""
-        return [ViewItem(kind, obj) for kind, held in self._objects.items() for obj in held.get(namespace, {}).values()]
+        """Return all objects in a namespace."""
+        return [
+            ViewItem(kind, obj) for kind, stored in self._objects.items() for obj in stored.get(namespace, {}).values()
+        ]
 
     def list_dependents(self, uid: str) -> list[ViewItem]:
-        """Everything that names the UID among its owners."""
-        return [item for found in self._dependents.get(uid, ()) if (item := self._by_uid.get(found)) is not None]
+        """Return all objects whose owner references contain the UID."""
+        return [
+            item for dependent in self._dependents.get(uid, ()) if (item := self._by_uid.get(dependent)) is not None
+        ]
 
     def list_controlled(self, gvk: GroupVersionKind, uid: str) -> list[Object]:
-        """The objects of that kind that the owner of the UID controls."""
+        """Return the objects of that kind whose controller has the UID."""
         kind = gvk.group_kind
         return [
             item.object
@@ -111,9 +115,9 @@ class ClusterView:
         ]
 
     def list_orphans(self, gvk: GroupVersionKind, namespace: str) -> list[Object]:
-        """The objects of that kind in the namespace that nobody controls."""
-        found: Iterable[str] = self._uncontrolled.get((gvk.group_kind, namespace), ())
-        return [self._by_uid[uid].object for uid in found]
+        """Return the objects of that kind in the namespace that have no controller."""
+        uids: Iterable[str] = self._uncontrolled.get((gvk.group_kind, namespace), ())
+        return [self._by_uid[uid].object for uid in uids]
 
     def _link(self, kind: GroupKind, obj: Object, namespace: str, uid: str) -> None:
         controlled = False

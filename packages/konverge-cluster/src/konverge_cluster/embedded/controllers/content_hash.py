@@ -1,8 +1,8 @@
 """The short hashes in the names of ReplicaSets and ControllerRevisions.
 
-They look like the real ones (FNV of 32 bits, its decimal digits spelled in the letters of generated names) and are a
-function of the content, but not the same numbers: the real controllers hash Go structures. Nothing may rely on the
-value, only on equal content giving an equal name.
+They have the format of the real ones (32-bit FNV, its decimal digits in the letters of generated names) and depend only
+on the content, but have other values: the real controllers hash Go structures. Rely only on the same name for the same
+content, never on the value.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 def hash_content(content: Any, collisions: int = 0) -> str:
-    """At most ten letters for JSON-shaped content.
+    """Return at most ten letters for JSON content.
 
     Args:
-        content: What is hashed, whatever the order of its keys.
-        collisions: How often another content turned out to have the same hash.
+        content: The content; the order of its keys has no effect.
+        collisions: The number of earlier hashes that other content already used.
     """
     number = _OFFSET
     for byte in _encode(content) + (b"%d" % collisions if collisions else b""):

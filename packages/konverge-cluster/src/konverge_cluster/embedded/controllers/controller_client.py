@@ -1,4 +1,4 @@
-"""How players write: the verbs of the API server, under one field manager, guarded by what was read."""
+"""Writes of controllers: the verbs of the API server, with one field manager and preconditions from the read object."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ __all__ = ["ControllerClient", "is_namespace_terminating_error"]
 
 
 def is_namespace_terminating_error(error: Exception) -> bool:
-    """Tell whether a create failed because the namespace is being deleted: it cannot succeed, and need not."""
+    """Return True if a create failed because the namespace is being deleted: a retry cannot succeed."""
     return isinstance(error, ForbiddenError) and "NamespaceTerminating" in {cause.reason for cause in error.causes}
 
 
 class ControllerClient:
-    """The API server as one of its users sees it.
+    """A client of the API server for one controller.
 
-    Objects that are handed in may share parts with stored ones: the server copies what it is given.
+    Arguments can share parts with stored objects: the server copies its input.
 
     Args:
-        api: The server.
-        manager: The field manager under which the writes are recorded.
+        api: The API server.
+        manager: The field manager of the writes.
     """
 
     def __init__(self, api: ApiServer, manager: str) -> None:
@@ -30,19 +30,19 @@ class ControllerClient:
         self._manager = manager
 
     def create(self, obj: Object) -> Object:
-        """Create the object."""
+        """Create an object and return it."""
         return self._api.create(GroupVersionKind.of(obj), obj, manager=self._manager)
 
     def update(self, obj: Object, *, subresource: str = "") -> Object:
-        """Replace the object, if it still is at the resourceVersion that `obj` carries."""
+        """Replace the object if its stored resourceVersion is still that of `obj`."""
         return self._api.update(GroupVersionKind.of(obj), obj, manager=self._manager, subresource=subresource)
 
     def update_status(self, obj: Object, status: Object) -> Object:
-        """Replace the object's status; annotations of `obj` go with it, as kinds allow."""
+        """Replace the object's status, and its annotations if the kind permits that."""
         return self.update({**obj, "status": status}, subresource="status")
 
     def delete(self, obj: Object, *, propagation: Propagation | None = None, grace_seconds: int | None = None) -> None:
-        """Delete the object, if it still is the one of that UID."""
+        """Delete the object if its UID is still the same."""
         self._api.delete(
             GroupVersionKind.of(obj),
             ObjectKey.of(obj),
@@ -52,7 +52,7 @@ class ControllerClient:
         )
 
     def bind(self, pod: Object, node_name: str, condition: Object) -> Object:
-        """Put a pod on a node; `condition` is the ``PodScheduled`` that says so."""
+        """Assign a pod to a node; `condition` is the ``PodScheduled`` condition."""
         status = {**(pod.get("status") or {}), "conditions": [condition]}
         bound = {**pod, "spec": {**pod["spec"], "nodeName": node_name}, "status": status}
         return self.update(bound, subresource="binding")

@@ -1,4 +1,4 @@
-"""Who controls what: a controller takes over what matches its selector, and lets go of what no longer does."""
+"""Controller references: a controller adopts objects that match its selector, and releases the others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["claim_objects", "find_controller_key", "list_affected_controllers"]
 
 
 def find_controller_key(obj: Object, gvk: GroupVersionKind) -> ObjectKey | None:
-    """The key of the object's controller when that is of the given kind."""
+    """Return the key of the object's controller if it has the given kind."""
     for reference in list_owner_references(obj):
         if reference.get("controller") is True:
             group = reference["apiVersion"].rpartition("/")[0]
@@ -25,10 +25,10 @@ def find_controller_key(obj: Object, gvk: GroupVersionKind) -> ObjectKey | None:
 
 
 def list_affected_controllers(view: ClusterView, notice: ClusterChange, gvk: GroupVersionKind) -> Iterable[ObjectKey]:
-    """Which controllers of that kind a changed object concerns.
+    """Return the controllers of that kind that a changed object affects.
 
-    The one that controls it, and the one that did before; for an object that nobody controls, those whose selector
-    matches: one of them may take it over.
+    The result contains the current and the previous controller. For an object without a controller it contains those
+    whose selector matches, since one of them can adopt it.
     """
     keys = {
         key: None
@@ -40,20 +40,20 @@ def list_affected_controllers(view: ClusterView, notice: ClusterChange, gvk: Gro
     labels = notice.new["metadata"].get("labels") or {}
     before = notice.old["metadata"] if notice.old is not None else {}
     if before and not before.get("ownerReferences") and labels == (before.get("labels") or {}):
-        return keys  # nothing changed that could bring it an owner
-    for found in view.list_kind(gvk, notice.key.namespace):
-        wanted = LabelSelector.from_object(found["spec"].get("selector"))
-        if wanted is not None and wanted.matches(labels):
-            keys[ObjectKey.of(found)] = None
+        return keys  # the change cannot give it another owner
+    for candidate in view.list_kind(gvk, notice.key.namespace):
+        candidate_selector = LabelSelector.from_object(candidate["spec"].get("selector"))
+        if candidate_selector is not None and candidate_selector.matches(labels):
+            keys[ObjectKey.of(candidate)] = None
     return keys
 
 
 def claim_objects(
     view: ClusterView, writer: ControllerClient, owner: Object, gvk: GroupVersionKind, selector: Mapping[str, Any]
 ) -> list[Object]:
-    """The objects of that kind that the owner controls, once it has taken over and let go what it should.
+    """Return the objects of that kind that the owner controls, after it has adopted and released objects.
 
-    An owner that is being deleted changes nothing any more.
+    An owner that is being deleted changes nothing.
     """
     wanted = LabelSelector.from_object(selector)
     if wanted is None:
@@ -64,7 +64,7 @@ def claim_objects(
         if wanted.matches(obj["metadata"].get("labels") or {}):
             claimed.append(obj)
         elif not is_deleting(obj) and not is_deleting(owner):
-            kept = [found for found in list_owner_references(obj) if found["uid"] != metadata["uid"]]
+            kept = [reference for reference in list_owner_references(obj) if reference["uid"] != metadata["uid"]]
             writer.update({**obj, "metadata": {**obj["metadata"], "ownerReferences": kept}})
     if is_deleting(owner):
         return claimed

@@ -1,4 +1,4 @@
-"""The history of a workload's template, kept in ControllerRevisions: one for each template that there was."""
+"""The history of a workload's template as ControllerRevisions: one for each template."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ __all__ = ["RevisionHistory", "get_template"]
 
 
 def get_template(revision: Object) -> Object:
-    """The pod template that a revision holds."""
+    """Return the pod template of a revision."""
     template: Object = revision["data"]["spec"]["template"]
     return {name: value for name, value in template.items() if name != "$patch"}
 
 
 class RevisionHistory:
-    """The histories of one kind of workload.
+    """The revision histories of one kind of workload.
 
     Args:
-        view: What there is.
-        writer: Writes the revisions.
-        hash_label: The label of a revision that tells its hash.
+        view: The view of the cluster.
+        writer: The client that writes the revisions.
+        hash_label: The label for the hash of a revision.
     """
 
     def __init__(self, view: ClusterView, writer: ControllerClient, hash_label: str) -> None:
@@ -36,15 +36,15 @@ class RevisionHistory:
         self._hash_label = hash_label
 
     def list_revisions(self, owner: Object) -> list[Object]:
-        """The revisions of a workload, oldest first."""
-        found = claim_objects(self._view, self._writer, owner, CONTROLLER_REVISION, owner["spec"]["selector"])
-        return sorted(found, key=lambda each: (each["revision"], each["metadata"]["name"]))
+        """Return the revisions of a workload, oldest first."""
+        revisions = claim_objects(self._view, self._writer, owner, CONTROLLER_REVISION, owner["spec"]["selector"])
+        return sorted(revisions, key=lambda revision: (revision["revision"], revision["metadata"]["name"]))
 
     def ensure_current(self, owner: Object, history: list[Object]) -> Object:
-        """The revision of the present template: made if there is none, moved to the end if it is an old one."""
+        """Return the revision of the current template: create it, or move an older equal one to the end."""
         data = {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}}
         following = history[-1]["revision"] + 1 if history else 1
-        equal = next((each for each in reversed(history) if each["data"] == data), None)
+        equal = next((revision for revision in reversed(history) if revision["data"] == data), None)
         if equal is None:
             return self._create(owner, data, following)
         if equal is history[-1]:
@@ -52,10 +52,10 @@ class RevisionHistory:
         return self._writer.update({**equal, "revision": following})
 
     def delete_unused(self, owner: Object, history: list[Object], used: Collection[str]) -> None:
-        """Delete the oldest revisions beyond ``revisionHistoryLimit``, of those that are not among the used names."""
-        unused = [each for each in history if each["metadata"]["name"] not in used]
-        for each in unused[: max(0, len(unused) - owner["spec"].get("revisionHistoryLimit", 10))]:
-            self._writer.delete(each)
+        """Delete the oldest unused revisions beyond ``revisionHistoryLimit``."""
+        unused = [revision for revision in history if revision["metadata"]["name"] not in used]
+        for revision in unused[: max(0, len(unused) - owner["spec"].get("revisionHistoryLimit", 10))]:
+            self._writer.delete(revision)
 
     def _create(self, owner: Object, data: Object, number: int) -> Object:
         metadata = owner["metadata"]
@@ -63,7 +63,7 @@ class RevisionHistory:
         collisions = (owner.get("status") or {}).get("collisionCount", 0)
         while True:
             data_hash = hash_content(data, collisions)
-            wanted: Object = {
+            desired: Object = {
                 "apiVersion": CONTROLLER_REVISION.api_version,
                 "kind": CONTROLLER_REVISION.kind,
                 "metadata": {
@@ -76,8 +76,8 @@ class RevisionHistory:
                 "revision": number,
             }
             if metadata.get("annotations"):
-                wanted["metadata"]["annotations"] = metadata["annotations"]
+                desired["metadata"]["annotations"] = metadata["annotations"]
             try:
-                return self._writer.create(wanted)
+                return self._writer.create(desired)
             except AlreadyExistsError:
                 collisions += 1

@@ -1,4 +1,4 @@
-"""The DaemonSet controller, played: one pod on the node, of the present template."""
+"""The simulated DaemonSet controller: one pod of the current template on the node."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["DaemonSetController", "build_daemon_set_status"]
 
 _HASH_LABEL = "controller-revision-hash"
 _GENERATION = "deprecated.daemonset.template.generation"
-# Daemons stay on a node that has troubles.
+# Daemon pods tolerate the problems of a node.
 _TOLERATIONS = [
     {"key": f"node.kubernetes.io/{taint}", "operator": "Exists", "effect": effect}
     for taint, effect in (
@@ -39,7 +39,7 @@ _TOLERATIONS = [
 
 
 class DaemonSetController:
-    """The player. Its keys are those of DaemonSets."""
+    """The controller. Its keys are those of DaemonSets."""
 
     name = "daemon-set-controller"
     watches = frozenset({DAEMON_SET.group_kind, POD.group_kind, NODE.group_kind})
@@ -51,76 +51,76 @@ class DaemonSetController:
         self._revisions = RevisionHistory(view, writer, _HASH_LABEL)
 
     def keys_for(self, notice: ClusterChange) -> Iterable[ObjectKey]:
-        """A DaemonSet itself; the one that controls a pod; all when a node changes."""
+        """Return the keys of a DaemonSet, of the controller of a pod, or of all if a node changes."""
         if notice.kind == DAEMON_SET.group_kind:
             return () if notice.type == "DELETED" else (notice.key,)
         if notice.kind == NODE.group_kind:
-            return [ObjectKey.of(found) for found in self._view.list_kind(DAEMON_SET)]
+            return [ObjectKey.of(daemon_set) for daemon_set in self._view.list_kind(DAEMON_SET)]
         return list_affected_controllers(self._view, notice, DAEMON_SET)
 
     def reconcile(self, key: Hashable) -> float | None:
-        """Create, delete or replace the pod, and write the status when it changed."""
+        """Create, delete or replace the pod, and write the status if it changed."""
         assert isinstance(key, ObjectKey)
-        found = self._view.get(DAEMON_SET, key)
-        if found is None or is_deleting(found):
+        daemon_set = self._view.get(DAEMON_SET, key)
+        if daemon_set is None or is_deleting(daemon_set):
             return None
         now = self._clock.now()
-        pods = claim_objects(self._view, self._writer, found, POD, found["spec"]["selector"])
-        history = self._revisions.list_revisions(found)
-        present = self._revisions.ensure_current(found, history)
-        present_hash = present["metadata"]["labels"][_HASH_LABEL]
-        wanted = self._runs_here(found)
-        self._sync_pods(found, pods, present_hash, now, wanted=wanted)
-        status = build_daemon_set_status(found, pods, present_hash, now, wanted=wanted)
-        if status != (found.get("status") or {}):
-            self._writer.update_status(found, status)
-        hashes = {present_hash, *(_get_template_hash(pod) for pod in pods)}
+        pods = claim_objects(self._view, self._writer, daemon_set, POD, daemon_set["spec"]["selector"])
+        history = self._revisions.list_revisions(daemon_set)
+        present = self._revisions.ensure_current(daemon_set, history)
+        current_hash = present["metadata"]["labels"][_HASH_LABEL]
+        runs_here = self._runs_here(daemon_set)
+        self._sync_pods(daemon_set, pods, current_hash, now, runs_here=runs_here)
+        status = build_daemon_set_status(daemon_set, pods, current_hash, now, runs_here=runs_here)
+        if status != (daemon_set.get("status") or {}):
+            self._writer.update_status(daemon_set, status)
+        hashes = {current_hash, *(_get_template_hash(pod) for pod in pods)}
         used = {each["metadata"]["name"] for each in history if each["metadata"]["labels"].get(_HASH_LABEL) in hashes}
-        self._revisions.delete_unused(found, history, used)
-        waits = [compute_seconds_to_available(pod, found["spec"].get("minReadySeconds", 0), now) for pod in pods]
+        self._revisions.delete_unused(daemon_set, history, used)
+        waits = [compute_seconds_to_available(pod, daemon_set["spec"].get("minReadySeconds", 0), now) for pod in pods]
         return min((seconds for seconds in waits if seconds), default=None)
 
-    def _runs_here(self, found: Object) -> bool:
+    def _runs_here(self, daemon_set: Object) -> bool:
         node = self._view.get(NODE, ObjectKey("", NODE_NAME))
         if node is None:
             return False
-        selector = found["spec"]["template"]["spec"].get("nodeSelector") or {}
+        selector = daemon_set["spec"]["template"]["spec"].get("nodeSelector") or {}
         return bool(selector.items() <= (node["metadata"].get("labels") or {}).items())
 
     def _sync_pods(
-        self, found: Object, pods: Sequence[Object], present_hash: str, now: datetime, *, wanted: bool
+        self, daemon_set: Object, pods: Sequence[Object], current_hash: str, now: datetime, *, runs_here: bool
     ) -> None:
         for pod in pods:
-            if (is_finished(pod) or not wanted) and not is_deleting(pod):
+            if (is_finished(pod) or not runs_here) and not is_deleting(pod):
                 self._writer.delete(pod)
-        if not wanted:
+        if not runs_here:
             return
         alive = [pod for pod in pods if not is_finished(pod)]
         if not alive:
-            self._create(found, present_hash)
+            self._create(daemon_set, current_hash)
             return
-        strategy = found["spec"].get("updateStrategy") or {}
+        strategy = daemon_set["spec"].get("updateStrategy") or {}
         staying = [pod for pod in alive if not is_deleting(pod)]
-        outdated = [pod for pod in staying if _get_template_hash(pod) != present_hash]
+        outdated = [pod for pod in staying if _get_template_hash(pod) != current_hash]
         if strategy.get("type") == "OnDelete" or not outdated:
             for surplus in staying[1:]:
                 self._writer.delete(surplus)
             return
         surge = (strategy.get("rollingUpdate") or {}).get("maxSurge", 0)
-        fresh = [pod for pod in staying if _get_template_hash(pod) == present_hash]
-        min_ready = found["spec"].get("minReadySeconds", 0)
+        fresh = [pod for pod in staying if _get_template_hash(pod) == current_hash]
+        min_ready = daemon_set["spec"].get("minReadySeconds", 0)
         if surge in (0, "0%"):
-            # One pod may be missing, and one that is not available is missing already.
+            # One pod can be unavailable, and an unavailable pod already counts.
             self._writer.delete(outdated[0])
         elif not fresh:
-            self._create(found, present_hash)
+            self._create(daemon_set, current_hash)
         elif is_available(fresh[0], min_ready, now) or not is_available(outdated[0], min_ready, now):
             self._writer.delete(outdated[0])
 
-    def _create(self, found: Object, present_hash: str) -> None:
-        pod = build_pod_from_template(found["spec"]["template"], found)
-        labels = {**(pod["metadata"].get("labels") or {}), _HASH_LABEL: present_hash}
-        generation = (found["metadata"].get("annotations") or {}).get(_GENERATION)
+    def _create(self, daemon_set: Object, current_hash: str) -> None:
+        pod = build_pod_from_template(daemon_set["spec"]["template"], daemon_set)
+        labels = {**(pod["metadata"].get("labels") or {}), _HASH_LABEL: current_hash}
+        generation = (daemon_set["metadata"].get("annotations") or {}).get(_GENERATION)
         if generation is not None:
             labels["pod-template-generation"] = generation
         pod["metadata"]["labels"] = labels
@@ -132,33 +132,33 @@ class DaemonSetController:
 
 
 def build_daemon_set_status(
-    found: Object, pods: Sequence[Object], present_hash: str, now: datetime, *, wanted: bool
+    daemon_set: Object, pods: Sequence[Object], current_hash: str, now: datetime, *, runs_here: bool
 ) -> Object:
-    """The status of a DaemonSet with these pods.
+    """Return the status of a DaemonSet with these pods.
 
     Args:
-        found: As it is stored.
+        daemon_set: The stored DaemonSet.
         pods: Its pods.
-        present_hash: The hash of its present template.
-        now: The time of the pass.
-        wanted: Whether a pod is to run on the node.
+        current_hash: The hash of its current template.
+        now: The time of the reconcile.
+        runs_here: True if the node must run a pod.
     """
-    alive = [pod for pod in pods if not is_finished(pod)] if wanted else []
-    min_ready = found["spec"].get("minReadySeconds", 0)
+    alive = [pod for pod in pods if not is_finished(pod)] if runs_here else []
+    min_ready = daemon_set["spec"].get("minReadySeconds", 0)
     ready = any(is_ready(pod) for pod in alive)
     available = any(is_available(pod, min_ready, now) for pod in alive)
-    updated = any(_get_template_hash(pod) == present_hash for pod in alive)
+    updated = any(_get_template_hash(pod) == current_hash for pod in alive)
     status: Object = {
         "currentNumberScheduled": int(bool(alive)),
-        "numberMisscheduled": int(bool(pods) and not wanted),
-        "desiredNumberScheduled": int(wanted),
+        "numberMisscheduled": int(bool(pods) and not runs_here),
+        "desiredNumberScheduled": int(runs_here),
         "numberReady": int(ready),
-        "observedGeneration": found["metadata"]["generation"],
+        "observedGeneration": daemon_set["metadata"]["generation"],
     }
     counts = {
         "updatedNumberScheduled": updated,
         "numberAvailable": available,
-        "numberUnavailable": wanted and not available,
+        "numberUnavailable": runs_here and not available,
     }
     return status | {name: 1 for name, is_one in counts.items() if is_one}
 

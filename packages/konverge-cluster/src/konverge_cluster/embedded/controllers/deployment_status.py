@@ -26,18 +26,18 @@ __all__ = [
     "is_complete",
 ]
 
-# ``progressDeadlineSeconds`` of this value (the largest int32) means that there is no deadline.
+# This value of ``progressDeadlineSeconds`` (the largest int32) disables the deadline.
 _NO_DEADLINE = 2**31 - 1
 
 
 def build_deployment_status(deployment: Object, sets: Sequence[Object], new: Object | None, now: datetime) -> Object:
-    """The status that counts the ReplicaSets' pods and judges availability; ``Progressing`` stays as it is.
+    """Return the status with pod counts and ``Available``; ``Progressing`` does not change.
 
     Args:
-        deployment: As it is stored.
+        deployment: The stored Deployment.
         sets: All its ReplicaSets.
-        new: Which of them has the present template, if one has.
-        now: The time of the pass.
+        new: The ReplicaSet of the current template, if it exists.
+        now: The time of the reconcile.
     """
     limits = RolloutLimits.from_spec(deployment["spec"])
     available = _sum_status_field(sets, "availableReplicas")
@@ -47,7 +47,7 @@ def build_deployment_status(deployment: Object, sets: Sequence[Object], new: Obj
         "updatedReplicas": _sum_status_field([new], "replicas") if new is not None else 0,
         "readyReplicas": _sum_status_field(sets, "readyReplicas"),
         "availableReplicas": available,
-        "unavailableReplicas": max(0, sum(read_replicas(each) for each in sets) - available),
+        "unavailableReplicas": max(0, sum(read_replicas(replica_set) for replica_set in sets) - available),
     }
     status: Object = {name: count for name, count in counts.items() if count}
     status["terminatingReplicas"] = _sum_status_field(sets, "terminatingReplicas")
@@ -65,7 +65,7 @@ def build_deployment_status(deployment: Object, sets: Sequence[Object], new: Obj
 
 
 def build_rollout_status(deployment: Object, sets: Sequence[Object], new: Object | None, now: datetime) -> Object:
-    """The same, with ``Progressing`` judged: complete, getting on, or past its deadline."""
+    """Return the status with ``Progressing`` too: complete, in progress, or past the deadline."""
     status = build_deployment_status(deployment, sets, new, now)
     conditions: list[Object] = status["conditions"]
     progressing = find_condition(list_conditions(deployment), "Progressing")
@@ -86,14 +86,16 @@ def build_rollout_status(deployment: Object, sets: Sequence[Object], new: Object
     elif _has_progressed(deployment.get("status") or {}, status):
         message = f"{named} is progressing."
         condition = build_deployment_condition("Progressing", "True", "ReplicaSetUpdated", message, now)
-        # Each sign of progress starts the deadline anew, so the same reason is written again.
+        # Each progress restarts the deadline, so the same reason is written again.
         conditions = with_condition(conditions, condition, renew=True)
     elif _is_past_deadline(deployment, progressing, now):
         message = f"{named} has timed out progressing."
         condition = build_deployment_condition("Progressing", "False", "ProgressDeadlineExceeded", message, now)
         conditions = with_condition(conditions, condition)
     failures = [
-        found for each in [new, *sets] if each and (found := find_condition(list_conditions(each), "ReplicaFailure"))
+        found
+        for replica_set in [new, *sets]
+        if replica_set and (found := find_condition(list_conditions(replica_set), "ReplicaFailure"))
     ]
     if failures:
         found = failures[0]
@@ -106,7 +108,7 @@ def build_rollout_status(deployment: Object, sets: Sequence[Object], new: Object
 
 
 def is_complete(deployment: Object, status: Object) -> bool:
-    """Tell whether all wanted pods are of the present template and available, and no others are left."""
+    """Return True if all desired pods have the current template and are available, and no others remain."""
     desired = deployment["spec"].get("replicas", 1)
     counts = ("updatedReplicas", "replicas", "availableReplicas")
     return (
@@ -124,7 +126,7 @@ def _has_progressed(before: Object, after: Object) -> bool:
 
 
 def has_deadline(deployment: Object) -> bool:
-    """Tell whether the Deployment wants its progress judged."""
+    """Return True if the Deployment has a progress deadline."""
     seconds: int = deployment["spec"].get("progressDeadlineSeconds", _NO_DEADLINE)
     return seconds != _NO_DEADLINE
 
@@ -139,7 +141,7 @@ def _is_past_deadline(deployment: Object, progressing: Object | None, now: datet
 
 
 def compute_seconds_to_deadline(deployment: Object, status: Object, now: datetime) -> float | None:
-    """When the progress must be judged again; None when no deadline is running."""
+    """Return the seconds until the deadline must be checked; None if no deadline is running."""
     progressing = find_condition(status["conditions"], "Progressing")
     if progressing is None or not has_deadline(deployment) or deployment["spec"].get("paused"):
         return None
@@ -149,9 +151,9 @@ def compute_seconds_to_deadline(deployment: Object, status: Object, now: datetim
         return None
     deadline = timedelta(seconds=deployment["spec"]["progressDeadlineSeconds"])
     left = (parse_time(progressing["lastUpdateTime"]) + deadline - now).total_seconds()
-    # One second more, since the deadline is strict and the times have whole seconds.
+    # One second more: the comparison with the deadline is strict, and the times have whole seconds.
     return max(0.0, left) + 1.0
 
 
 def _sum_status_field(sets: Sequence[Object], count: str) -> int:
-    return sum((each.get("status") or {}).get(count, 0) for each in sets)
+    return sum((replica_set.get("status") or {}).get(count, 0) for replica_set in sets)

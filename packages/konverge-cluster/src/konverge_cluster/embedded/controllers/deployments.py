@@ -1,7 +1,7 @@
-"""The Deployment controller, played: one ReplicaSet a template, and the rollout from one to the next.
+"""The simulated Deployment controller: one ReplicaSet per template, and the rollout between them.
 
-One pass does what the real controller does in one pass, in the same order, so that a watcher sees the same steps: the
-new ReplicaSet, then the revision and ``Progressing``, then sizes and counts as pods come up.
+One reconcile performs the steps of one reconcile of the real controller in the same order, so that a watcher sees the
+same sequence: the new ReplicaSet, then the revision and ``Progressing``, then sizes and counts as pods become ready.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ REVISION = "deployment.kubernetes.io/revision"
 REVISION_HISTORY = "deployment.kubernetes.io/revision-history"
 DESIRED_REPLICAS = "deployment.kubernetes.io/desired-replicas"
 MAX_REPLICAS = "deployment.kubernetes.io/max-replicas"
-# Annotations that a Deployment does not pass on to its ReplicaSets.
+# Annotations that a Deployment does not copy to its ReplicaSets.
 _OWN_ANNOTATIONS = frozenset(
     {
         "kubectl.kubernetes.io/last-applied-configuration",
@@ -66,7 +66,7 @@ _OWN_ANNOTATIONS = frozenset(
 
 @dataclass
 class _Rollout:
-    """A Deployment and its ReplicaSets, in the middle of a pass; replaced piece by piece as they are written."""
+    """A Deployment and its ReplicaSets during a reconcile; each write replaces one of them."""
 
     deployment: Object
     new: Object | None
@@ -74,17 +74,17 @@ class _Rollout:
 
     @property
     def all(self) -> list[Object]:
-        """Every ReplicaSet, the new one last."""
+        """All ReplicaSets, the new one last."""
         return [*self.old, *([self.new] if self.new is not None else [])]
 
     @property
     def active(self) -> list[Object]:
-        """Those that are told to have pods."""
-        return [each for each in self.all if read_replicas(each) > 0]
+        """The ReplicaSets with at least one desired pod."""
+        return [replica_set for replica_set in self.all if read_replicas(replica_set) > 0]
 
 
 class DeploymentController:
-    """The player. Its keys are those of Deployments."""
+    """The controller. Its keys are those of Deployments."""
 
     name = "deployment-controller"
     watches = frozenset({DEPLOYMENT.group_kind, REPLICA_SET.group_kind, POD.group_kind})
@@ -95,7 +95,7 @@ class DeploymentController:
         self._clock = clock
 
     def keys_for(self, notice: ClusterChange) -> Iterable[ObjectKey]:
-        """A Deployment itself; the one that controls a ReplicaSet; the one whose last pod went away (for Recreate)."""
+        """Return the key of a Deployment, or of the controller of a ReplicaSet or of a deleted last pod (Recreate)."""
         if notice.kind == DEPLOYMENT.group_kind:
             return () if notice.type == "DELETED" else (notice.key,)
         if notice.kind == POD.group_kind:
@@ -103,7 +103,7 @@ class DeploymentController:
         return list_affected_controllers(self._view, notice, DEPLOYMENT)
 
     def reconcile(self, key: Hashable) -> float | None:
-        """Move the rollout one step on and write the status when it changed."""
+        """Perform the next step of the rollout and write the status if it changed."""
         assert isinstance(key, ObjectKey)
         deployment = self._view.get(DEPLOYMENT, key)
         if deployment is None:
@@ -133,9 +133,9 @@ class DeploymentController:
     def _keys_for_pod(self, notice: ClusterChange) -> Iterable[ObjectKey]:
         if notice.type != "DELETED":
             return ()
-        replica_set = find_controller_key(notice.new, REPLICA_SET)
-        found = self._view.get(REPLICA_SET, replica_set) if replica_set is not None else None
-        key = find_controller_key(found, DEPLOYMENT) if found is not None else None
+        set_key = find_controller_key(notice.new, REPLICA_SET)
+        replica_set = self._view.get(REPLICA_SET, set_key) if set_key is not None else None
+        key = find_controller_key(replica_set, DEPLOYMENT) if replica_set is not None else None
         deployment = self._view.get(DEPLOYMENT, key) if key is not None else None
         if key is None or deployment is None or (deployment["spec"].get("strategy") or {}).get("type") != "Recreate":
             return ()
@@ -145,11 +145,13 @@ class DeploymentController:
         claimed = claim_objects(self._view, self._writer, deployment, REPLICA_SET, deployment["spec"]["selector"])
         sets = sorted(claimed, key=_age_order)
         template = deployment["spec"]["template"]
-        new = next((each for each in sets if _without_hash(each["spec"]["template"]) == template), None)
-        return _Rollout(deployment, new, [each for each in sets if each is not new])
+        new = next(
+            (replica_set for replica_set in sets if _without_hash(replica_set["spec"]["template"]) == template), None
+        )
+        return _Rollout(deployment, new, [replica_set for replica_set in sets if replica_set is not new])
 
     def _record_pause(self, rollout: _Rollout) -> None:
-        """Say in ``Progressing`` that the rollout was paused or resumed, so that the deadline starts anew."""
+        """Report in ``Progressing`` that the rollout was paused or resumed, which restarts the deadline."""
         deployment = rollout.deployment
         conditions = list_conditions(deployment)
         progressing = find_condition(conditions, "Progressing")
@@ -166,15 +168,15 @@ class DeploymentController:
         self._write_conditions(rollout, with_condition(conditions, condition))
 
     def _sync_revision(self, rollout: _Rollout) -> None:
-        """Keep the revision and the copied annotations of the new ReplicaSet, if there is one."""
+        """Update the revision and the copied annotations of the new ReplicaSet if it exists."""
         if rollout.new is None:
             return
-        deployment, found = rollout.deployment, rollout.new
+        deployment, replica_set = rollout.deployment, rollout.new
         min_ready = deployment["spec"].get("minReadySeconds", 0)
-        annotations = _build_annotations(deployment, found, _compute_next_revision(rollout.old))
-        if annotations != _read_annotations(found) or found["spec"].get("minReadySeconds", 0) != min_ready:
-            spec = {**found["spec"], "minReadySeconds": min_ready}
-            rollout.new = self._writer.update(_with_annotations({**found, "spec": spec}, annotations))
+        annotations = _build_annotations(deployment, replica_set, _compute_next_revision(rollout.old))
+        if annotations != _read_annotations(replica_set) or replica_set["spec"].get("minReadySeconds", 0) != min_ready:
+            spec = {**replica_set["spec"], "minReadySeconds": min_ready}
+            rollout.new = self._writer.update(_with_annotations({**replica_set, "spec": spec}, annotations))
             return
         conditions = list_conditions(deployment)
         if has_deadline(deployment) and find_condition(conditions, "Progressing") is None:
@@ -184,14 +186,14 @@ class DeploymentController:
                     "Progressing",
                     "True",
                     "FoundNewReplicaSet",
-                    f'Found new replica set "{found["metadata"]["name"]}"',
+                    f'Found new replica set "{replica_set["metadata"]["name"]}"',
                     self._clock.now(),
                 ),
             )
         self._write_conditions(rollout, conditions, revision=annotations[REVISION])
 
     def _create_new(self, rollout: _Rollout) -> bool:
-        """Create the ReplicaSet of the present template; tell whether it is there now."""
+        """Create the ReplicaSet of the current template; return True if it exists now."""
         deployment = rollout.deployment
         metadata, spec = deployment["metadata"], deployment["spec"]
         collisions = (deployment.get("status") or {}).get("collisionCount", 0)
@@ -202,10 +204,10 @@ class DeploymentController:
         labels = {**(written.get("labels") or {}), HASH_LABEL: template_hash}
         selector = {**spec["selector"]}
         selector["matchLabels"] = {**(selector.get("matchLabels") or {}), HASH_LABEL: template_hash}
-        total = sum(read_replicas(each) for each in rollout.old)
+        total = sum(read_replicas(replica_set) for replica_set in rollout.old)
         recreate = (spec.get("strategy") or {}).get("type") == "Recreate"
         replicas = limits.desired if recreate else compute_new_size(limits, ReplicaSetSize(name, 0), total)
-        wanted: Object = {
+        desired_set: Object = {
             "apiVersion": REPLICA_SET.api_version,
             "kind": REPLICA_SET.kind,
             "metadata": {
@@ -221,13 +223,14 @@ class DeploymentController:
             },
         }
         if spec.get("minReadySeconds"):
-            wanted["spec"]["minReadySeconds"] = spec["minReadySeconds"]
+            desired_set["spec"]["minReadySeconds"] = spec["minReadySeconds"]
         revision = _compute_next_revision(rollout.old)
-        annotations = _build_annotations(deployment, wanted, revision) | _build_size_annotations(limits)
+        annotations = _build_annotations(deployment, desired_set, revision) | _build_size_annotations(limits)
         try:
-            rollout.new = self._writer.create(_with_annotations(wanted, annotations))
+            rollout.new = self._writer.create(_with_annotations(desired_set, annotations))
         except AlreadyExistsError:
-            # Another template with the same hash, or a ReplicaSet that is not ours: the next pass takes another name.
+            # Another template has the same hash, or another owner has the ReplicaSet: the next reconcile uses another
+            # name.
             status = {**(deployment.get("status") or {}), "collisionCount": collisions + 1}
             rollout.deployment = self._writer.update_status(deployment, status)
             return False
@@ -247,7 +250,7 @@ class DeploymentController:
             return None
         assert rollout.new is not None
         limits = RolloutLimits.from_spec(rollout.deployment["spec"])
-        active_old = [_read_size(each) for each in rollout.old if read_replicas(each) > 0]
+        active_old = [_read_size(replica_set) for replica_set in rollout.old if read_replicas(replica_set) > 0]
         sizes = compute_rolling_sizes(limits, _read_size(rollout.new), active_old)
         self._resize(rollout, sizes)
         if not sizes and is_complete(rollout.deployment, rollout.deployment.get("status") or {}):
@@ -256,7 +259,7 @@ class DeploymentController:
 
     def _recreate(self, rollout: _Rollout) -> float | None:
         self._sync_revision(rollout)
-        doomed = {each["metadata"]["name"]: 0 for each in rollout.old if read_replicas(each) > 0}
+        doomed = {replica_set["metadata"]["name"]: 0 for replica_set in rollout.old if read_replicas(replica_set) > 0}
         if doomed:
             self._resize(rollout, doomed)
             return self._write_progress(rollout)
@@ -275,17 +278,19 @@ class DeploymentController:
     def _has_old_pods(self, rollout: _Rollout) -> bool:
         return any(
             not is_finished(pod)
-            for each in rollout.old
-            for pod in self._view.list_controlled(POD, each["metadata"]["uid"])
+            for replica_set in rollout.old
+            for pod in self._view.list_controlled(POD, replica_set["metadata"]["uid"])
         )
 
     def _was_resized(self, rollout: _Rollout) -> bool:
-        """Tell whether the wanted number changed since the active ReplicaSets were sized."""
+        """Return True if the desired number changed since the active ReplicaSets were sized."""
         desired = str(rollout.deployment["spec"].get("replicas", 1))
-        return any(_read_annotations(each).get(DESIRED_REPLICAS, desired) != desired for each in rollout.active)
+        return any(
+            _read_annotations(replica_set).get(DESIRED_REPLICAS, desired) != desired for replica_set in rollout.active
+        )
 
     def _scale(self, rollout: _Rollout) -> None:
-        """Follow a changed number of replicas, without moving the rollout."""
+        """Adjust to a changed number of replicas without progress of the rollout."""
         limits = RolloutLimits.from_spec(rollout.deployment["spec"])
         active = rollout.active
         if len(active) <= 1:
@@ -294,43 +299,46 @@ class DeploymentController:
                 self._resize(rollout, {target["metadata"]["name"]: limits.desired})
             return
         if rollout.new is not None and _is_at_full_size(limits, rollout.new):
-            self._resize(rollout, {each["metadata"]["name"]: 0 for each in rollout.old if read_replicas(each) > 0})
+            self._resize(
+                rollout,
+                {replica_set["metadata"]["name"]: 0 for replica_set in rollout.old if read_replicas(replica_set) > 0},
+            )
             return
         if (rollout.deployment["spec"].get("strategy") or {}).get("type") == "Recreate":
             return
-        newest_first = [_read_size(each) for each in sorted(active, key=_age_order, reverse=True)]
+        newest_first = [_read_size(replica_set) for replica_set in sorted(active, key=_age_order, reverse=True)]
         before = (rollout.deployment.get("status") or {}).get("replicas", 0)
         self._resize(rollout, compute_proportional_sizes(limits, newest_first, before), renew=True)
 
     def _resize(self, rollout: _Rollout, sizes: dict[str, int], *, renew: bool = False) -> None:
-        """Write new sizes, and for which wanted number they were chosen; with `renew` also when only that changed."""
+        """Write new sizes and their desired number; with `renew` also if only that number changed."""
         noted = _build_size_annotations(RolloutLimits.from_spec(rollout.deployment["spec"]))
 
-        def write_size(each: Object) -> Object:
-            size = sizes.get(each["metadata"]["name"])
+        def write_size(replica_set: Object) -> Object:
+            size = sizes.get(replica_set["metadata"]["name"])
             if size is None:
-                return each
-            outdated = renew and any(_read_annotations(each).get(name) != value for name, value in noted.items())
-            if size == read_replicas(each) and not outdated:
-                return each
-            resized = {**each, "spec": {**each["spec"], "replicas": size}}
-            return self._writer.update(_with_annotations(resized, _read_annotations(each) | noted))
+                return replica_set
+            outdated = renew and any(_read_annotations(replica_set).get(name) != value for name, value in noted.items())
+            if size == read_replicas(replica_set) and not outdated:
+                return replica_set
+            resized = {**replica_set, "spec": {**replica_set["spec"], "replicas": size}}
+            return self._writer.update(_with_annotations(resized, _read_annotations(replica_set) | noted))
 
-        rollout.old = [write_size(each) for each in rollout.old]
+        rollout.old = [write_size(replica_set) for replica_set in rollout.old]
         if rollout.new is not None:
             rollout.new = write_size(rollout.new)
 
     def _clean_up(self, rollout: _Rollout) -> None:
-        """Delete the oldest of the old ReplicaSets beyond ``revisionHistoryLimit``."""
+        """Delete the oldest old ReplicaSets beyond ``revisionHistoryLimit``."""
         limit = rollout.deployment["spec"].get("revisionHistoryLimit")
         if limit is None:
             return
-        alive = sorted((each for each in rollout.old if not is_deleting(each)), key=_read_revision)
-        for each in alive[: max(0, len(alive) - limit)]:
-            status = each.get("status") or {}
-            observed = status.get("observedGeneration", 0) >= each["metadata"]["generation"]
-            if read_replicas(each) == 0 and status.get("replicas", 0) == 0 and observed:
-                self._writer.delete(each)
+        alive = sorted((replica_set for replica_set in rollout.old if not is_deleting(replica_set)), key=_read_revision)
+        for replica_set in alive[: max(0, len(alive) - limit)]:
+            status = replica_set.get("status") or {}
+            observed = status.get("observedGeneration", 0) >= replica_set["metadata"]["generation"]
+            if read_replicas(replica_set) == 0 and status.get("replicas", 0) == 0 and observed:
+                self._writer.delete(replica_set)
 
     def _write_conditions(self, rollout: _Rollout, conditions: list[Object], *, revision: str | None = None) -> None:
         deployment = rollout.deployment
@@ -353,22 +361,22 @@ class DeploymentController:
         status = build_rollout_status(rollout.deployment, rollout.all, rollout.new, now)
         if status != (rollout.deployment.get("status") or {}):
             self._writer.update_status(rollout.deployment, status)
-            return None  # the write wakes this key again
+            return None  # the write enqueues this key again
         return compute_seconds_to_deadline(rollout.deployment, status, now)
 
 
-def _is_at_full_size(limits: RolloutLimits, found: Object) -> bool:
-    available = (found.get("status") or {}).get("availableReplicas", 0)
-    noted = _read_annotations(found).get(DESIRED_REPLICAS)
-    return read_replicas(found) == limits.desired == available and noted == str(limits.desired)
+def _is_at_full_size(limits: RolloutLimits, replica_set: Object) -> bool:
+    available = (replica_set.get("status") or {}).get("availableReplicas", 0)
+    noted = _read_annotations(replica_set).get(DESIRED_REPLICAS)
+    return read_replicas(replica_set) == limits.desired == available and noted == str(limits.desired)
 
 
-def _read_size(found: Object) -> ReplicaSetSize:
+def _read_size(replica_set: Object) -> ReplicaSetSize:
     return ReplicaSetSize(
-        name=found["metadata"]["name"],
-        replicas=read_replicas(found),
-        available=(found.get("status") or {}).get("availableReplicas", 0),
-        previous_max_replicas=_parse_number(_read_annotations(found).get(MAX_REPLICAS)),
+        name=replica_set["metadata"]["name"],
+        replicas=read_replicas(replica_set),
+        available=(replica_set.get("status") or {}).get("availableReplicas", 0),
+        previous_max_replicas=_parse_number(_read_annotations(replica_set).get(MAX_REPLICAS)),
     )
 
 
@@ -376,10 +384,10 @@ def _build_size_annotations(limits: RolloutLimits) -> dict[str, str]:
     return {DESIRED_REPLICAS: str(limits.desired), MAX_REPLICAS: str(limits.max_replicas)}
 
 
-def _build_annotations(deployment: Object, found: Object, revision: int) -> dict[str, str]:
-    """The annotations of the new ReplicaSet: those of the Deployment, its revision, and the revisions it had before."""
+def _build_annotations(deployment: Object, replica_set: Object, revision: int) -> dict[str, str]:
+    """Return the annotations of the new ReplicaSet: those of the Deployment, its revision and its earlier revisions."""
     copied = {name: value for name, value in _read_annotations(deployment).items() if name not in _OWN_ANNOTATIONS}
-    annotations = {**_read_annotations(found), **copied}
+    annotations = {**_read_annotations(replica_set), **copied}
     held = annotations.get(REVISION)
     if _parse_number(held) < revision:
         if held is not None:
@@ -389,11 +397,11 @@ def _build_annotations(deployment: Object, found: Object, revision: int) -> dict
 
 
 def _compute_next_revision(old: Sequence[Object]) -> int:
-    return max((_read_revision(each) for each in old), default=0) + 1
+    return max((_read_revision(replica_set) for replica_set in old), default=0) + 1
 
 
-def _read_revision(found: Object) -> int:
-    return _parse_number(_read_annotations(found).get(REVISION))
+def _read_revision(replica_set: Object) -> int:
+    return _parse_number(_read_annotations(replica_set).get(REVISION))
 
 
 def _parse_number(text: str | None) -> int:
@@ -414,6 +422,6 @@ def _without_hash(template: Object) -> Object:
     return {**template, "metadata": {**metadata, "labels": labels}}
 
 
-def _age_order(found: Object) -> tuple[str, int, str]:
-    # Several may be made within one second; then the revision tells which came first.
-    return found["metadata"]["creationTimestamp"], _read_revision(found), found["metadata"]["name"]
+def _age_order(replica_set: Object) -> tuple[str, int, str]:
+    # Several can be created within one second; then the revision decides the order.
+    return replica_set["metadata"]["creationTimestamp"], _read_revision(replica_set), replica_set["metadata"]["name"]

@@ -1,4 +1,4 @@
-"""The disruption controller, played: how many pods of each PodDisruptionBudget may go now."""
+"""The simulated disruption controller: the number of pods of each PodDisruptionBudget that can be evicted now."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from konverge_cluster.embedded.controllers.workload_conditions import find_condi
 
 __all__ = ["DisruptionController", "build_budget_status"]
 
-# An evicted pod that is still there after so long was not deleted after all.
+# An evicted pod that still exists after this time was not deleted.
 _FORGOTTEN_AFTER = timedelta(minutes=2)
 
 
 class DisruptionController:
-    """The player. Its keys are those of budgets."""
+    """The controller. Its keys are those of PodDisruptionBudgets."""
 
     name = "disruption-controller"
     watches = frozenset({POD_DISRUPTION_BUDGET.group_kind, POD.group_kind})
@@ -34,7 +34,7 @@ class DisruptionController:
         self._clock = clock
 
     def keys_for(self, notice: ClusterChange) -> Iterable[ObjectKey]:
-        """A budget itself; those of a pod's namespace that select it."""
+        """Return the key of a budget, or of the budgets that select a pod."""
         if notice.kind == POD_DISRUPTION_BUDGET.group_kind:
             return () if notice.type == "DELETED" else (notice.key,)
         states = [state for state in (notice.old, notice.new) if state is not None]
@@ -42,7 +42,7 @@ class DisruptionController:
         return [ObjectKey.of(budget) for budget in budgets if any(_selects(budget, state) for state in states)]
 
     def reconcile(self, key: Hashable) -> float | None:
-        """Write the status when it changed."""
+        """Write the status if it changed."""
         assert isinstance(key, ObjectKey)
         budget = self._view.get(POD_DISRUPTION_BUDGET, key)
         if budget is None or is_deleting(budget):
@@ -54,14 +54,14 @@ class DisruptionController:
         return _FORGOTTEN_AFTER.total_seconds() + 1 if status.get("disruptedPods") else None
 
     def _sum_replicas(self, pods: Sequence[Object]) -> int:
-        """How many pods their controllers want in all."""
-        wanted: dict[str, int] = {}
+        """Return the sum of the replicas that the pods' controllers request."""
+        replicas_by_owner: dict[str, int] = {}
         for pod in pods:
             uid = (find_controller(pod) or {}).get("uid", "")
             owner = self._view.find_by_uid(uid)
             if owner is not None and owner.kind in (REPLICA_SET.group_kind, STATEFUL_SET.group_kind):
-                wanted[uid] = read_replicas(owner.object)
-        return sum(wanted.values())
+                replicas_by_owner[uid] = read_replicas(owner.object)
+        return sum(replicas_by_owner.values())
 
 
 def _selects(budget: Object, pod: Object) -> bool:
@@ -73,13 +73,13 @@ def _selects(budget: Object, pod: Object) -> bool:
 
 
 def build_budget_status(budget: Object, pods: Sequence[Object], scale: int, now: datetime) -> Object:
-    """The status of a budget.
+    """Return the status of a budget.
 
     Args:
         budget: The budget.
         pods: The pods that it selects.
-        scale: How many pods their controllers want.
-        now: The present.
+        scale: The number of pods that their controllers request.
+        now: The current time.
     """
     before = budget.get("status") or {}
     counted = [pod for pod in pods if not is_finished(pod)]
@@ -100,9 +100,9 @@ def build_budget_status(budget: Object, pods: Sequence[Object], scale: int, now:
         "message": "",
     }
     conditions: list[Object] = before.get("conditions") or []
-    held = find_condition(conditions, "DisruptionAllowed")
-    if held is not None and held["status"] == verdict[0]:
-        condition["lastTransitionTime"] = held["lastTransitionTime"]
+    earlier = find_condition(conditions, "DisruptionAllowed")
+    if earlier is not None and earlier["status"] == verdict[0]:
+        condition["lastTransitionTime"] = earlier["lastTransitionTime"]
     status: Object = {
         "observedGeneration": budget["metadata"].get("generation", 1),
         "disruptionsAllowed": allowed,
@@ -115,7 +115,7 @@ def build_budget_status(budget: Object, pods: Sequence[Object], scale: int, now:
 
 
 def _compute_required(spec: Object, count: int, scale: int) -> tuple[int, int]:
-    """How many pods there should be, and how many of them must be healthy."""
+    """Return the number of expected pods, and the number of those that must be healthy."""
     most: Any = spec.get("maxUnavailable")
     if most is not None:
         return scale, max(0, scale - _resolve_share(most, scale))
@@ -130,7 +130,7 @@ def _resolve_share(value: int | str, total: int) -> int:
 
 
 def _keep_undeleted(disrupted: Object, pods: Sequence[Object], now: datetime) -> Object:
-    """The pods that were evicted and are not deleted yet."""
+    """Return the pods that were evicted and are not deleted yet."""
     names = {pod["metadata"]["name"] for pod in pods if not is_deleting(pod)}
     return {
         name: moment

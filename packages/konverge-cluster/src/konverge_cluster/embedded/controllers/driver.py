@@ -1,8 +1,9 @@
-"""The driver: wakes players, keeps their work queue and their timers, and retries what failed.
+"""The driver: runs controllers with a work queue and timers, and retries failed keys.
 
-One task, one queue. A player is told of each change of the kinds that it watches and answers with keys; a key waits in
-the queue at most once a player, in the order in which it came; a key that comes back while it is worked on is worked on
-once more. Nothing polls: without changes and due timers the task sleeps, so a settled cluster stays as it is.
+There is one task and one queue. A controller receives each change of its watched kinds and returns keys. The queue
+contains a key at most once for each controller, in the order of arrival. A key that returns during its reconcile is
+reconciled once more. There is no polling: without changes and due timers the task sleeps, so a steady cluster does not
+change.
 """
 
 from __future__ import annotations
@@ -25,32 +26,32 @@ __all__ = ["BuiltinController", "ControllerDriver"]
 
 _log = logging.getLogger(__name__)
 
-# So many keys are worked on before the other tasks of the loop get a turn.
+# The number of keys after which other tasks of the loop can run.
 _KEYS_A_TURN = 4
-# Back-off after a failure, in seconds: doubled each time, with a fifth of jitter.
+# Backoff after a failure, in seconds: doubled each time, with a jitter of one fifth.
 _FIRST_RETRY = 0.005
 _LAST_RETRY = 60.0
 
 
 class BuiltinController(Protocol):
-    """One controller, played: decides for one key at a time and writes what it decides."""
+    """One simulated controller: it decides for one key at a time and writes the result."""
 
     @property
     def name(self) -> str:
-        """What it is called in the log."""
+        """The name of the controller for logs."""
 
     @property
     def watches(self) -> frozenset[GroupKind] | None:
-        """The kinds whose changes it is told of; None for all."""
+        """The kinds whose changes the controller receives; None for all."""
 
     def keys_for(self, notice: ClusterChange) -> Iterable[Hashable]:
-        """The keys to look at after that change. Only takes note: must not write."""
+        """Return the keys that a change affects. This method must not write."""
 
     def reconcile(self, key: Hashable) -> float | None:
-        """Bring what the key stands for one step on; answer after how many seconds to look again, None for not at all.
+        """Perform the next step for a key; return the seconds until the next reconcile, or None.
 
         Raises:
-            konverge.errors.KonvergeError: It did not work; it is tried again.
+            konverge.errors.KonvergeError: The step failed and is retried.
         """
 
 
@@ -60,19 +61,23 @@ class _Task(NamedTuple):
 
 
 class ControllerDriver:
-    """The queue and the clockwork of the players.
+    """The work queue and the timers of the controllers.
 
     Args:
-        players: Who plays; on one change they are woken in this order.
-        clock: Sleeps and tells the time.
-        entropy: Spreads retries.
-        caller: Calls webhooks; None when there are none.
+        players: The controllers; for one change they run in this order.
+        clock: The clock for timers.
+        entropy: The source of randomness for retry delays.
+        caller: Calls webhooks; None if there are none.
     """
 
     def __init__(
-        self, players: Sequence[BuiltinController], clock: Clock, entropy: Entropy, caller: CallFunction | None = None
+        self,
+        controllers: Sequence[BuiltinController],
+        clock: Clock,
+        entropy: Entropy,
+        caller: CallFunction | None = None,
     ) -> None:
-        self._players = tuple(players)
+        self._controllers = tuple(controllers)
         self._clock = clock
         self._entropy = entropy
         self._caller = caller
@@ -86,33 +91,33 @@ class ControllerDriver:
         self._audience: dict[GroupKind, tuple[int, ...]] = {}
 
     def handle_change(self, notice: ClusterChange) -> None:
-        """Wake whom the change concerns."""
+        """Enqueue the keys that a change affects."""
         audience = self._audience.get(notice.kind)
         if audience is None:
             audience = self._audience[notice.kind] = tuple(
                 index
-                for index, player in enumerate(self._players)
-                if player.watches is None or notice.kind in player.watches
+                for index, controller in enumerate(self._controllers)
+                if controller.watches is None or notice.kind in controller.watches
             )
         for index in audience:
-            for key in self._players[index].keys_for(notice):
+            for key in self._controllers[index].keys_for(notice):
                 self._add(_Task(index, key))
 
-    def enqueue(self, player: BuiltinController, keys: Iterable[Hashable]) -> None:
-        """Have the player look at these keys."""
-        index = self._players.index(player)
+    def enqueue(self, controller: BuiltinController, keys: Iterable[Hashable]) -> None:
+        """Enqueue keys for a controller."""
+        index = self._controllers.index(controller)
         for key in keys:
             self._add(_Task(index, key))
 
     async def run(self) -> None:
-        """Play until cancelled. A player that fails is logged and tried again; the others go on."""
+        """Reconcile keys until cancelled. The failure of a controller is logged and retried; the others continue."""
         while True:
             self._enqueue_due()
             for _ in range(min(_KEYS_A_TURN, len(self._queue))):
                 task = self._next()
-                asked = self._reconcile(task)
-                if asked is not None:
-                    await self._finish(task, asked)
+                call = self._reconcile(task)
+                if call is not None:
+                    await self._finish(task, call)
             if self._queue:
                 await self._clock.sleep(0)
             else:
@@ -130,12 +135,12 @@ class ControllerDriver:
         return task
 
     def _reconcile(self, task: _Task) -> WebhookCallNeededError | None:
-        """Have the player look at the key; what it could not finish is what a webhook has to be asked about."""
-        player = self._players[task.controller]
+        """Reconcile one key; return the webhook call that it needs to finish, or None."""
+        controller = self._controllers[task.controller]
         try:
-            again = player.reconcile(task.key)
-        except WebhookCallNeededError as asked:
-            return asked
+            again = controller.reconcile(task.key)
+        except WebhookCallNeededError as call:
+            return call
         except Exception as error:  # noqa: BLE001 - one player's mistake must not stop the cluster; it is logged
             self._log_failure(task, error)
         else:
@@ -146,29 +151,29 @@ class ControllerDriver:
                 self._set_timer(task, again)
         return None
 
-    async def _finish(self, task: _Task, asked: WebhookCallNeededError) -> None:
-        """Finish a write about which a webhook is asked; the player then looks at what came of it."""
+    async def _finish(self, task: _Task, call: WebhookCallNeededError) -> None:
+        """Finish a write after its webhook call; the controller then reconciles the key again."""
         if self._caller is None:
-            self._log_failure(task, asked)
+            self._log_failure(task, call)
             return
         try:
-            await asked.finish(self._caller)
+            await call.finish(self._caller)
         except Exception as error:  # noqa: BLE001 - as above
             self._log_failure(task, error)
         else:
             self._add(task)
 
     def _log_failure(self, task: _Task, error: Exception) -> None:
-        player = self._players[task.controller]
+        controller = self._controllers[task.controller]
         if isinstance(error, ConflictError | NotFoundError):
-            # Somebody else was faster; what is there now decides.
-            _log.debug("%s: %s: %s; looking again", player.name, task.key, _format_for_log(error))
+            # A conflict: another client wrote first, and the next reconcile uses the stored object.
+            _log.debug("%s: %s: %s; reconciling again", controller.name, task.key, _format_for_log(error))
         elif isinstance(error, KonvergeError):
             if is_namespace_terminating_error(error):
                 return
-            _log.warning("%s: %s: %s; it is tried again", player.name, task.key, _format_for_log(error))
+            _log.warning("%s: %s: %s; retrying", controller.name, task.key, _format_for_log(error))
         else:
-            _log.error("%s: %s failed; it is tried again", player.name, task.key, exc_info=error)
+            _log.error("%s: %s failed; retrying", controller.name, task.key, exc_info=error)
         self._retry(task)
 
     def _retry(self, task: _Task) -> None:
@@ -185,7 +190,7 @@ class ControllerDriver:
         now = self._clock.monotonic()
         while self._timers and self._timers[0][0] <= now:
             moment, _, task = heapq.heappop(self._timers)
-            # A later answer for the same key replaces or cancels its timer.
+            # A later result for the same key replaces or cancels its timer.
             if self._due.get(task) == moment:
                 del self._due[task]
                 self._add(task)
@@ -201,5 +206,5 @@ class ControllerDriver:
 
 
 def _format_for_log(error: KonvergeError) -> str:
-    """An error for the log: what refuses a Pod may quote what it holds, which may have come from a Secret."""
+    """Format an error for the log: a rejection of a Pod can quote values that come from a Secret."""
     return f"{type(error).__name__} {error.code}" if isinstance(error, ApiError) else str(error)

@@ -1,4 +1,4 @@
-"""The endpoint controllers, played: the addresses of a Service's pods, as EndpointSlices and as Endpoints."""
+"""The simulated endpoint controllers: the addresses of a Service's pods as EndpointSlices and Endpoints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SERVICE_LABEL = "kubernetes.io/service-name"
 
 
 class EndpointController:
-    """The player. Its keys are those of Services."""
+    """The controller. Its keys are those of Services."""
 
     name = "endpoints-controller"
     watches = frozenset({SERVICE.group_kind, POD.group_kind, ENDPOINT_SLICE.group_kind, ENDPOINTS.group_kind})
@@ -28,11 +28,11 @@ class EndpointController:
     def __init__(self, view: ClusterView, writer: ControllerClient) -> None:
         self._view = view
         self._writer = writer
-        # The services by one of the labels that they select, so that a pod finds its own among thousands.
+        # The Services by one of their selected labels, which avoids a search through thousands for each pod.
         self._selecting: dict[tuple[str, str, str], dict[str, None]] = {}
 
     def keys_for(self, notice: ClusterChange) -> Iterable[ObjectKey]:
-        """A Service itself; those that select a pod, or did; the one whose endpoints somebody else changed."""
+        """Return the key of a Service or of the owner of endpoints, or the Services that select or selected a pod."""
         if notice.kind == SERVICE.group_kind:
             return self._keys_for_service(notice)
         if notice.kind == POD.group_kind:
@@ -43,14 +43,14 @@ class EndpointController:
         return () if key is None else (key,)
 
     def reconcile(self, key: Hashable) -> float | None:
-        """Write the slices and the Endpoints of a Service that has a selector; the rest is somebody else's."""
+        """Write the slices and the Endpoints of a Service with a selector; without one, other clients write them."""
         assert isinstance(key, ObjectKey)
         service = self._view.get(SERVICE, key)
         if service is None:
-            found = self._view.get(ENDPOINTS, key)
-            labels = found["metadata"].get("labels") or {} if found is not None else {}
-            if found is not None and labels.get("endpoints.kubernetes.io/managed-by") == "endpoint-controller":
-                self._writer.delete(found)
+            endpoints = self._view.get(ENDPOINTS, key)
+            labels = endpoints["metadata"].get("labels") or {} if endpoints is not None else {}
+            if endpoints is not None and labels.get("endpoints.kubernetes.io/managed-by") == "endpoint-controller":
+                self._writer.delete(endpoints)
             return None
         selector = service["spec"].get("selector")
         if not selector or is_deleting(service) or service["spec"].get("type") == "ExternalName":
@@ -80,44 +80,44 @@ class EndpointController:
                     keys[ObjectKey(notice.key.namespace, name)] = None
         return keys
 
-    def _write_slices(self, service: Object, wanted: Sequence[Object]) -> None:
-        held = self._view.list_controlled(ENDPOINT_SLICE, service["metadata"]["uid"])
-        for index, each in enumerate(wanted):
-            if index >= len(held):
-                self._writer.create(each)
+    def _write_slices(self, service: Object, desired_slices: Sequence[Object]) -> None:
+        present_slices = self._view.list_controlled(ENDPOINT_SLICE, service["metadata"]["uid"])
+        for index, desired_slice in enumerate(desired_slices):
+            if index >= len(present_slices):
+                self._writer.create(desired_slice)
                 continue
-            found = held[index]
-            labels = {**(found["metadata"].get("labels") or {}), **each["metadata"]["labels"]}
-            changed = {**found, "endpoints": each["endpoints"], "ports": each["ports"]}
-            changed["metadata"] = {**found["metadata"], "labels": labels}
-            if changed != found:
+            present = present_slices[index]
+            labels = {**(present["metadata"].get("labels") or {}), **desired_slice["metadata"]["labels"]}
+            changed = {**present, "endpoints": desired_slice["endpoints"], "ports": desired_slice["ports"]}
+            changed["metadata"] = {**present["metadata"], "labels": labels}
+            if changed != present:
                 self._writer.update(changed)
-        for found in held[len(wanted) :]:
-            self._writer.delete(found)
+        for present in present_slices[len(desired_slices) :]:
+            self._writer.delete(present)
 
     def _write_endpoints(self, service: Object, subsets: Sequence[Object]) -> None:
         metadata = service["metadata"]
         labels = {"endpoints.kubernetes.io/managed-by": "endpoint-controller", **(metadata.get("labels") or {})}
         if service["spec"].get("clusterIP") == "None":
             labels[_HEADLESS_LABEL] = ""
-        found = self._view.get(ENDPOINTS, ObjectKey.of(service))
-        if found is None:
-            wanted: Object = {
+        endpoints = self._view.get(ENDPOINTS, ObjectKey.of(service))
+        if endpoints is None:
+            created: Object = {
                 "apiVersion": ENDPOINTS.api_version,
                 "kind": ENDPOINTS.kind,
                 "metadata": {"name": metadata["name"], "namespace": metadata["namespace"], "labels": labels},
             }
-            self._writer.create(wanted | ({"subsets": list(subsets)} if subsets else {}))
+            self._writer.create(created | ({"subsets": list(subsets)} if subsets else {}))
             return
-        changed = {**found, "metadata": {**found["metadata"], "labels": labels}, "subsets": list(subsets)}
+        changed = {**endpoints, "metadata": {**endpoints["metadata"], "labels": labels}, "subsets": list(subsets)}
         if not subsets:
             del changed["subsets"]
-        if changed != found:
+        if changed != endpoints:
             self._writer.update(changed)
 
 
 class LoadBalancerController:
-    """The player of a cloud's load balancers: gives each Service of that type an address. Its keys are Services."""
+    """The load balancer controller: assigns an address to each Service of that type. Its keys are those of Services."""
 
     name = "service-lb-controller"
     watches = frozenset({SERVICE.group_kind})
@@ -128,30 +128,30 @@ class LoadBalancerController:
         self._next_address = 0
 
     def keys_for(self, notice: ClusterChange) -> Iterable[ObjectKey]:
-        """The Service itself."""
+        """Return the key of the Service."""
         return () if notice.type == "DELETED" else (notice.key,)
 
     def reconcile(self, key: Hashable) -> float | None:
-        """Give the Service an address from 192.0.2.0/24 or 198.51.100.0/24, which lead nowhere; take it back."""
+        """Assign or remove an address from 192.0.2.0/24 or 198.51.100.0/24, which are not routed."""
         assert isinstance(key, ObjectKey)
         service = self._view.get(SERVICE, key)
         if service is None or is_deleting(service):
             return None
-        held = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress")
+        assigned = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress")
         wanted = service["spec"].get("type") == "LoadBalancer"
-        if wanted and not held:
+        if wanted and not assigned:
             number = self._next_address
             self._next_address = (number + 1) % 508
             network = ("192.0.2", "198.51.100")[number // 254]
             ingress = [{"ip": f"{network}.{number % 254 + 1}", "ipMode": "VIP"}]
             self._writer.update_status(service, {**service["status"], "loadBalancer": {"ingress": ingress}})
-        elif held and not wanted:
+        elif assigned and not wanted:
             self._writer.update_status(service, {**service["status"], "loadBalancer": {}})
         return None
 
 
 def build_endpoint_slices(service: Object, pods: Iterable[Object]) -> list[Object]:
-    """The EndpointSlices of a Service that selects these pods; at least one, and a port set never shares one."""
+    """Return the EndpointSlices of a Service for these pods: at least one, with one set of ports in each."""
     metadata = service["metadata"]
     labels = {
         **(metadata.get("labels") or {}),
@@ -189,7 +189,7 @@ def build_endpoint_slices(service: Object, pods: Iterable[Object]) -> list[Objec
 
 
 def build_endpoint_subsets(service: Object, pods: Iterable[Object]) -> list[Object]:
-    """The subsets of a Service's Endpoints: addresses by port set, the ready ones apart from the others."""
+    """Return the subsets of a Service's Endpoints: by set of ports, ready addresses apart from the others."""
     publishes_unready = bool(service["spec"].get("publishNotReadyAddresses"))
     groups: dict[tuple[tuple[str, int, str], ...], tuple[list[Object], list[Object]]] = {}
     for pod in pods:
@@ -220,14 +220,14 @@ def _has_address(pod: Object) -> bool:
 
 
 def _resolve_ports(service: Object, pod: Object) -> tuple[tuple[str, int, str], ...]:
-    """The Service's ports as they are on the pod; a named one that no container has is left out."""
-    found = []
+    """Return the Service's ports on the pod, without named ports that no container has."""
+    ports = []
     for port in service["spec"].get("ports") or ():
         target = port.get("targetPort", port["port"])
         number = target if isinstance(target, int) else _find_named_port(pod, target, port.get("protocol", "TCP"))
         if number is not None:
-            found.append((port.get("name", ""), number or port["port"], port.get("protocol", "TCP")))
-    return tuple(sorted(found))
+            ports.append((port.get("name", ""), number or port["port"], port.get("protocol", "TCP")))
+    return tuple(sorted(ports))
 
 
 def _find_named_port(pod: Object, name: str, protocol: str) -> int | None:
@@ -267,7 +267,7 @@ def _build_address(service: Object, pod: Object) -> Object:
 
 
 def _build_hostname(service: Object, pod: Object) -> Object:
-    """The pod's host name, when the Service is the one that gives it a name in the DNS."""
+    """Return the pod's host name if the Service gives it a DNS name."""
     hostname = pod["spec"].get("hostname")
     governs = pod["spec"].get("subdomain") == service["metadata"]["name"]
     return {"hostname": hostname} if hostname and governs else {}

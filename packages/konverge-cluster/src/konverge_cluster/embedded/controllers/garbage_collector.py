@@ -1,10 +1,10 @@
-"""The garbage collector, played: what belongs to nobody any more is deleted, by owner UID.
+"""The simulated garbage collector: it deletes objects without remaining owners, by owner UID.
 
-An owner reference is *solid* while its owner lives, *waiting* while the owner waits in foreground deletion for its
-dependents to go, *dangling* when there is no such owner, and *unknown* when nobody can say, its kind not being served.
-An object with an unknown owner is left alone; one with any solid owner stays and loses its other references; one
-without goes. An owner under deletion gives its dependents up (orphan) or takes them along (foreground) before its
-finalizer is removed. The rules are those of the real collector; the view takes the place of its graph.
+An owner reference is *solid* while its owner exists, *waiting* while the owner waits in foreground deletion for its
+dependents, *dangling* if the owner does not exist, and *unknown* if its kind is not served. An object with an unknown
+owner is not changed. An object with a solid owner remains and loses its other references; one without is deleted. An
+owner under deletion releases its dependents (orphan) or deletes them (foreground) before its finalizer is removed. The
+rules are those of the real collector; the view replaces its graph.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ORPHAN = "orphan"
 
 @dataclass
 class SortedOwners:
-    """An object's owner references, sorted by what became of the owner."""
+    """An object's owner references, grouped by the state of the owner."""
 
     solid: list[dict[str, Any]] = field(default_factory=list)
     dangling: list[dict[str, Any]] = field(default_factory=list)
@@ -42,7 +42,7 @@ class SortedOwners:
 
 
 def sort_owners(view: ClusterView, obj: Object, is_served: Callable[[GroupVersionKind], bool]) -> SortedOwners:
-    """Sort the object's references. A reference to an object of another name, kind or namespace is dangling."""
+    """Group the object's references. A reference to an object of another name, kind or namespace is dangling."""
     owners = SortedOwners()
     for reference in list_owner_references(obj):
         owner = view.find_by_uid(reference["uid"])
@@ -57,17 +57,17 @@ def sort_owners(view: ClusterView, obj: Object, is_served: Callable[[GroupVersio
 
 
 def is_in_foreground(obj: Object) -> bool:
-    """Tell whether the object waits for its dependents to be deleted."""
+    """Return True if the object waits for the deletion of its dependents."""
     return is_deleting(obj) and FOREGROUND in (obj["metadata"].get("finalizers") or ())
 
 
 class GarbageCollector:
-    """The player. Its keys are UIDs.
+    """The controller. Its keys are UIDs.
 
     Args:
-        view: What there is.
-        writer: Deletes and strips.
-        is_served: Tells whether the server serves a kind.
+        view: The view of the cluster.
+        writer: The client for deletes and updates.
+        is_served: Returns True if the server serves a kind.
     """
 
     name = "garbage-collector-controller"
@@ -82,7 +82,7 @@ class GarbageCollector:
         self._undecided: dict[str, None] = {}
 
     def keys_for(self, notice: ClusterChange) -> Iterable[str]:
-        """Whose fate may have changed: the object, its owners in foreground deletion, its dependents."""
+        """Return the UIDs of the object, its owners in foreground deletion, and its dependents."""
         uid = notice.new["metadata"]["uid"]
         if notice.kind == CUSTOM_RESOURCE_DEFINITION.group_kind and self._undecided:
             undecided, self._undecided = self._undecided, {}
@@ -110,7 +110,7 @@ class GarbageCollector:
         return keys
 
     def reconcile(self, key: Hashable) -> float | None:
-        """Delete the object, or strip its references, or finish its own deletion."""
+        """Delete the object, remove references, or finish its own deletion."""
         assert isinstance(key, str)
         item = self._view.find_by_uid(key)
         if item is None:
@@ -126,19 +126,19 @@ class GarbageCollector:
             self._undecided[key] = None
         elif owners.solid:
             if owners.dangling or owners.waiting:
-                self._remove_references(obj, {each["uid"] for each in [*owners.dangling, *owners.waiting]})
+                self._remove_references(obj, {reference["uid"] for reference in [*owners.dangling, *owners.waiting]})
         elif owners.waiting and self._view.list_dependents(key):
-            if any(is_in_foreground(each.object) for each in self._view.list_dependents(key)):
+            if any(is_in_foreground(dependent.object) for dependent in self._view.list_dependents(key)):
                 obj = self._without_blocking(
                     obj
                 )  # otherwise two that own each other would wait for each other for ever
             self._writer.delete(obj, propagation="Foreground")
         else:
             finalizers = obj["metadata"].get("finalizers") or ()
-            asked: Propagation = (
+            propagation: Propagation = (
                 "Orphan" if ORPHAN in finalizers else "Foreground" if FOREGROUND in finalizers else "Background"
             )
-            self._writer.delete(obj, propagation=asked)
+            self._writer.delete(obj, propagation=propagation)
         return None
 
     def _finish(self, uid: str, obj: Object) -> None:
@@ -155,31 +155,36 @@ class GarbageCollector:
         if item is None:
             return
         metadata = item.object["metadata"]
-        kept = [each for each in metadata.get("finalizers") or () if each != finalizer]
-        self._writer.update({**item.object, "metadata": {**metadata, "finalizers": kept}})
+        remaining = [entry for entry in metadata.get("finalizers") or () if entry != finalizer]
+        self._writer.update({**item.object, "metadata": {**metadata, "finalizers": remaining}})
 
     def _remove_references(self, obj: Object, uids: set[str]) -> None:
         metadata = dict(obj["metadata"])
-        kept = [each for each in list_owner_references(obj) if each["uid"] not in uids]
-        if kept:
-            metadata["ownerReferences"] = kept
+        remaining = [reference for reference in list_owner_references(obj) if reference["uid"] not in uids]
+        if remaining:
+            metadata["ownerReferences"] = remaining
         else:
             metadata.pop("ownerReferences", None)
         self._writer.update({**obj, "metadata": metadata})
 
     def _without_blocking(self, obj: Object) -> Object:
-        references = [{**each, "blockOwnerDeletion": False} for each in list_owner_references(obj)]
+        references = [{**reference, "blockOwnerDeletion": False} for reference in list_owner_references(obj)]
         return self._writer.update({**obj, "metadata": {**obj["metadata"], "ownerReferences": references}})
 
     def _list_blocking_dependents(self, uid: str) -> list[ViewItem]:
         return [
             item
             for item in self._view.list_dependents(uid)
-            if any(each["uid"] == uid and each.get("blockOwnerDeletion") for each in list_owner_references(item.object))
+            if any(
+                reference["uid"] == uid and reference.get("blockOwnerDeletion")
+                for reference in list_owner_references(item.object)
+            )
         ]
 
     def _list_waiting_owners(self, obj: Object) -> list[str]:
-        found = ((each["uid"], self._view.find_by_uid(each["uid"])) for each in list_owner_references(obj))
+        found = (
+            (reference["uid"], self._view.find_by_uid(reference["uid"])) for reference in list_owner_references(obj)
+        )
         return [uid for uid, owner in found if owner is not None and is_in_foreground(owner.object)]
 
 

@@ -1,7 +1,7 @@
-"""What becomes of a container, decided by its image: ready at once, ready later, never, or crashing.
+"""The behavior of simulated containers by image: ready at once, ready later, never ready, or crashing.
 
-Nothing is ever pulled or run. A test says by image pattern how the containers of that image behave, and may change its
-mind while the cluster runs. Three patterns are always there, as last resort:
+No image is pulled and no container runs. A test sets the behavior for an image pattern, and can change it while the
+cluster runs. Three patterns always exist, with the lowest priority:
 
     konverge.test/never-ready*    never becomes ready (its image cannot be pulled)
     konverge.test/slow*           becomes ready after 3 seconds
@@ -22,11 +22,11 @@ BehaviorName: TypeAlias = Literal["ready", "never-ready", "failing"]
 
 @dataclass(frozen=True, slots=True)
 class ContainerBehavior:
-    """How the containers of an image behave.
+    """The behavior of the containers of an image.
 
     Attributes:
         name: ``ready``; ``never-ready``: the image cannot be pulled; ``failing``: it starts and exits with 1.
-        after_seconds: For ``ready``: how long it takes from the moment at which the pod came to its node.
+        after_seconds: For ``ready``: the seconds from the pod's arrival on its node.
     """
 
     name: BehaviorName
@@ -45,18 +45,18 @@ _BUILT_IN = (
 
 
 class ImageRules:
-    """The rules, the latest first. Patterns are a shell's (``*``, ``?``, ``[abc]``) and match the whole image."""
+    """The rules, the latest first. Patterns are shell patterns (``*``, ``?``, ``[abc]``) for the whole image."""
 
     def __init__(self) -> None:
         self._rules: dict[str, ContainerBehavior] = {}
         self._subscribers: list[Callable[[], None]] = []
 
     def ready(self, pattern: str) -> None:
-        """Containers of matching images become ready at once, also those that wait."""
+        """Make containers of matching images ready at once, also waiting ones."""
         self._set_rule(pattern, READY)
 
     def ready_after(self, pattern: str, seconds: float) -> None:
-        """Containers of matching images run at once and are ready so many seconds after their pod came to its node.
+        """Start containers of matching images at once and make them ready some seconds after their pod has a node.
 
         Raises:
             ValueError: The number is negative.
@@ -66,38 +66,38 @@ class ImageRules:
         self._set_rule(pattern, ContainerBehavior("ready", seconds))
 
     def never_ready(self, pattern: str) -> None:
-        """Containers of matching images wait with ``ImagePullBackOff``; one that already runs goes on running."""
+        """Let containers of matching images wait with ``ImagePullBackOff``; running containers continue."""
         self._set_rule(pattern, NEVER_READY)
 
     def failing(self, pattern: str) -> None:
-        """Containers of matching images wait with ``CrashLoopBackOff``, also those that already ran."""
+        """Let containers of matching images wait with ``CrashLoopBackOff``, also running ones."""
         self._set_rule(pattern, FAILING)
 
     def forget(self, pattern: str) -> None:
-        """Take the rule of that very pattern back; unknown patterns are no mistake."""
+        """Remove the rule for exactly that pattern; an unknown pattern is ignored."""
         if self._rules.pop(pattern, None) is not None:
             self._notify()
 
     def behavior_for(self, image: str) -> ContainerBehavior:
-        """What the latest matching rule says; ready at once when none matches."""
-        for pattern, fate in reversed(self._rules.items()):
+        """Return the behavior from the latest matching rule; without one, ready at once."""
+        for pattern, behavior in reversed(self._rules.items()):
             if fnmatchcase(image, pattern):
-                return fate
-        for pattern, fate in _BUILT_IN:
+                return behavior
+        for pattern, behavior in _BUILT_IN:
             if fnmatchcase(image, pattern):
-                return fate
+                return behavior
         return READY
 
     def subscribe(self, on_change: Callable[[], None]) -> Callable[[], None]:
-        """Have each change of the rules told; the answer ends it."""
+        """Call a function after each change of the rules; the returned function ends this."""
         self._subscribers.append(on_change)
         return lambda: self._subscribers.remove(on_change)
 
-    def _set_rule(self, pattern: str, fate: ContainerBehavior) -> None:
-        self._rules.pop(pattern, None)  # a rule that is given again counts as the latest
-        self._rules[pattern] = fate
+    def _set_rule(self, pattern: str, behavior: ContainerBehavior) -> None:
+        self._rules.pop(pattern, None)  # a rule that is set again becomes the latest
+        self._rules[pattern] = behavior
         self._notify()
 
     def _notify(self) -> None:
-        for told in tuple(self._subscribers):
-            told()
+        for on_change in tuple(self._subscribers):
+            on_change()

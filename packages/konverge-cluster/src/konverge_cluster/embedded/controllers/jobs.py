@@ -1,7 +1,7 @@
-"""The Job controller, played as far as a simple Job needs it: pods until enough have succeeded or too many have failed.
+"""The simulated Job controller for simple Jobs: it runs pods until enough have succeeded or too many have failed.
 
-``parallelism``, ``completions``, ``backoffLimit``, ``suspend`` and ``ttlSecondsAfterFinished`` count; indexed Jobs, pod
-failure policies, success policies and deadlines do not.
+It supports ``parallelism``, ``completions``, ``backoffLimit``, ``suspend`` and ``ttlSecondsAfterFinished``, but no
+indexed Jobs, pod failure policies, success policies or deadlines.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["JobController", "build_job_status"]
 
 
 class JobController:
-    """The player. Its keys are those of Jobs."""
+    """The controller. Its keys are those of Jobs."""
 
     name = "job-controller"
     watches = frozenset({JOB.group_kind, POD.group_kind})
@@ -33,13 +33,13 @@ class JobController:
         self._clock = clock
 
     def keys_for(self, notice: ClusterChange) -> Iterable[ObjectKey]:
-        """A Job itself; the one that controls a pod."""
+        """Return the key of a Job, or of the controller of a pod."""
         if notice.kind == JOB.group_kind:
             return () if notice.type == "DELETED" else (notice.key,)
         return list_affected_controllers(self._view, notice, JOB)
 
     def reconcile(self, key: Hashable) -> float | None:
-        """Start or stop pods and write the status when it changed; delete a finished Job when its time is over."""
+        """Start or stop pods and write the status if it changed; delete a finished Job after its TTL."""
         assert isinstance(key, ObjectKey)
         job = self._view.get(JOB, key)
         if job is None or is_deleting(job):
@@ -49,7 +49,7 @@ class JobController:
             return self._expire(job, finished_at, now)
         pods = claim_objects(self._view, self._writer, job, POD, job["spec"]["selector"])
         status = build_job_status(job, pods, now)
-        ended = any(each["type"] in ("Complete", "Failed") for each in status.get("conditions") or ())
+        ended = any(entry["type"] in ("Complete", "Failed") for entry in status.get("conditions") or ())
         if ended or job["spec"].get("suspend"):
             for pod in pods:
                 if is_active(pod):
@@ -74,7 +74,7 @@ class JobController:
 
 
 def build_job_status(job: Object, pods: Sequence[Object], now: datetime) -> Object:
-    """The status of a Job with these pods."""
+    """Return the status of a Job with these pods."""
     before = job.get("status") or {}
     active = [pod for pod in pods if is_active(pod)]
     succeeded = sum(1 for pod in pods if get_phase(pod) == "Succeeded")
@@ -121,7 +121,7 @@ def _build_condition(condition_type: str, status: str, reason: str, message: str
 
 
 def _get_required_completions(job: Object) -> int:
-    """How many pods must succeed; without ``completions`` any one is enough, and the others may finish."""
+    """Return the required number of succeeded pods; without ``completions`` one is enough and the others go on."""
     return int(job["spec"].get("completions", 1))
 
 

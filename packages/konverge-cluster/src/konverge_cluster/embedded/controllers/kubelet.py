@@ -1,4 +1,4 @@
-"""The scheduler and the kubelet, played: one node with room for everything, on which pods do what their images say."""
+"""The simulated scheduler and kubelet: one node with capacity for all pods, which follow their image rules."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WRONG_NODE = (
 
 
 def build_node(now: datetime) -> Object:
-    """The node, as a kubelet registers it."""
+    """Return the node as a kubelet registers it."""
     moment = format_time(now)
     healthy = (
         ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
@@ -86,7 +86,7 @@ def build_node(now: datetime) -> Object:
 
 
 class PodScheduler:
-    """The player that puts pods on the node. Its keys are those of pods."""
+    """The controller that assigns pods to the node. Its keys are those of pods."""
 
     name = "scheduler"
     watches = frozenset({POD.group_kind, PERSISTENT_VOLUME_CLAIM.group_kind, NODE.group_kind})
@@ -98,7 +98,7 @@ class PodScheduler:
         self._waiting: dict[ObjectKey, dict[ObjectKey, None]] = {}
 
     def keys_for(self, notice: ClusterChange) -> Iterable[ObjectKey]:
-        """A pod without a node; the pods that waited for a claim; all of them when the node changes."""
+        """Return the key of a pod without a node, of pods that waited for a claim, or of all if the node changes."""
         if notice.kind == NODE.group_kind:
             return [ObjectKey.of(pod) for pod in self._view.list_kind(POD) if not pod["spec"].get("nodeName")]
         if notice.kind == PERSISTENT_VOLUME_CLAIM.group_kind:
@@ -106,7 +106,7 @@ class PodScheduler:
         return () if notice.type == "DELETED" or notice.new["spec"].get("nodeName") else (notice.key,)
 
     def reconcile(self, key: Hashable) -> float | None:
-        """Bind the pod to the node, once its claims are bound."""
+        """Bind the pod to the node after its claims are bound."""
         assert isinstance(key, ObjectKey)
         pod = self._view.get(POD, key)
         if pod is None or is_deleting(pod) or pod["spec"].get("nodeName") or pod["spec"].get("schedulingGates"):
@@ -132,7 +132,7 @@ class PodScheduler:
         return None
 
     def _find_obstacle(self, pod: Object) -> str:
-        """Why the pod cannot be scheduled, in the words of the real scheduler; empty when it can."""
+        """Return the reason why the pod cannot be scheduled, with the text of the real scheduler; empty if it can."""
         node = self._view.get(NODE, ObjectKey("", NODE_NAME))
         labels = node["metadata"].get("labels") or {} if node is not None else {}
         if not (pod["spec"].get("nodeSelector") or {}).items() <= labels.items():
@@ -153,7 +153,7 @@ class PodScheduler:
 
 
 class Kubelet:
-    """The player that runs pods. Its keys are those of pods."""
+    """The controller that runs pods. Its keys are those of pods."""
 
     name = "kubelet"
     watches = frozenset({POD.group_kind})
@@ -163,13 +163,13 @@ class Kubelet:
         self._writer = writer
         self._clock = clock
         self._rules = rules
-        # When each pod came, by UID, and which addresses are taken: a pod's own times are too coarse for the first.
+        # The arrival of each pod by UID, since its own times are too coarse, and the addresses in use.
         self._arrivals: dict[str, float] = {}
         self._addresses: dict[str, str] = {}
         self._next_address = 1
 
     def keys_for(self, notice: ClusterChange) -> Iterable[ObjectKey]:
-        """A pod that is on the node."""
+        """Return the key of a pod on the node."""
         if notice.type == "DELETED":
             self._arrivals.pop(notice.new["metadata"]["uid"], None)
             self._addresses.pop((notice.new.get("status") or {}).get("podIP", ""), None)
@@ -177,11 +177,11 @@ class Kubelet:
         return (notice.key,) if notice.new["spec"].get("nodeName") else ()
 
     def list_running(self) -> list[ObjectKey]:
-        """The pods that a change of the image rules may concern."""
+        """Return the pods that a change of the image rules can affect."""
         return [ObjectKey.of(pod) for pod in self._view.list_kind(POD) if pod["spec"].get("nodeName")]
 
     def reconcile(self, key: Hashable) -> float | None:
-        """Report how far the pod is; let go of one that is being deleted."""
+        """Report the state of a pod; remove one that is being deleted."""
         assert isinstance(key, ObjectKey)
         pod = self._view.get(POD, key)
         if pod is None or not pod["spec"].get("nodeName"):
@@ -196,7 +196,9 @@ class Kubelet:
         elapsed = self._clock.monotonic() - self._arrivals.setdefault(pod["metadata"]["uid"], self._clock.monotonic())
         place = self._build_placement(pod)
         if get_phase(pod) == "Running" and find_controller_key(pod, JOB) is not None:
-            fails = any(self._rules.behavior_for(each["image"]).name == "failing" for each in pod["spec"]["containers"])
+            fails = any(
+                self._rules.behavior_for(entry["image"]).name == "failing" for entry in pod["spec"]["containers"]
+            )
             if fails or is_ready(pod):
                 self._writer.update_status(pod, build_completed_status(pod, not fails, now, place))
                 return None

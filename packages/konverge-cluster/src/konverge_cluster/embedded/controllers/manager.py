@@ -1,4 +1,4 @@
-"""All players together, over one API server."""
+"""All simulated controllers together, over one API server."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class ControllerManager:
 
     Args:
         api: The server that they watch and write to.
-        clock: Their time.
-        entropy: Spreads their retries.
-        rules: What becomes of containers; may be changed while they play.
-        load_balancers: Whether Services of type LoadBalancer get an address.
-        caller: Calls the webhooks that are to be asked about what they write.
+        clock: The clock for their timers.
+        entropy: The source of randomness for retry delays.
+        rules: The behavior of containers; it can change while they run.
+        load_balancers: True to assign addresses to Services of type LoadBalancer.
+        caller: Calls the webhooks for their writes.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class ControllerManager:
         self._view = view = ClusterView()
         writer = ControllerClient(api, CONTROLLER_MANAGER)
         self._kubelet = Kubelet(view, ControllerClient(api, KUBELET), clock, self.rules)
-        players: list[BuiltinController] = [
+        controllers: list[BuiltinController] = [
             NamespaceDefaultsController(view, writer),
             NamespaceController(view, writer, clock, self._find_plural),
             DeploymentController(view, writer, clock),
@@ -74,19 +74,19 @@ class ControllerManager:
             GarbageCollector(view, writer, self._is_served),
         ]
         if load_balancers:
-            players.append(LoadBalancerController(view, ControllerClient(api, "cloud-controller-manager")))
-        self._driver = ControllerDriver(players, clock, entropy, caller)
+            controllers.append(LoadBalancerController(view, ControllerClient(api, "cloud-controller-manager")))
+        self._driver = ControllerDriver(controllers, clock, entropy, caller)
         self._group_kinds: dict[str, GroupKind] = {}
 
     async def run(self) -> None:
-        """Play until cancelled, once: take in what there is, register the node, then follow the changes.
+        """Run until cancelled, only once: load the stored objects, register the node, then follow the changes.
 
-        Cancelled, it leaves the cluster as it is; new `ControllerManager` over the same server go on from there.
+        After a cancellation the cluster stays as it is; a new `ControllerManager` over the same server continues.
         """
         stops = [self._api.subscribe(self._handle_change), self.rules.subscribe(self._enqueue_pods)]
         try:
             self._load_objects()
-            with suppress(AlreadyExistsError):  # earlier players may have registered it
+            with suppress(AlreadyExistsError):  # an earlier manager can have registered it
                 ControllerClient(self._api, KUBELET).create(build_node(self._clock.now()))
             await self._driver.run()
         finally:
@@ -98,7 +98,7 @@ class ControllerManager:
             for stored in self._api.storage.list_objects(storage):
                 kind = self._find_group_kind(storage, stored.object["apiVersion"], stored.object["kind"])
                 self._view.record(ClusterChange("ADDED", kind, stored.key, None, stored.object))
-        # Told only now, so that nobody takes an owner for absent that comes later in the list.
+        # Reported only after the load, so that no controller takes an owner for absent that comes later in the list.
         for item in self._view.iter_objects():
             self._driver.handle_change(ClusterChange("ADDED", item.kind, item.key, None, item.object))
 
@@ -113,15 +113,16 @@ class ControllerManager:
         self._driver.enqueue(self._kubelet, self._kubelet.list_running())
 
     def _find_group_kind(self, resource: str, api_version: str, kind: str) -> GroupKind:
-        found = self._group_kinds.get(resource)
-        if found is None:
-            found = self._group_kinds[resource] = GroupVersionKind.parse(api_version, kind).group_kind
-        return found
+        group_kind = self._group_kinds.get(resource)
+        if group_kind is None:
+            group_kind = self._group_kinds[resource] = GroupVersionKind.parse(api_version, kind).group_kind
+        return group_kind
 
     def _is_served(self, gvk: GroupVersionKind) -> bool:
-        return any(each.gvk == gvk for each in self._api.resources)
+        return any(resource.gvk == gvk for resource in self._api.resources)
 
     def _find_plural(self, kind: GroupKind) -> str:
         return next(
-            (each.mapping.plural for each in self._api.resources if each.gvk.group_kind == kind), kind[1].lower()
+            (resource.mapping.plural for resource in self._api.resources if resource.gvk.group_kind == kind),
+            kind[1].lower(),
         )

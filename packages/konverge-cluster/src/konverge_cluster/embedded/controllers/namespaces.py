@@ -1,4 +1,4 @@
-"""The namespace controllers, played: a new namespace gets what every namespace has, a deleted one is emptied first."""
+"""The simulated namespace controllers: they create the default objects of a namespace, and empty a deleted one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ROOT_CA_DESCRIPTION = (
 
 
 class NamespaceDefaultsController:
-    """The player that gives each namespace its default ServiceAccount and root certificates. Its keys are names."""
+    """The controller that creates the default ServiceAccount and root certificates. Its keys are namespace names."""
 
     name = "serviceaccount-controller"
     watches = frozenset({NAMESPACE.group_kind, SERVICE_ACCOUNT.group_kind, CONFIG_MAP.group_kind})
@@ -35,13 +35,13 @@ class NamespaceDefaultsController:
         self._writer = writer
 
     def keys_for(self, notice: ClusterChange) -> Iterable[str]:
-        """A namespace itself; the one from which its own objects were taken away."""
+        """Return the name of a namespace, or of the one whose default objects were deleted."""
         if notice.kind == NAMESPACE.group_kind:
             return () if notice.type == "DELETED" else (notice.key.name,)
         return (notice.key.namespace,) if notice.type == "DELETED" and notice.key.name in ("default", _ROOT_CA) else ()
 
     def reconcile(self, key: Hashable) -> float | None:
-        """Create what is missing."""
+        """Create the absent default objects."""
         assert isinstance(key, str)
         namespace = self._view.get(NAMESPACE, ObjectKey("", key))
         if namespace is None or is_deleting(namespace):
@@ -59,7 +59,7 @@ class NamespaceDefaultsController:
 
 
 class NamespaceController:
-    """The player that empties a namespace that is being deleted, pods first. Its keys are names of namespaces."""
+    """The controller that empties a namespace under deletion, pods first. Its keys are names of namespaces."""
 
     name = "namespace-controller"
     watches: frozenset[GroupKind] | None = None
@@ -74,7 +74,7 @@ class NamespaceController:
         self._emptying: set[str] = set()
 
     def keys_for(self, notice: ClusterChange) -> Iterable[str]:
-        """A namespace that is being deleted; the one from which something went while it is."""
+        """Return the name of a namespace under deletion, or of one that has lost an object meanwhile."""
         if notice.kind == NAMESPACE.group_kind:
             if notice.type == "DELETED" or not is_deleting(notice.new):
                 self._emptying.discard(notice.key.name)
@@ -84,47 +84,49 @@ class NamespaceController:
         return (notice.key.namespace,) if notice.key.namespace in self._emptying else ()
 
     def reconcile(self, key: Hashable) -> float | None:
-        """Delete what is left, say what keeps the rest, and let the namespace go when it is empty."""
+        """Delete the remaining objects, report the obstacles, and finalize the namespace once it is empty."""
         assert isinstance(key, str)
         namespace = self._view.get(NAMESPACE, ObjectKey("", key))
         if namespace is None or not is_deleting(namespace):
             return None
-        left = self._view.list_namespace(key)
-        pods = [item for item in left if item.kind == POD.group_kind]
-        for item in pods or left:
+        remaining_objects = self._view.list_namespace(key)
+        pods = [item for item in remaining_objects if item.kind == POD.group_kind]
+        for item in pods or remaining_objects:
             if not is_deleting(item.object):
                 self._writer.delete(item.object, propagation="Background")
-        left = self._view.list_namespace(key)
-        status = build_deletion_status(namespace, left, self._plural_of, self._clock.now())
+        remaining_objects = self._view.list_namespace(key)
+        status = build_deletion_status(namespace, remaining_objects, self._plural_of, self._clock.now())
         if status != namespace.get("status"):
             namespace = self._writer.update_status(namespace, status)
         finalizers = namespace["spec"].get("finalizers") or []
-        if not left and _FINALIZER in finalizers:
-            kept = [each for each in finalizers if each != _FINALIZER]
+        if not remaining_objects and _FINALIZER in finalizers:
+            other_finalizers = [entry for entry in finalizers if entry != _FINALIZER]
             self._writer.update(
-                {**namespace, "spec": {**namespace["spec"], "finalizers": kept}}, subresource="finalize"
+                {**namespace, "spec": {**namespace["spec"], "finalizers": other_finalizers}}, subresource="finalize"
             )
         return None
 
 
 def build_deletion_status(
-    namespace: Object, left: Sequence[ViewItem], plural_of: Callable[[GroupKind], str], now: datetime
+    namespace: Object, remaining_objects: Sequence[ViewItem], plural_of: Callable[[GroupKind], str], now: datetime
 ) -> Object:
-    """The status of a namespace in which so much is left.
+    """Return the status of a namespace with remaining objects.
 
     Args:
-        namespace: As it is stored.
-        left: What is still in it.
-        plural_of: The plural under which a kind is served.
-        now: The time of the pass.
+        namespace: The stored namespace.
+        remaining_objects: The remaining objects.
+        plural_of: Returns the plural of a served kind.
+        now: The time of the reconcile.
     """
     before = namespace.get("status") or {}
-    kinds = Counter(item.kind for item in left)
-    held = Counter(each for item in left for each in item.object["metadata"].get("finalizers") or ())
-    # The point stands there for the core group too, as in the real message.
+    kinds = Counter(item.kind for item in remaining_objects)
+    finalizer_counts = Counter(
+        entry for item in remaining_objects for entry in item.object["metadata"].get("finalizers") or ()
+    )
+    # The real message also contains the dot for the core group.
     remaining = sorted(f"{plural_of(kind)}.{kind[0]} has {count} resource instances" for kind, count in kinds.items())
-    finalizers = sorted(f"{name} in {count} resource instances" for name, count in held.items())
-    wanted = {
+    finalizers = sorted(f"{name} in {count} resource instances" for name, count in finalizer_counts.items())
+    expected_conditions = {
         "NamespaceDeletionDiscoveryFailure": (
             False,
             "ResourcesDiscovered",
@@ -141,20 +143,22 @@ def build_deletion_status(
             "All content successfully deleted, may be waiting on finalization",
         ),
         "NamespaceContentRemaining": (
-            bool(left),
-            "SomeResourcesRemain" if left else "ContentRemoved",
-            f"Some resources are remaining: {', '.join(remaining)}" if left else "All content successfully removed",
+            bool(remaining_objects),
+            "SomeResourcesRemain" if remaining_objects else "ContentRemoved",
+            f"Some resources are remaining: {', '.join(remaining)}"
+            if remaining_objects
+            else "All content successfully removed",
         ),
         "NamespaceFinalizersRemaining": (
-            bool(held),
-            "SomeFinalizersRemain" if held else "ContentHasNoFinalizers",
+            bool(finalizer_counts),
+            "SomeFinalizersRemain" if finalizer_counts else "ContentHasNoFinalizers",
             f"Some content in the namespace has finalizers remaining: {', '.join(finalizers)}"
-            if held
+            if finalizer_counts
             else "All content-preserving finalizers finished",
         ),
     }
     conditions = []
-    for name, (is_true, reason, message) in wanted.items():
+    for name, (is_true, reason, message) in expected_conditions.items():
         status = "True" if is_true else "False"
         earlier = find_condition(before.get("conditions") or (), name)
         same = earlier is not None and earlier["status"] == status

@@ -1,6 +1,6 @@
-"""What controllers ask of pods: are they ready, available, on their way out; and which of them go first.
+"""Predicates of pods for controllers: ready, available, terminating; and the order of deletion.
 
-Pure. Times come in as arguments; a pod's own times have whole seconds, as the API keeps them.
+Pure. Times are arguments; the times of a pod have whole seconds, as in the API.
 """
 
 from __future__ import annotations
@@ -27,50 +27,50 @@ _PHASE_ORDER = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
 def get_phase(pod: Object) -> str:
-    """The pod's phase, empty when it has none yet."""
+    """Return the pod's phase; empty if it has none yet."""
     return str((pod.get("status") or {}).get("phase") or "")
 
 
 def find_pod_condition(pod: Object, condition_type: str) -> dict[str, Any] | None:
-    """The pod's condition of that type, None without."""
+    """Return the pod's condition of that type; None if absent."""
     conditions: list[dict[str, Any]] = (pod.get("status") or {}).get("conditions") or []
-    return next((found for found in conditions if found.get("type") == condition_type), None)
+    return next((condition for condition in conditions if condition.get("type") == condition_type), None)
 
 
 def is_ready(pod: Object) -> bool:
-    """Tell whether the pod's ``Ready`` condition is True."""
-    found = find_pod_condition(pod, "Ready")
-    return found is not None and found.get("status") == "True"
+    """Return True if the pod's ``Ready`` condition is True."""
+    condition = find_pod_condition(pod, "Ready")
+    return condition is not None and condition.get("status") == "True"
 
 
 def is_finished(pod: Object) -> bool:
-    """Tell whether the pod has run to its end, well or not."""
+    """Return True if the pod has succeeded or failed."""
     return get_phase(pod) in ("Succeeded", "Failed")
 
 
 def is_active(pod: Object) -> bool:
-    """Tell whether the pod counts as a replica: neither finished nor being deleted."""
+    """Return True if the pod counts as a replica: neither finished nor under deletion."""
     return not is_finished(pod) and not is_deleting(pod)
 
 
 def is_available(pod: Object, min_ready_seconds: int, now: datetime) -> bool:
-    """Tell whether the pod has been ready for long enough."""
+    """Return True if the pod has been ready for long enough."""
     return compute_seconds_to_available(pod, min_ready_seconds, now) == 0
 
 
 def compute_seconds_to_available(pod: Object, min_ready_seconds: int, now: datetime) -> float | None:
-    """How long until the pod counts as available if it stays ready; 0 when it does, None when it is not ready."""
-    found = find_pod_condition(pod, "Ready")
-    if found is None or found.get("status") != "True":
+    """Return the seconds until a ready pod counts as available: 0 if it does now, None if it is not ready."""
+    condition = find_pod_condition(pod, "Ready")
+    if condition is None or condition.get("status") != "True":
         return None
     if min_ready_seconds == 0:
         return 0
-    since = parse_time(found["lastTransitionTime"])
+    since = parse_time(condition["lastTransitionTime"])
     return max(0.0, (since + timedelta(seconds=min_ready_seconds) - now).total_seconds())
 
 
 def build_pod_from_template(template: Object, owner: Object) -> Object:
-    """The pod that a controller creates from its template; its name is left to ``generateName``."""
+    """Return the pod that a controller creates from its template; its name comes from ``generateName``."""
     metadata: Object = {"generateName": f"{owner['metadata']['name']}-", "namespace": owner["metadata"]["namespace"]}
     written = template.get("metadata") or {}
     for field in ("labels", "annotations", "finalizers"):
@@ -81,17 +81,18 @@ def build_pod_from_template(template: Object, owner: Object) -> Object:
 
 
 def sort_for_deletion(pods: Iterable[Object], now: datetime) -> list[Object]:
-    """The pods in the order in which a ReplicaSet gives them up.
+    """Return the pods in the order in which a ReplicaSet deletes them.
 
-    First what has no node, then what is pending, then what is not ready, then the cheap by their deletion cost, then
-    the young. Ages within the same power of two count as equal, and the UID decides, so that not only the youngest pay.
+    Pods without a node come first, then pending pods, then pods that are not ready, then a low deletion cost, then
+    young pods. Ages within the same power of two are equal; then the UID decides, so that not always the youngest is
+    deleted.
     """
 
     def rank(pod: Object) -> tuple[bool, int, bool, int, int, int, int, str]:
         ready = find_pod_condition(pod, "Ready")
         is_so = ready is not None and ready.get("status") == "True"
         statuses = (pod.get("status") or {}).get("containerStatuses") or ()
-        restarts = max((found.get("restartCount", 0) for found in statuses), default=0)
+        restarts = max((entry.get("restartCount", 0) for entry in statuses), default=0)
         return (
             bool((pod.get("spec") or {}).get("nodeName")),
             _PHASE_ORDER.get(get_phase(pod), 0),

@@ -1,6 +1,6 @@
-"""What a kubelet says of a pod whose containers do what their images' rules say. Pure.
+"""The status that a kubelet reports for a pod whose containers follow the image rules. Pure.
 
-The shape is a kubelet's of v1.36: the same conditions, reasons and container states, in the same order.
+The form is that of a kubelet v1.36: the same conditions, reasons and container states, in the same order.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ __all__ = ["PodPlacement", "build_completed_status", "build_pod_status", "comput
 
 
 class PodPlacement(NamedTuple):
-    """Where the pod runs.
+    """The location of a pod.
 
     Attributes:
-        host_ip: The node's address.
-        pod_ip: The pod's own, or the node's when it uses the host's network.
+        host_ip: The address of the node.
+        pod_ip: The address of the pod, or of the node if it uses the host network.
     """
 
     host_ip: str
@@ -28,21 +28,25 @@ class PodPlacement(NamedTuple):
 
 
 def build_pod_status(
-    pod: Object, fate: Callable[[str], ContainerBehavior], elapsed_seconds: float, now: datetime, place: PodPlacement
+    pod: Object,
+    behavior_of: Callable[[str], ContainerBehavior],
+    elapsed_seconds: float,
+    now: datetime,
+    place: PodPlacement,
 ) -> Object:
-    """The status of a pod on its node.
+    """Return the status of a pod on its node.
 
     Args:
-        pod: As it is stored; times of what did not change are taken over from its status.
-        fate: What becomes of a container of an image.
-        elapsed_seconds: For how long the pod has been on its node.
-        now: The time of the pass.
-        place: Where it runs.
+        pod: The stored pod; unchanged parts keep the times from its status.
+        behavior_of: Returns the behavior of a container by its image.
+        elapsed_seconds: The seconds since the pod's arrival on its node.
+        now: The time of the reconcile.
+        place: The location of the pod.
     """
     spec, before = pod["spec"], pod.get("status") or {}
     moment = format_time(now)
     initial = _build_container_statuses(
-        spec.get("initContainers"), before.get("initContainerStatuses"), fate, elapsed_seconds, moment
+        spec.get("initContainers"), before.get("initContainerStatuses"), behavior_of, elapsed_seconds, moment
     )
     initialized = all(each["ready"] for each in initial)
     if initialized:
@@ -51,7 +55,7 @@ def build_pod_status(
             for each, container in zip(initial, spec.get("initContainers") or (), strict=True)
         ]
         containers = _build_container_statuses(
-            spec["containers"], before.get("containerStatuses"), fate, elapsed_seconds, moment
+            spec["containers"], before.get("containerStatuses"), behavior_of, elapsed_seconds, moment
         )
     else:
         containers = [_build_waiting_status(each, "PodInitializing") for each in spec["containers"]]
@@ -63,7 +67,7 @@ def build_pod_status(
 
 
 def build_completed_status(pod: Object, succeeded: bool, now: datetime, place: PodPlacement) -> Object:
-    """The status of a pod whose containers have all run to their end."""
+    """Return the status of a pod whose containers have all ended."""
     before = pod.get("status") or {}
     moment = format_time(now)
     exit_code = 0 if succeeded else 1
@@ -83,14 +87,14 @@ def build_completed_status(pod: Object, succeeded: bool, now: datetime, place: P
 
 
 def compute_seconds_to_ready(
-    pod: Object, fate: Callable[[str], ContainerBehavior], elapsed_seconds: float
+    pod: Object, behavior_of: Callable[[str], ContainerBehavior], elapsed_seconds: float
 ) -> float | None:
-    """When the status changes by itself next; None when it does not."""
+    """Return the seconds until the next change without an event; None if there is none."""
     spec = pod["spec"]
     waits = [
         found.after_seconds - elapsed_seconds
         for each in [*(spec.get("initContainers") or ()), *spec["containers"]]
-        if (found := fate(each.get("image", ""))).name == "ready"
+        if (found := behavior_of(each.get("image", ""))).name == "ready"
     ]
     return min((seconds for seconds in waits if seconds > 0), default=None)
 
@@ -98,30 +102,32 @@ def compute_seconds_to_ready(
 def _build_container_statuses(
     containers: Sequence[Object] | None,
     before: Sequence[Object] | None,
-    fate: Callable[[str], ContainerBehavior],
+    behavior_of: Callable[[str], ContainerBehavior],
     elapsed_seconds: float,
     moment: str,
 ) -> list[Object]:
     earlier = {each["name"]: each for each in before or ()}
     return [
-        _build_container_status(each, earlier.get(each["name"]), fate(each.get("image", "")), elapsed_seconds, moment)
+        _build_container_status(
+            each, earlier.get(each["name"]), behavior_of(each.get("image", "")), elapsed_seconds, moment
+        )
         for each in containers or ()
     ]
 
 
 def _build_container_status(
-    container: Object, before: Object | None, fate: ContainerBehavior, elapsed_seconds: float, moment: str
+    container: Object, before: Object | None, behavior_of: ContainerBehavior, elapsed_seconds: float, moment: str
 ) -> Object:
-    if fate.name == "failing":
+    if behavior_of.name == "failing":
         return _build_crashing_status(container, before, moment)
     if before is not None and "terminated" in before["state"]:
         return before
     runs = before is not None and "running" in before["state"]
-    if fate.name == "never-ready" and not runs:
+    if behavior_of.name == "never-ready" and not runs:
         image = container.get("image", "")
         message = f'Back-off pulling image "{image}": ErrImagePull: pull access denied for {image}'
         return _build_waiting_status(container, "ImagePullBackOff", message)
-    ready = fate.name == "ready" and elapsed_seconds >= fate.after_seconds
+    ready = behavior_of.name == "ready" and elapsed_seconds >= behavior_of.after_seconds
     if before is not None and runs:
         return before | {"ready": before["ready"] or ready}
     restarts = before["restartCount"] if before is not None else 0
@@ -234,7 +240,7 @@ def _build_dated_condition(condition_type: str, written: Object, before: Object 
 
 
 def compute_qos_class(spec: Object) -> str:
-    """The quality-of-service class that a pod's requests and limits give it."""
+    """Return the quality-of-service class from the pod's requests and limits."""
     limited = requested = False
     guaranteed = True
     for container in [*(spec.get("initContainers") or ()), *spec["containers"]]:

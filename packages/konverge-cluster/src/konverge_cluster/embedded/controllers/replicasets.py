@@ -1,4 +1,4 @@
-"""The ReplicaSet controller, played: as many pods as asked for, and a status that counts them."""
+"""The simulated ReplicaSet controller: it maintains the number of pods and reports them in the status."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from konverge_cluster.embedded.controllers.pod_state import (
 
 __all__ = ["ReplicaSetController", "build_replica_set_status"]
 
-# The most pods that one pass creates or deletes.
+# The maximum number of pods that one reconcile creates or deletes.
 _BURST = 500
 
 
 class ReplicaSetController:
-    """The player. Its keys are those of ReplicaSets."""
+    """The controller. Its keys are those of ReplicaSets."""
 
     name = "replicaset-controller"
     watches = frozenset({REPLICA_SET.group_kind, POD.group_kind})
@@ -40,39 +40,41 @@ class ReplicaSetController:
         self._clock = clock
 
     def keys_for(self, notice: ClusterChange) -> Iterable[ObjectKey]:
-        """A ReplicaSet itself; the one that controls a pod; for a pod without controller, those that could take it."""
+        """Return the key of a ReplicaSet or of a pod's controller; for a pod without one, those that can adopt it."""
         if notice.kind == REPLICA_SET.group_kind:
             return () if notice.type == "DELETED" else (notice.key,)
         return list_affected_controllers(self._view, notice, REPLICA_SET)
 
     def reconcile(self, key: Hashable) -> float | None:
-        """Create or delete pods up to the wanted number, and write the status when it changed."""
+        """Create or delete pods up to the desired number, and write the status if it changed."""
         assert isinstance(key, ObjectKey)
-        found = self._view.get(REPLICA_SET, key)
-        if found is None:
+        replica_set = self._view.get(REPLICA_SET, key)
+        if replica_set is None:
             return None
         now = self._clock.now()
-        pods = claim_objects(self._view, self._writer, found, POD, found["spec"]["selector"])
+        pods = claim_objects(self._view, self._writer, replica_set, POD, replica_set["spec"]["selector"])
         active = [pod for pod in pods if is_active(pod)]
         terminating = sum(1 for pod in pods if is_deleting(pod))
         failure: KonvergeError | None = None
-        if not is_deleting(found):
+        if not is_deleting(replica_set):
             try:
-                self._resize(found, active, now)
+                self._resize(replica_set, active, now)
             except ApiError as error:
                 failure = None if is_namespace_terminating_error(error) else error
-        status = build_replica_set_status(found, active, terminating, now, failure)
-        if status != found.get("status"):
-            self._writer.update_status(found, status)
+        status = build_replica_set_status(replica_set, active, terminating, now, failure)
+        if status != replica_set.get("status"):
+            self._writer.update_status(replica_set, status)
         if failure is not None:
             raise failure
-        waits = [compute_seconds_to_available(pod, found["spec"].get("minReadySeconds", 0), now) for pod in active]
+        waits = [
+            compute_seconds_to_available(pod, replica_set["spec"].get("minReadySeconds", 0), now) for pod in active
+        ]
         return min((seconds for seconds in waits if seconds), default=None)
 
-    def _resize(self, found: Object, active: Sequence[Object], now: datetime) -> None:
-        missing = found["spec"].get("replicas", 1) - len(active)
+    def _resize(self, replica_set: Object, active: Sequence[Object], now: datetime) -> None:
+        missing = replica_set["spec"].get("replicas", 1) - len(active)
         for _ in range(min(missing, _BURST)):
-            self._writer.create(build_pod_from_template(found["spec"]["template"], found))
+            self._writer.create(build_pod_from_template(replica_set["spec"]["template"], replica_set))
         if missing < 0:
             for pod in sort_for_deletion(active, now)[: min(-missing, _BURST)]:
                 self._writer.delete(pod)
@@ -85,14 +87,14 @@ def build_replica_set_status(
     now: datetime,
     failure: KonvergeError | None = None,
 ) -> Object:
-    """The status of a ReplicaSet that has these pods.
+    """Return the status of a ReplicaSet with these pods.
 
     Args:
-        replica_set: As it is stored.
-        active: Its pods that count.
-        terminating: How many more are on their way out.
-        now: The time of the pass.
-        failure: Why pods could not be created or deleted in this pass.
+        replica_set: The stored ReplicaSet.
+        active: The pods that count as replicas.
+        terminating: The number of pods under deletion.
+        now: The time of the reconcile.
+        failure: The error of a create or a delete of pods in this reconcile.
     """
     spec, before = replica_set["spec"], replica_set.get("status") or {}
     template_labels = LabelSelector.from_labels((spec["template"].get("metadata") or {}).get("labels") or {})
@@ -103,9 +105,9 @@ def build_replica_set_status(
     status: Object = {"replicas": len(active)} | {name: count for name, count in counts.items() if count}
     status["terminatingReplicas"] = terminating
     status["observedGeneration"] = replica_set["metadata"]["generation"]
-    conditions = [each for each in before.get("conditions") or () if each["type"] != "ReplicaFailure"]
+    conditions = [entry for entry in before.get("conditions") or () if entry["type"] != "ReplicaFailure"]
     if failure is not None:
-        earlier = [each for each in before.get("conditions") or () if each["type"] == "ReplicaFailure"]
+        earlier = [entry for entry in before.get("conditions") or () if entry["type"] == "ReplicaFailure"]
         conditions += earlier or [
             {
                 "type": "ReplicaFailure",

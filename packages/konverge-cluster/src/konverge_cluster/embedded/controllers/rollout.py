@@ -1,7 +1,7 @@
-"""The arithmetic of a Deployment's rollout: which of its ReplicaSets gets which size next.
+"""The arithmetic of a Deployment's rollout: the next sizes of its ReplicaSets.
 
-Pure numbers. The answers are new sizes by name; what is not named stays as it is, and an empty answer means that
-nothing can be done until pods become available or go away.
+Only numbers. Results are new sizes by name; other ReplicaSets keep their size. An empty result means that the rollout
+must wait until pods become available or are deleted.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class RolloutLimits:
-    """How far a rollout may stray from the wanted number of replicas.
+    """The permitted deviation of a rollout from the desired number of replicas.
 
     Attributes:
         desired: ``spec.replicas``.
-        surge: How many pods there may be more.
-        unavailable: How many may be missing.
+        surge: The maximum number of additional pods.
+        unavailable: The maximum number of unavailable pods.
     """
 
     desired: int
@@ -37,9 +37,9 @@ class RolloutLimits:
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> RolloutLimits:
-        """Those of a Deployment's spec. Percentages are of the wanted number: the surge rounds up, the rest down.
+        """Return the limits of a Deployment's spec. Percentages of the desired number round up for surge, else down.
 
-        Both may come out as zero, with which nothing could ever move; then one pod may be missing.
+        If both are zero, no progress is possible; then one pod can be unavailable.
         """
         desired = int(spec.get("replicas", 1))
         strategy = spec.get("strategy") or {}
@@ -54,25 +54,25 @@ class RolloutLimits:
 
     @property
     def max_replicas(self) -> int:
-        """How many pods there may be at most."""
+        """The maximum number of pods."""
         return self.desired + self.surge
 
     @property
     def min_available(self) -> int:
-        """How many pods must stay available."""
+        """The minimum number of available pods."""
         return self.desired - self.unavailable
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaSetSize:
-    """A ReplicaSet in numbers.
+    """The numbers of a ReplicaSet.
 
     Attributes:
-        name: Its name.
-        replicas: How many pods it is told to have.
-        available: How many of them are available.
-        previous_max_replicas: What `Limits.most` was when it was last sized (its ``max-replicas`` annotation); 0 when
-        unknown.
+        name: The name of the ReplicaSet.
+        replicas: The desired number of its pods.
+        available: The number of available pods.
+        previous_max_replicas: The value of `RolloutLimits.max_replicas` at its last resize (the ``max-replicas``
+            annotation); 0 if unknown.
     """
 
     name: str
@@ -82,12 +82,12 @@ class ReplicaSetSize:
 
 
 def read_replicas(workload: Mapping[str, Any]) -> int:
-    """How many pods a Deployment, ReplicaSet or StatefulSet is told to have."""
+    """Return the desired number of pods of a Deployment, ReplicaSet or StatefulSet."""
     return int(workload["spec"].get("replicas", 1))
 
 
 def compute_new_size(limits: RolloutLimits, new: ReplicaSetSize, all_replicas: int) -> int:
-    """How large the new ReplicaSet may be while all of them together have so many replicas."""
+    """Return the maximum size of the new ReplicaSet for a total number of replicas."""
     if new.replicas >= limits.desired:
         return limits.desired
     room = limits.max_replicas - all_replicas
@@ -95,73 +95,81 @@ def compute_new_size(limits: RolloutLimits, new: ReplicaSetSize, all_replicas: i
 
 
 def compute_rolling_sizes(limits: RolloutLimits, new: ReplicaSetSize, old: Sequence[ReplicaSetSize]) -> dict[str, int]:
-    """One step of a rolling update.
+    """Return the sizes after one step of a rolling update.
 
     Args:
-        limits: What the Deployment allows.
-        new: The ReplicaSet of the present template.
-        old: The others that have replicas, oldest first.
+        limits: The limits of the Deployment.
+        new: The ReplicaSet of the current template.
+        old: The others with replicas, oldest first.
     """
-    total = new.replicas + sum(each.replicas for each in old)
+    total = new.replicas + sum(replica_set.replicas for replica_set in old)
     size = compute_new_size(limits, new, total)
     if size != new.replicas:
         return {new.name: size}
-    # Unavailable pods of the new ReplicaSet are still to come: nothing may be given up for them.
+    # The new ReplicaSet's unavailable pods will still become ready: no available pod can be removed for them.
     spare = total - limits.min_available - (new.replicas - new.available)
     if spare <= 0:
         return {}
-    sizes = {each.name: each.replicas for each in old}
-    # First what is broken anyway: it would block the rollout, and nobody misses it.
-    for each in old:
-        given_up = min(spare, each.replicas - each.available) if each.replicas > each.available else 0
-        sizes[each.name] -= given_up
+    sizes = {replica_set.name: replica_set.replicas for replica_set in old}
+    # Unavailable pods are removed first: they would block the rollout, and do not serve.
+    for replica_set in old:
+        given_up = (
+            min(spare, replica_set.replicas - replica_set.available)
+            if replica_set.replicas > replica_set.available
+            else 0
+        )
+        sizes[replica_set.name] -= given_up
         spare -= given_up
-    left = [replace(each, replicas=sizes[each.name]) for each in old]
-    spare = new.available + sum(each.available for each in left) - limits.min_available
-    for each in left:
-        given_up = max(0, min(spare, each.replicas))
-        sizes[each.name] -= given_up
+    remaining = [replace(replica_set, replicas=sizes[replica_set.name]) for replica_set in old]
+    spare = new.available + sum(replica_set.available for replica_set in remaining) - limits.min_available
+    for replica_set in remaining:
+        given_up = max(0, min(spare, replica_set.replicas))
+        sizes[replica_set.name] -= given_up
         spare -= given_up
-    return {each.name: sizes[each.name] for each in old if sizes[each.name] != each.replicas}
+    return {
+        replica_set.name: sizes[replica_set.name]
+        for replica_set in old
+        if sizes[replica_set.name] != replica_set.replicas
+    }
 
 
 def compute_proportional_sizes(
     limits: RolloutLimits, sets: Sequence[ReplicaSetSize], total_before: int
 ) -> dict[str, int]:
-    """Share a changed number of replicas among ReplicaSets that are in the middle of a rollout.
+    """Distribute a changed number of replicas over ReplicaSets during a rollout.
 
     Args:
-        limits: What the Deployment allows now.
-        sets: Those that have replicas, the newest first.
-        total_before: The replicas that the Deployment's status counts: the base where `Sized.previous_max_replicas` is
-        unknown.
+        limits: The current limits of the Deployment.
+        sets: The ReplicaSets with replicas, newest first.
+        total_before: The replicas in the Deployment's status: the base if `ReplicaSetSize.previous_max_replicas` is
+            unknown.
     """
     allowed = limits.max_replicas if limits.desired > 0 else 0
-    change = allowed - sum(each.replicas for each in sets)
-    # Growing starts with the newest of the largest, shrinking with the oldest of the largest.
-    ordered = sorted(sets if change > 0 else list(reversed(sets)), key=lambda each: -each.replicas)
-    sizes = {each.name: each.replicas for each in ordered}
+    change = allowed - sum(replica_set.replicas for replica_set in sets)
+    # An increase starts with the newest of the largest, a decrease with the oldest of the largest.
+    ordered = sorted(sets if change > 0 else list(reversed(sets)), key=lambda replica_set: -replica_set.replicas)
+    sizes = {replica_set.name: replica_set.replicas for replica_set in ordered}
     if change == 0 or not ordered:
         return sizes
-    given = 0
-    for each in ordered:
-        share = _compute_fraction(limits, each, total_before)
-        share = min(share, change - given) if change > 0 else max(share, change - given)
-        sizes[each.name] += share
-        given += share
+    distributed = 0
+    for replica_set in ordered:
+        share = _compute_fraction(limits, replica_set, total_before)
+        share = min(share, change - distributed) if change > 0 else max(share, change - distributed)
+        sizes[replica_set.name] += share
+        distributed += share
     first = ordered[0].name
-    sizes[first] = max(0, sizes[first] + change - given)
+    sizes[first] = max(0, sizes[first] + change - distributed)
     return sizes
 
 
-def _compute_fraction(limits: RolloutLimits, each: ReplicaSetSize, total_before: int) -> int:
+def _compute_fraction(limits: RolloutLimits, replica_set: ReplicaSetSize, total_before: int) -> int:
     if limits.desired == 0:
-        return -each.replicas
-    base = each.previous_max_replicas or total_before
+        return -replica_set.replicas
+    base = replica_set.previous_max_replicas or total_before
     if base == 0:
         return 0
     # Half a replica rounds away from zero.
-    return math.floor(each.replicas * limits.max_replicas / base + 0.5) - each.replicas
+    return math.floor(replica_set.replicas * limits.max_replicas / base + 0.5) - replica_set.replicas
 
 
 def _resolve_percentage(value: int | str, total: int, *, up: bool) -> int:

@@ -1,7 +1,7 @@
-"""The StatefulSet controller, played: pods with ordinals, one after the other, each with its own claims.
+"""The simulated StatefulSet controller: pods with ordinals, one after the other, each with its own claims.
 
-One pass decides once: the first thing that is missing or in the way decides what happens, the rest waits for the next
-pass. A `Parallel` set creates and deletes without waiting, but updates one pod after the other too.
+A reconcile makes one decision: the first absent or obstructing pod determines the step, and all others wait for the
+next reconcile. A `Parallel` set creates and deletes without waiting, but also updates one pod after the other.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _POD_INDEX_LABEL = "apps.kubernetes.io/pod-index"
 
 
 class StatefulSetController:
-    """The player. Its keys are those of StatefulSets."""
+    """The controller. Its keys are those of StatefulSets."""
 
     name = "statefulset-controller"
     watches = frozenset({STATEFUL_SET.group_kind, POD.group_kind})
@@ -46,51 +46,51 @@ class StatefulSetController:
         self._history = RevisionHistory(view, writer, "controller.kubernetes.io/hash")
 
     def keys_for(self, notice: ClusterChange) -> Iterable[ObjectKey]:
-        """A StatefulSet itself; the one that controls a pod; for a pod without controller, those that could take it."""
+        """Return the key of a StatefulSet or of a pod's controller; for a pod without one, those that can adopt it."""
         if notice.kind == STATEFUL_SET.group_kind:
             return () if notice.type == "DELETED" else (notice.key,)
         return list_affected_controllers(self._view, notice, STATEFUL_SET)
 
     def reconcile(self, key: Hashable) -> float | None:
-        """Create, delete or replace what is next, and write the status when it changed."""
+        """Create, delete or replace the next pod, and write the status if it changed."""
         assert isinstance(key, ObjectKey)
-        found = self._view.get(STATEFUL_SET, key)
-        if found is None:
+        stateful_set = self._view.get(STATEFUL_SET, key)
+        if stateful_set is None:
             return None
         now = self._clock.now()
         pods = {
             ordinal: pod
-            for pod in claim_objects(self._view, self._writer, found, POD, found["spec"]["selector"])
-            if (ordinal := _parse_ordinal(found, pod)) is not None
+            for pod in claim_objects(self._view, self._writer, stateful_set, POD, stateful_set["spec"]["selector"])
+            if (ordinal := _parse_ordinal(stateful_set, pod)) is not None
         }
-        current, update, history = self._sync_revisions(found)
-        pass_ = _StatefulSetSync(found, pods, current, update, now, self._view, self._writer)
-        if not is_deleting(found):
+        current, update, history = self._sync_revisions(stateful_set)
+        pass_ = _StatefulSetSync(stateful_set, pods, current, update, now, self._view, self._writer)
+        if not is_deleting(stateful_set):
             pass_.run()
-        status = build_stateful_set_status(found, pass_.pods, current, update, now, given_up=pass_.given_up)
-        if status != (found.get("status") or {}):
-            found = self._writer.update_status(found, status)
+        status = build_stateful_set_status(stateful_set, pass_.pods, current, update, now, replaced=pass_.given_up)
+        if status != (stateful_set.get("status") or {}):
+            stateful_set = self._writer.update_status(stateful_set, status)
         used = {current["metadata"]["name"], update["metadata"]["name"], *map(_get_revision, pods.values())}
-        self._history.delete_unused(found, history, used)
-        min_ready = found["spec"].get("minReadySeconds", 0)
+        self._history.delete_unused(stateful_set, history, used)
+        min_ready = stateful_set["spec"].get("minReadySeconds", 0)
         waits = [compute_seconds_to_available(pod, min_ready, now) for pod in pass_.pods.values()]
         return min((seconds for seconds in waits if seconds), default=None)
 
-    def _sync_revisions(self, found: Object) -> tuple[Object, Object, list[Object]]:
-        """The revision that the set runs, the one that it is to run, and all that there are, oldest first."""
-        history = self._history.list_revisions(found)
-        update = self._history.ensure_current(found, history)
-        running = (found.get("status") or {}).get("currentRevision")
-        current = next((each for each in history if each["metadata"]["name"] == running), update)
+    def _sync_revisions(self, stateful_set: Object) -> tuple[Object, Object, list[Object]]:
+        """Return the current revision, the update revision, and all revisions, oldest first."""
+        history = self._history.list_revisions(stateful_set)
+        update = self._history.ensure_current(stateful_set, history)
+        running = (stateful_set.get("status") or {}).get("currentRevision")
+        current = next((revision for revision in history if revision["metadata"]["name"] == running), update)
         return current, update, history
 
 
 class _StatefulSetSync:
-    """One pass over one set. `pods` is what there was when it began, by ordinal."""
+    """One reconcile of one set. `pods` contains the pods at its start, by ordinal."""
 
     def __init__(
         self,
-        found: Object,
+        stateful_set: Object,
         pods: dict[int, Object],
         current: Object,
         update: Object,
@@ -98,10 +98,10 @@ class _StatefulSetSync:
         view: ClusterView,
         writer: ControllerClient,
     ) -> None:
-        spec = found["spec"]
+        spec = stateful_set["spec"]
         self.pods = pods
         self.given_up = 0
-        self._found = found
+        self._stateful_set = stateful_set
         self._current = current
         self._update = update
         self._now = now
@@ -114,7 +114,7 @@ class _StatefulSetSync:
         self._min_ready = spec.get("minReadySeconds", 0)
 
     def run(self) -> None:
-        """Do what is next: fill the gaps, then give up what is too much, then update."""
+        """Perform the next step: fill gaps, then delete excess pods, then update."""
         unavailable = [ordinal for ordinal in sorted(self.pods) if self._is_unavailable(self.pods[ordinal])]
         first_unavailable = next(
             (ordinal for ordinal in self._wanted if ordinal not in self.pods or ordinal in unavailable),
@@ -123,7 +123,7 @@ class _StatefulSetSync:
         for ordinal in self._wanted:
             if not self._ensure_pod(ordinal) and self._one_by_one:
                 return
-        for ordinal in sorted((each for each in self.pods if each not in self._wanted), reverse=True):
+        for ordinal in sorted((number for number in self.pods if number not in self._wanted), reverse=True):
             self._scale_down(ordinal, first_unavailable)
             if self._one_by_one:
                 return
@@ -131,7 +131,7 @@ class _StatefulSetSync:
             self._replace_outdated()
 
     def _ensure_pod(self, ordinal: int) -> bool:
-        """See to one pod that should be there; tell whether it is there and available."""
+        """Create or repair one pod if necessary; return True if it exists and is available."""
         pod = self.pods.get(ordinal)
         if pod is None:
             self._create(ordinal)
@@ -146,22 +146,22 @@ class _StatefulSetSync:
 
     def _create(self, ordinal: int) -> None:
         partition = (self._strategy.get("rollingUpdate") or {}).get("partition")
-        running = (self._found.get("status") or {}).get("currentReplicas", 0)
-        # Below the partition the old template goes on; without one, as far as the update has not come down yet.
+        running = (self._stateful_set.get("status") or {}).get("currentReplicas", 0)
+        # Below the partition the old template remains; without one, until the update has reached the ordinal.
         outdated = self._strategy.get("type", "RollingUpdate") == "RollingUpdate" and (
             ordinal < self._start + (running if partition is None else partition)
         )
-        pod = build_stateful_pod(self._found, self._current if outdated else self._update, ordinal)
+        pod = build_stateful_pod(self._stateful_set, self._current if outdated else self._update, ordinal)
         self._create_claims(pod)
         self._writer.create(pod)
 
     def _create_claims(self, pod: Object) -> None:
-        for wanted in _build_claims(self._found, pod):
-            if self._view.get(PERSISTENT_VOLUME_CLAIM, ObjectKey.of(wanted)) is None:
-                self._writer.create(wanted)
+        for claim in _build_claims(self._stateful_set, pod):
+            if self._view.get(PERSISTENT_VOLUME_CLAIM, ObjectKey.of(claim)) is None:
+                self._writer.create(claim)
 
     def _scale_down(self, ordinal: int, first_unavailable: int | None) -> None:
-        """Delete one pod that is too much, unless another one that is not available must come back first."""
+        """Delete one excess pod, unless another pod that is not available must recover first."""
         pod = self.pods[ordinal]
         waits = self._one_by_one and self._is_unavailable(pod) and ordinal != first_unavailable
         if not is_deleting(pod) and not waits:
@@ -182,10 +182,10 @@ class _StatefulSetSync:
         return is_deleting(pod) or not is_available(pod, self._min_ready, self._now)
 
 
-def build_stateful_pod(found: Object, revision: Object, ordinal: int) -> Object:
-    """The pod of that ordinal, made from the template of a revision."""
-    name = f"{found['metadata']['name']}-{ordinal}"
-    pod = build_pod_from_template(get_template(revision), found)
+def build_stateful_pod(stateful_set: Object, revision: Object, ordinal: int) -> Object:
+    """Return the pod with that ordinal, created from the template of a revision."""
+    name = f"{stateful_set['metadata']['name']}-{ordinal}"
+    pod = build_pod_from_template(get_template(revision), stateful_set)
     pod["metadata"]["name"] = name
     pod["metadata"]["labels"] = {
         **(pod["metadata"].get("labels") or {}),
@@ -194,58 +194,64 @@ def build_stateful_pod(found: Object, revision: Object, ordinal: int) -> Object:
         REVISION_LABEL: revision["metadata"]["name"],
     }
     spec = pod["spec"] = {**pod["spec"], "hostname": name}
-    if found["spec"].get("serviceName"):
-        spec["subdomain"] = found["spec"]["serviceName"]
-    claims = [each["metadata"]["name"] for each in found["spec"].get("volumeClaimTemplates") or ()]
+    if stateful_set["spec"].get("serviceName"):
+        spec["subdomain"] = stateful_set["spec"]["serviceName"]
+    claims = [entry["metadata"]["name"] for entry in stateful_set["spec"].get("volumeClaimTemplates") or ()]
     if claims:
-        kept = [each for each in spec.get("volumes") or () if each["name"] not in claims]
-        own = [{"name": each, "persistentVolumeClaim": {"claimName": f"{each}-{name}"}} for each in claims]
+        kept = [volume for volume in spec.get("volumes") or () if volume["name"] not in claims]
+        own = [{"name": claim, "persistentVolumeClaim": {"claimName": f"{claim}-{name}"}} for claim in claims]
         spec["volumes"] = own + kept
     return pod
 
 
 def build_stateful_set_status(
-    found: Object, pods: Mapping[int, Object], current: Object, update: Object, now: datetime, *, given_up: int = 0
+    stateful_set: Object,
+    pods: Mapping[int, Object],
+    current: Object,
+    update: Object,
+    now: datetime,
+    *,
+    replaced: int = 0,
 ) -> Object:
-    """The status of a set with these pods.
+    """Return the status of a set with these pods.
 
     Args:
-        found: The set as it is stored.
+        stateful_set: The stored StatefulSet.
         pods: Its pods by ordinal.
-        current: The revision that it runs.
-        update: The revision that it is to run; when all pods do, it becomes the current one.
-        now: The time of the pass.
-        given_up: How many pods of the current revision were deleted in this pass for the update.
+        current: The current revision.
+        update: The update revision; it becomes the current one when all pods have it.
+        now: The time of the reconcile.
+        replaced: The number of pods of the current revision that this reconcile deleted for the update.
     """
-    spec = found["spec"]
+    spec = stateful_set["spec"]
     alive = [pod for pod in pods.values() if not is_deleting(pod)]
     ready = [pod for pod in pods.values() if get_phase(pod) == "Running" and is_ready(pod)]
     available = sum(1 for pod in ready if is_available(pod, spec.get("minReadySeconds", 0), now))
     current_name, update_name = current["metadata"]["name"], update["metadata"]["name"]
-    running = sum(1 for pod in alive if _get_revision(pod) == current_name) - given_up
+    running = sum(1 for pod in alive if _get_revision(pod) == current_name) - replaced
     updated = sum(1 for pod in alive if _get_revision(pod) == update_name)
     if (spec.get("updateStrategy") or {}).get("type", "RollingUpdate") == "RollingUpdate" and (
         updated == len(ready) == len(pods) == spec.get("replicas", 1)
     ):
         running, current_name = updated, update_name
-    status: Object = {"observedGeneration": found["metadata"]["generation"], "replicas": len(pods)}
+    status: Object = {"observedGeneration": stateful_set["metadata"]["generation"], "replicas": len(pods)}
     counts = {"readyReplicas": len(ready), "currentReplicas": running, "updatedReplicas": updated}
     status |= {name: count for name, count in counts.items() if count > 0}
     return status | {
         "currentRevision": current_name,
         "updateRevision": update_name,
-        "collisionCount": (found.get("status") or {}).get("collisionCount", 0),
+        "collisionCount": (stateful_set.get("status") or {}).get("collisionCount", 0),
         "availableReplicas": available,
     }
 
 
-def _build_claims(found: Object, pod: Object) -> list[Object]:
-    labels = (found["spec"].get("selector") or {}).get("matchLabels") or {}
+def _build_claims(stateful_set: Object, pod: Object) -> list[Object]:
+    labels = (stateful_set["spec"].get("selector") or {}).get("matchLabels") or {}
     claims = []
-    for template in found["spec"].get("volumeClaimTemplates") or ():
+    for template in stateful_set["spec"].get("volumeClaimTemplates") or ():
         written: dict[str, Any] = template["metadata"]
         metadata = {**written, "name": f"{written['name']}-{pod['metadata']['name']}"}
-        metadata["namespace"] = found["metadata"]["namespace"]
+        metadata["namespace"] = stateful_set["metadata"]["namespace"]
         metadata["labels"] = {**(written.get("labels") or {}), **labels}
         claims.append(
             {
@@ -258,9 +264,9 @@ def _build_claims(found: Object, pod: Object) -> list[Object]:
     return claims
 
 
-def _parse_ordinal(found: Object, pod: Object) -> int | None:
+def _parse_ordinal(stateful_set: Object, pod: Object) -> int | None:
     parent, _, ordinal = str(pod["metadata"]["name"]).rpartition("-")
-    return int(ordinal) if parent == found["metadata"]["name"] and ordinal.isdecimal() else None
+    return int(ordinal) if parent == stateful_set["metadata"]["name"] and ordinal.isdecimal() else None
 
 
 def _get_revision(pod: Object) -> str:

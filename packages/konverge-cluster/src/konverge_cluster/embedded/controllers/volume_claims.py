@@ -1,4 +1,4 @@
-"""The volume controllers, played: each claim is bound at once, and a claim in use is not taken away."""
+"""The simulated volume controllers: each claim is bound at once, and a claim in use is not deleted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BOUND_ANNOTATIONS = {
 
 
 class VolumeClaimController:
-    """The player. Its keys are those of PersistentVolumeClaims. The volumes themselves are only named, never made."""
+    """The controller. Its keys are those of PersistentVolumeClaims. The volumes have names but are never created."""
 
     name = "persistentvolume-controller"
     watches = frozenset({PERSISTENT_VOLUME_CLAIM.group_kind, POD.group_kind})
@@ -30,7 +30,7 @@ class VolumeClaimController:
         self._writer = writer
 
     def keys_for(self, notice: ClusterChange) -> Iterable[ObjectKey]:
-        """A claim itself; the claims of a pod that is gone or has finished."""
+        """Return the key of a claim, or the claims of a pod that is deleted or finished."""
         if notice.kind == PERSISTENT_VOLUME_CLAIM.group_kind:
             return () if notice.type == "DELETED" else (notice.key,)
         if notice.type != "DELETED" and not is_finished(notice.new):
@@ -38,7 +38,7 @@ class VolumeClaimController:
         return [ObjectKey(notice.key.namespace, name) for name in _list_claim_names(notice.new)]
 
     def reconcile(self, key: Hashable) -> float | None:
-        """Bind a new claim; release one that is being deleted when no pod uses it."""
+        """Bind a new claim; remove the finalizer of a deleted claim when no pod uses it."""
         assert isinstance(key, ObjectKey)
         claim = self._view.get(PERSISTENT_VOLUME_CLAIM, key)
         if claim is None:
@@ -47,8 +47,8 @@ class VolumeClaimController:
         if is_deleting(claim):
             finalizers = metadata.get("finalizers") or []
             if _PROTECTION in finalizers and not self._is_used(key):
-                kept = [each for each in finalizers if each != _PROTECTION]
-                self._writer.update({**claim, "metadata": {**metadata, "finalizers": kept}})
+                other_finalizers = [entry for entry in finalizers if entry != _PROTECTION]
+                self._writer.update({**claim, "metadata": {**metadata, "finalizers": other_finalizers}})
             return None
         if (claim.get("status") or {}).get("phase") == "Bound":
             return None
@@ -68,4 +68,4 @@ class VolumeClaimController:
 
 def _list_claim_names(pod: Object) -> list[str]:
     volumes = (pod.get("spec") or {}).get("volumes") or ()
-    return [name for each in volumes if (name := (each.get("persistentVolumeClaim") or {}).get("claimName"))]
+    return [name for volume in volumes if (name := (volume.get("persistentVolumeClaim") or {}).get("claimName"))]

@@ -1,4 +1,4 @@
-"""Conditions as the workload controllers keep them: with their own rules of what counts as a change."""
+"""Conditions of workload controllers, with their own rules for changes."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ __all__ = ["build_deployment_condition", "find_condition", "list_conditions", "w
 
 
 def list_conditions(obj: Object) -> list[Object]:
-    """The conditions in an object's status; an empty list without."""
+    """Return the conditions in an object's status; an empty list if there are none."""
     return (obj.get("status") or {}).get("conditions") or []
 
 
 def find_condition(conditions: Iterable[Object], condition_type: str) -> Object | None:
-    """The condition of that type, None without."""
-    return next((each for each in conditions if each.get("type") == condition_type), None)
+    """Return the condition of that type; None if absent."""
+    return next((entry for entry in conditions if entry.get("type") == condition_type), None)
 
 
 def build_deployment_condition(condition_type: str, status: str, reason: str, message: str, now: datetime) -> Object:
-    """A Deployment's condition, which also tells when it was last written."""
+    """Return a Deployment's condition, which also contains the time of its last write."""
     moment = format_time(now)
     return {
         "type": condition_type,
@@ -34,10 +34,10 @@ def build_deployment_condition(condition_type: str, status: str, reason: str, me
 
 
 def with_condition(conditions: list[Object], condition: Object, *, renew: bool = False) -> list[Object]:
-    """The conditions with this one in them, last.
+    """Return the conditions with this one as the last.
 
-    A stored one of equal status and reason stays as it is, its message and times too, unless `renew` is set. One of
-    equal status keeps its transition time.
+    A stored condition of equal status and reason remains unchanged, with its message and times, unless `renew` is set.
+    One of equal status keeps its transition time.
     """
     earlier = find_condition(conditions, condition["type"])
     if earlier is not None and earlier["status"] == condition["status"]:
@@ -48,5 +48,5 @@ def with_condition(conditions: list[Object], condition: Object, *, renew: bool =
 
 
 def without_condition(conditions: list[Object], condition_type: str) -> list[Object]:
-    """The conditions without those of that type."""
-    return [each for each in conditions if each.get("type") != condition_type]
+    """Return the conditions without those of that type."""
+    return [entry for entry in conditions if entry.get("type") != condition_type]

@@ -127,7 +127,7 @@ async def test_a_player_that_fails_backs_off_and_does_not_stop_the_others(caplog
     assert fine.calls == [("a", 0)]
     assert waits[0] < 0.01
     assert all(60 <= wait <= 72 for wait in waits[-10:])
-    assert "broken: a failed; it is tried again" in caplog.text
+    assert "broken: a failed; retrying" in caplog.text
 
 
 async def test_success_forgets_earlier_failures() -> None:
