@@ -85,7 +85,7 @@ class ClusterInstance:
 
     @property
     def is_locked(self) -> bool:
-        """Whether a server process lives, ready or not."""
+        """True if a server process lives, ready or not."""
         with suppress(FileNotFoundError), self._lock.open() as lock:
             try:
                 os.lockf(lock.fileno(), os.F_TEST, 0)

@@ -148,7 +148,7 @@ class StepProgress:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all waypoints are reached."""
+        """True if all waypoints are reached."""
         return not self._ahead
 
     def observe(self, state: DemoState) -> tuple[Waypoint, ...]:

@@ -31,7 +31,7 @@ class OperatorProcess:
 
     @property
     def pid(self) -> int:
-        """The process id."""
+        """The process id of the operator."""
         return self._process.pid
 
     async def wait_for_exit(self) -> None:

@@ -1,4 +1,4 @@
-"""What the server's admission adds to new objects beyond their defaults (the plug-ins that are on by default)."""
+"""Changes to new objects by the admission plug-ins that are on by default."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
 def run_plugins(resource: ServedResource, obj: Object) -> None:
-    """Complete a new object, in place."""
+    """Run the admission plug-ins on a new object, in place."""
     match resource.storage:
         case "pods":
             _complete_pod(obj)
@@ -25,14 +25,14 @@ def run_plugins(resource: ServedResource, obj: Object) -> None:
 
 
 def _complete_pod(pod: Object) -> None:
-    """The priority of pods without a class, and how long pods stay on a node that is gone."""
+    """Set the priority of pods without a class, and the tolerations for unreachable nodes."""
     spec = pod.setdefault("spec", {})
     if not spec.get("priorityClassName"):
         spec.setdefault("priority", 0)
         spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
     tolerations: list[Object] = list(spec.get("tolerations") or ())
     for taint in _TAINTS:
-        if not any(_tolerates(each, taint) for each in tolerations):
+        if not any(_tolerates(toleration, taint) for toleration in tolerations):
             tolerations.append(
                 {
                     "key": taint,
@@ -50,7 +50,7 @@ def _tolerates(toleration: Object, taint: str) -> bool:
 
 
 def stamp_template_generation(new: Object, old: Object | None = None) -> None:
-    """Count the changes of a DaemonSet's template in its annotation, in place, as the apps/v1 form has it."""
+    """Count the changes of a DaemonSet's template in its annotation, in place, as apps/v1 does."""
     count = 1
     if old is not None:
         before = (old["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION, "1")

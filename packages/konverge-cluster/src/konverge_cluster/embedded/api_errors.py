@@ -1,4 +1,4 @@
-"""The server's refusals, in its words: one function for each way in which a request can fail."""
+"""The error responses of the server, with the texts of kube-apiserver: one function for each cause."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def _build_details(resource: ServedResource, name: str) -> dict[str, Any]:
 
 
 def new_not_found(resource: ServedResource, name: str) -> NotFoundError:
-    """404: no such object."""
+    """Return 404: the object does not exist."""
     return NotFoundError(f'{resource.qualified_name} "{name}" not found', details=_build_details(resource, name))
 
 
 def new_already_exists(resource: ServedResource, name: str) -> AlreadyExistsError:
-    """409: the name is taken."""
+    """Return 409: the name is already in use."""
     return AlreadyExistsError(
         f'{resource.qualified_name} "{name}" already exists', details=_build_details(resource, name)
     )
@@ -64,30 +64,30 @@ def _build_conflict(what: str, name: str, why: str, details: Mapping[str, Any]) 
 
 
 def new_conflict(resource: ServedResource, name: str, why: str) -> ConflictError:
-    """409 for some other reason."""
+    """Return 409 for another reason."""
     return _build_conflict(resource.qualified_name, name, why, _build_details(resource, name))
 
 
 def new_modified(resource: ServedResource, name: str) -> ConflictError:
-    """409: the resourceVersion in the body is not the stored one."""
+    """Return 409: the resourceVersion in the body is not the stored one."""
     why = "the object has been modified; please apply your changes to the latest version and try again"
     return new_conflict(resource, name, why)
 
 
 def new_uid_mismatch(resource: ServedResource, name: str, wanted: str, found: str) -> ConflictError:
-    """409: the UID in the body of an update is not the stored one."""
+    """Return 409: the UID in the body of an update is not the stored one."""
     why = f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
     return new_conflict(resource, name, why)
 
 
 def new_unversioned_update(resource: ServedResource, name: str) -> InvalidError:
-    """422: the resource takes no update without a resourceVersion."""
+    """Return 422: the resource accepts no update without a resourceVersion."""
     mistake = field_invalid("metadata.resourceVersion", 0, "must be specified for an update")
     return new_invalid(resource.gvk.group, resource.mapping.plural, name, [mistake])
 
 
 def new_uid_precondition_failed(resource: ServedResource, name: str, wanted: str, found: str) -> ConflictError:
-    """409: a delete's UID precondition does not hold."""
+    """Return 409: a delete's UID precondition is not met."""
     why = (
         f"the UID in the precondition ({wanted}) does not match the UID in record ({found}). "
         "The object might have been deleted and then recreated"
@@ -98,7 +98,7 @@ def new_uid_precondition_failed(resource: ServedResource, name: str, wanted: str
 def new_resource_version_precondition_failed(
     resource: ServedResource, name: str, wanted: str, found: str
 ) -> ConflictError:
-    """409: a delete's resourceVersion precondition does not hold."""
+    """Return 409: a delete's resourceVersion precondition is not met."""
     why = (
         f"the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record ({found}). "
         "The object might have been modified"
@@ -111,7 +111,7 @@ def _build_kind_details(resource: ServedResource, name: str) -> dict[str, Any]:
 
 
 def new_terminating_namespace(resource: ServedResource, name: str, namespace: str) -> ForbiddenError:
-    """403: nothing is created in a namespace that is being deleted."""
+    """Return 403: the namespace is being deleted and accepts no new objects."""
     because = f"namespace {namespace} is being terminated"
     cause = {"reason": "NamespaceTerminating", "message": because, "field": "metadata.namespace"}
     return ForbiddenError(
@@ -122,7 +122,7 @@ def new_terminating_namespace(resource: ServedResource, name: str, namespace: st
 
 
 def new_too_large_resource_version(wanted: int, current: int) -> ServerError:
-    """504: the resourceVersion lies in the future."""
+    """Return 504: the resourceVersion is newer than the current one."""
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     return ServerError(
         f"Timeout: Too large resource version: {wanted}, current: {current}",
@@ -134,14 +134,14 @@ def new_too_large_resource_version(wanted: int, current: int) -> ServerError:
 
 
 def new_method_not_allowed() -> ApiError:
-    """405: the resource has no such verb."""
+    """Return 405: the resource does not have this verb."""
     return ApiError(
         "the server does not allow this method on the requested resource", reason="MethodNotAllowed", code=405
     )
 
 
 def new_unsupported_media_type(*accepted: str) -> ApiError:
-    """415: the body is in a form that the server does not read."""
+    """Return 415: the server cannot read this body format."""
     return ApiError(
         f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}",
         reason="UnsupportedMediaType",
@@ -150,44 +150,44 @@ def new_unsupported_media_type(*accepted: str) -> ApiError:
 
 
 def new_unknown_path() -> NotFoundError:
-    """404: nothing is served there."""
+    """Return 404: the server does not serve this path."""
     return NotFoundError("the server could not find the requested resource")
 
 
 def new_unreadable_patch(why: str) -> InvalidError:
-    """422: what a patch makes of the object is no object of its kind. The object itself is not shown."""
+    """Return 422: the patched object is not a valid object of its kind. The object itself is not shown."""
     return new_invalid("", "", "", [field_invalid("patch", "", why)])
 
 
 def new_unknown_patch_type() -> ApiError:
-    """415: the patch is in a form that the server does not know."""
+    """Return 415: the server does not know this patch format."""
     return ApiError("415: Unsupported Media Type", reason="UnsupportedMediaType", code=415)
 
 
 def new_missing_name(wanted: str) -> BadRequestError:
-    """400: the object that is to replace another does not say its name."""
-    told = f"the name of the object ({wanted} based on URL) was undeterminable: name must be provided"
-    return BadRequestError(told)
+    """Return 400: the object that replaces another has no name."""
+    message = f"the name of the object ({wanted} based on URL) was undeterminable: name must be provided"
+    return BadRequestError(message)
 
 
 def new_wrong_name(found: str, wanted: str) -> BadRequestError:
-    """400: the object says another name than the path."""
+    """Return 400: the object's name differs from the path."""
     return BadRequestError(f"the name of the object ({found}) does not match the name on the URL ({wanted})")
 
 
 def new_undeletable_namespace(name: str) -> ForbiddenError:
-    """403: this namespace is always there."""
+    """Return 403: this namespace cannot be deleted."""
     details = {"name": name, "kind": "namespaces"}
     return ForbiddenError(f'namespaces "{name}" is forbidden: this namespace may not be deleted', details=details)
 
 
 def new_terminating_definition() -> ApiError:
-    """405: the definition of the kind is being deleted."""
+    """Return 405: the definition of the kind is being deleted."""
     return ApiError(
         "create not allowed while custom resource definition is terminating", reason="MethodNotAllowed", code=405
     )
 
 
 def new_wrong_namespace() -> BadRequestError:
-    """400: the object says another namespace than the path."""
+    """Return 400: the object's namespace differs from the path."""
     return BadRequestError("the namespace of the provided object does not match the namespace sent on the request")

@@ -1,8 +1,8 @@
-"""The verbs of an API server over the store: synchronous, without I/O, one call at a time.
+"""The verbs of an API server over its storage: synchronous, without I/O, one call at a time.
 
-Every method raises the `konverge.errors.ApiError` that the real server would answer with. Objects that go in are not
-changed; objects that come out belong to the caller. Where a webhook has to be asked the methods here cannot wait for it
-(`WebhookCallNeededError`); `verbs` has those that can.
+Every method raises the `konverge.errors.ApiError` of the real server. Input objects are not changed; returned objects
+belong to the caller. A call that needs a webhook raises `WebhookCallNeededError`, since these methods cannot wait; the
+verbs in `verbs` can.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class ApiServer:
     """An API server without I/O.
 
     Args:
-        clock: Gives the timestamps.
-        entropy: Gives UIDs, generated names, addresses.
-        history: How many changes are remembered for watches and paged lists.
+        clock: The clock for timestamps.
+        entropy: The source of UIDs, generated names and addresses.
+        history: The number of changes kept for watches and paged lists.
     """
 
     def __init__(self, *, clock: Clock, entropy: Entropy, history: int = 20_000) -> None:
@@ -47,15 +47,15 @@ class ApiServer:
             self.create(gvk, obj, manager="kube-apiserver")
 
     def get(self, kind: Kind, key: ObjectKey) -> Object:
-        """Read one object.
+        """Return one object.
 
         Raises:
-            NotFoundError: There is none.
+            NotFoundError: The object does not exist.
         """
         return run_without_calls(self.verbs.get(self.resources.get_by_kind(kind), key))
 
     def find(self, kind: Kind, key: ObjectKey) -> Object | None:
-        """Read one object; None when there is none."""
+        """Return one object; None if it does not exist."""
         resource = self.resources.get_by_kind(kind)
         stored = self.storage.get(resource.storage, key)
         return None if stored is None else run_without_calls(self.verbs.conversions.to_served(resource, stored.copy()))
@@ -63,10 +63,10 @@ class ApiServer:
     def list(
         self, kind: Kind, *, namespace: str = "", label_selector: str = "", field_selector: str = ""
     ) -> list[Object]:
-        """Read all objects of the kind, or of one namespace, that match the selectors, in the order of their keys.
+        """Return all objects of the kind, or of one namespace, that match the selectors, in the order of their keys.
 
         Raises:
-            BadRequestError: A selector cannot be read, or names a field that the resource does not offer.
+            BadRequestError: A selector is invalid, or names a field that the resource does not support.
         """
         resource = self.resources.get_by_kind(kind)
         selection = Selection.parse(
@@ -86,22 +86,22 @@ class ApiServer:
         token: str = "",
         revision: int | None = None,
     ) -> ListPage:
-        """One page of a list, in the stored form; see `konverge_cluster.embedded.list_pages.page_of`."""
+        """Return one page of a list in the stored form; see `konverge_cluster.embedded.list_pages.page_of`."""
         return read_page(self.storage, resource.storage, selection, limit=limit, token=token, revision=revision)
 
     def watch(
         self, resource: ServedResource, selection: Selection, *, after: int | None, limit: int = 10_000
     ) -> ServerWatch:
-        """Start a watch; it fills until it is ended.
+        """Start a watch, which receives events until it is closed.
 
         Args:
-            resource: What to watch.
-            selection: Which objects.
-            after: Tell the changes after this revision; None to tell the present state first.
-            limit: How many events may wait for the watcher.
+            resource: The resource to watch.
+            selection: The selection of objects.
+            after: Return changes after this revision; None to return the current objects first.
+            limit: The maximum number of waiting events.
 
         Raises:
-            ExpiredError: The changes after that revision are no longer known.
+            ExpiredError: The changes after that revision are no longer available.
         """
         watch = ServerWatch(resource, selection, limit=limit)
         if after is None:
@@ -120,13 +120,13 @@ class ApiServer:
         dry_run: bool = False,
         fields: FieldValidation = IGNORED,
     ) -> Object:
-        """Store a new object under its name, or under one made from its ``generateName``.
+        """Store a new object under its name, or under a name generated from its ``generateName``.
 
         Raises:
-            AlreadyExistsError: The name is taken.
+            AlreadyExistsError: The name is already in use.
             NotFoundError: The namespace does not exist.
             ForbiddenError: The namespace is being deleted.
-            InvalidError: The object breaks a rule of its kind.
+            InvalidError: The object violates a rule of its kind.
         """
         return run_without_calls(
             self.verbs.create(self.resources.get_by_kind(kind), obj, WriteOptions(manager, dry_run, fields))
@@ -142,21 +142,21 @@ class ApiServer:
         dry_run: bool = False,
         fields: FieldValidation = IGNORED,
     ) -> Object:
-        """Replace the object, or one subresource of it; a write that changes nothing keeps the resourceVersion.
+        """Replace the object, or one subresource of it; a write without changes keeps the resourceVersion.
 
         Args:
-            kind: Of what kind it is.
-            obj: What it is to be; for the ``scale`` subresource a Scale. Its resourceVersion and its UID, if it has
-                them, guard the write.
+            kind: The kind of the object.
+            obj: The new object; a Scale for the ``scale`` subresource. Its resourceVersion and its UID, if present, are
+                preconditions.
             subresource: ``status``, ``scale``, ``finalize``, ``binding``, or empty for the object itself.
             manager: The field manager.
-            dry_run: Only tell what would be stored.
-            fields: What becomes of unknown fields.
+            dry_run: Return the result without storing it.
+            fields: The handling of unknown fields.
 
         Raises:
-            NotFoundError: There is none.
-            ConflictError: It has another resourceVersion or UID.
-            InvalidError: The object breaks a rule of its kind.
+            NotFoundError: The object does not exist.
+            ConflictError: The stored object has another resourceVersion or UID.
+            InvalidError: The object violates a rule of its kind.
         """
         write = WriteOptions(manager, dry_run, fields)
         return run_without_calls(self.verbs.update(self.resources.get_by_kind(kind), obj, write, subresource))
@@ -173,13 +173,13 @@ class ApiServer:
         dry_run: bool = False,
         fields: FieldValidation = IGNORED,
     ) -> Object:
-        """Change the object, or one subresource of it, as a patch says.
+        """Apply a patch to the object, or to one subresource of it.
 
         Raises:
-            NotFoundError: There is none.
-            BadRequestError: The patch has another form.
-            ConflictError: The patch names a resourceVersion or a UID, and it is another.
-            InvalidError: What comes out breaks a rule of its kind.
+            NotFoundError: The object does not exist.
+            BadRequestError: The patch does not have the format of its type.
+            ConflictError: The patch contains a resourceVersion or a UID that differs from the stored one.
+            InvalidError: The patched object violates a rule of its kind.
         """
         write = WriteOptions(manager, dry_run, fields)
         return run_without_calls(
@@ -200,9 +200,9 @@ class ApiServer:
         """Server-side apply: create the object, or merge the configuration into it.
 
         Raises:
-            ApplyConflictError: Other managers own fields that it changes, and `force` is off.
-            NotFoundError: There is no such object to apply a subresource to.
-            InvalidError: What comes out breaks a rule of its kind.
+            ApplyConflictError: Other managers own fields that the configuration changes, and `force` is off.
+            NotFoundError: The object of the subresource does not exist.
+            InvalidError: The merged object violates a rule of its kind.
         """
         write = WriteOptions(manager, dry_run, fields)
         return run_without_calls(
@@ -220,20 +220,20 @@ class ApiServer:
         grace_seconds: int | None = None,
         dry_run: bool = False,
     ) -> Object:
-        """Delete the object, or mark it when finalizers or its grace hold it; answer its last state.
+        """Delete the object, or mark it if finalizers or a grace period delay the deletion; return its last state.
 
         Args:
-            kind: Of what kind it is.
-            key: Which one.
-            uid: Only if it still is the one of this UID.
-            resource_version: Only if it has not changed since.
-            propagation: What becomes of its dependents; None for what is usual for the kind.
-            grace_seconds: For pods: how long they may take; zero deletes at once.
-            dry_run: Only tell what would happen.
+            kind: The kind of the object.
+            key: The namespace and name.
+            uid: Delete only an object with this UID.
+            resource_version: Delete only an object with this resourceVersion.
+            propagation: The handling of dependents; None for the default of the kind.
+            grace_seconds: The grace period of a pod in seconds; zero deletes at once.
+            dry_run: Return the result without storing it.
 
         Raises:
-            NotFoundError: There is none.
-            ConflictError: A precondition does not hold.
+            NotFoundError: The object does not exist.
+            ConflictError: A precondition is not met.
         """
         resource, options = self.resources.get_by_kind(kind), DeleteOptions(propagation, grace_seconds)
         write = WriteOptions(dry_run=dry_run)
@@ -242,24 +242,24 @@ class ApiServer:
         )
 
     def get_scale(self, kind: Kind, key: ObjectKey) -> Object:
-        """The Scale of an object.
+        """Return the Scale of an object.
 
         Raises:
-            NotFoundError: There is none.
+            NotFoundError: The object does not exist.
         """
         return build_scale(self.resources.get_by_kind(kind), self.get(kind, key))
 
     def subscribe(self, subscriber: Callable[[StorageChange], None]) -> Callable[[], None]:
-        """Have each stored change told, synchronously and in order; the answer ends it.
+        """Call a function for each stored change, synchronously and in order; the returned function ends this.
 
-        The change's objects are shared: a subscriber changes nothing in them, and does not write.
+        The objects of the change are shared: a subscriber must not modify them and must not write.
         """
         return self.storage.subscribe(subscriber)
 
     def list_changes(self, from_revision: int) -> Sequence[StorageChange]:
-        """The changes after a revision.
+        """Return the changes after a revision.
 
         Raises:
-            ExpiredError: They are no longer remembered.
+            ExpiredError: These changes are no longer available.
         """
         return self.storage.list_changes(from_revision)

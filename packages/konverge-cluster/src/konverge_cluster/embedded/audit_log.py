@@ -1,4 +1,4 @@
-"""The record of what was asked: one entry a request, the oldest forgotten first."""
+"""The log of requests: one entry for each request; the oldest entries are dropped first."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["AuditEntry", "AuditLog"]
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One request, written when its answer begins.
+    """One request, recorded when its response begins.
 
     Attributes:
-        time: When it came in.
-        user_agent: Who asked.
-        verb: The API verb (``get``, ``list``, ``watch``, ...), or the method in lower case where there is none.
+        time: The time when the request arrived.
+        user_agent: The user agent of the client.
+        verb: The API verb (``get``, ``list``, ``watch``, ...), or the lower case method for other paths.
         path: The path, without the query.
         code: The HTTP status code.
     """
@@ -30,10 +30,10 @@ class AuditEntry:
 
 
 class AuditLog:
-    """The last requests, in order.
+    """The last requests in order.
 
     Args:
-        limit: How many are remembered.
+        limit: The maximum number of entries.
     """
 
     def __init__(self, *, limit: int = 100_000) -> None:
@@ -46,5 +46,5 @@ class AuditLog:
         return len(self._entries)
 
     def record(self, entry: AuditEntry) -> None:
-        """Remember a request."""
+        """Add an entry for a request."""
         self._entries.append(entry)

@@ -1,4 +1,4 @@
-"""What is in a cluster before anybody has asked for anything: namespaces, and the server's own Service."""
+"""The objects of a new cluster: namespaces and the Service of the API server."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _SERVICE = GroupVersionKind("", "v1", "Service")
 
 
 def build_bootstrap_objects() -> list[tuple[GroupVersionKind, Object]]:
-    """The objects, each after those that it needs."""
+    """Return the objects, each after the objects that it needs."""
     names = sorted(UNDELETABLE_NAMESPACES | {"kube-node-lease"})
     return [*((_NAMESPACE, {"metadata": {"name": name}}) for name in names), (_SERVICE, _build_api_service())]
 
 
 def _build_api_service() -> Object:
-    """The Service through which pods reach the API server."""
+    """Return the Service through which pods reach the API server."""
     return {
         "metadata": {
             "name": "kubernetes",

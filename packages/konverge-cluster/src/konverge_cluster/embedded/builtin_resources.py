@@ -1,6 +1,6 @@
-"""The built-in kinds that the embedded server serves, as a table: what discovery, storage and selectors need of them.
+"""The table of built-in kinds that the embedded server serves, for discovery, storage and selectors.
 
-Names, verbs, short names, categories and selectable fields are those that a kube-apiserver v1.36 tells of itself.
+Names, verbs, short names, categories and selectable fields come from the discovery of kube-apiserver v1.36.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ _EVENTS_GROUP_FIELDS = (
 
 
 def list_builtin_resources() -> tuple[ServedResource, ...]:
-    """All of them, in the order in which discovery lists them (it sorts within a group by itself)."""
+    """Return all built-in resources in the order of discovery, which sorts them within a group."""
     return (
         _build_resource("", "ConfigMap", "configmaps", "cm"),
         _build_resource("", "Endpoints", "endpoints", "ep", creates_on_update=True),
@@ -161,7 +161,7 @@ def list_builtin_resources() -> tuple[ServedResource, ...]:
         _build_resource(
             "apps", "StatefulSet", "statefulsets", "sts", categories=_ALL, subresources=_SCALABLE, generation=True
         ),
-        # The same objects as the core group's events, under other field names.
+        # The same objects as the events of the core group, with other field names.
         _build_resource(
             "events.k8s.io",
             "Event",

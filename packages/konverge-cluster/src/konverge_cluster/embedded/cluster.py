@@ -1,4 +1,4 @@
-"""The embedded cluster: the API server, the controllers that it plays, and the ways to reach it."""
+"""The embedded cluster: the API server, its simulated controllers, and its transports."""
 
 from __future__ import annotations
 
@@ -29,24 +29,23 @@ Authorization: TypeAlias = Literal["none", "rbac"]
 
 
 class LocalCluster:
-    """A Kubernetes cluster in this process. Use it as an async context manager; leaving it stops everything.
+    """A Kubernetes cluster in this process. Use it as an async context manager; the exit stops everything.
 
     Args:
-        clock: Its time; a `konverge.clock.SimulatedClock` on a simulated loop makes hours pass at once.
-        entropy: Its randomness: UIDs, generated names, addresses, back-off.
-        controllers: Whether the built-in controllers, the scheduler and the kubelet are played. Without them it is an
-        API
-            server alone: objects are stored, and nothing happens to them.
-        history: How many changes the server remembers for watches and paged lists.
-        authorization: ``none``: everybody may do everything, whoever they are. ``rbac``: Roles and bindings decide;
-            over HTTP users show a token, that of a ServiceAccount or one of `tokens`, and a transport within this
-            process that shows none is an administrator's.
-        tokens: Tokens that are known beforehand, and whose they are.
-        requires_token: Whether requests over HTTP without a token are answered 401.
+        clock: The clock of the cluster; with a `konverge.clock.SimulatedClock` on a simulated loop, hours pass at once.
+        entropy: The source of randomness for UIDs, generated names, addresses and backoff.
+        controllers: True to simulate the built-in controllers, the scheduler and the kubelet. Otherwise the cluster is
+            only an API server, which stores objects.
+        history: The number of changes that the server keeps for watches and paged lists.
+        authorization: With ``none``, every client may do everything. With ``rbac``, Roles and bindings decide. Over
+            HTTP, users send a token of a ServiceAccount or one of `tokens`; a transport of this process without a token
+            is an administrator's.
+        tokens: Predefined tokens and their users.
+        requires_token: True to answer requests over HTTP without a token with 401.
 
     Attributes:
-        api: The server's Python interface.
-        images: What becomes of containers, by image.
+        api: The Python interface of the server.
+        images: The behavior of containers by image.
         requests: The last requests, oldest first.
     """
 
@@ -88,9 +87,9 @@ class LocalCluster:
         async with AsyncExitStack() as stack:
             if self._runs_controllers:
                 group = await stack.enter_async_context(asyncio.TaskGroup())
-                players = ControllerManager(self.api, self._clock, self._entropy, self.images, caller=self._caller)
-                playing = group.create_task(players.run(), name="players")
-                stack.callback(playing.cancel)
+                manager = ControllerManager(self.api, self._clock, self._entropy, self.images, caller=self._caller)
+                running = group.create_task(manager.run(), name="controllers")
+                stack.callback(running.cancel)
             stack.callback(self._handler.close)
             self._running = stack.pop_all()
         return self
@@ -103,23 +102,23 @@ class LocalCluster:
             await running.__aexit__(kind, error, trace)
 
     def transport(self, user_agent: str = "") -> InProcessTransport:
-        """A transport that reaches the cluster without a network.
+        """Return a transport that calls the cluster without a network.
 
         Args:
-            user_agent: What requests say that have no user agent of their own.
+            user_agent: The user agent of requests that have none.
         """
         return InProcessTransport(self._handler, self._clock, user_agent=user_agent)
 
     async def serve(self, port: int = 0, context: ssl.SSLContext | None = None) -> str:
-        """Serve HTTP on loopback until the cluster is left, and answer the URL; a second call answers the same.
+        """Serve HTTP on loopback until the cluster stops, and return the URL; a second call returns the same URL.
 
         Args:
-            port: The port, zero for any free one.
-            context: The server's certificate; None for HTTP without TLS.
+            port: The port; zero for any free port.
+            context: The TLS context with the server's certificate; None for HTTP without TLS.
 
         Raises:
             RuntimeError: The cluster is not running.
-            OSError: The port is taken.
+            OSError: The port is in use.
         """
         if self._running is None:
             raise RuntimeError("the cluster is not running: enter it first (async with LocalCluster(...) as cluster)")

@@ -1,4 +1,4 @@
-"""What the containers of played pods have printed (``pods/log``): a few lines that tell when they started and ended."""
+"""The logs of simulated containers (``pods/log``): a few lines about their start and end."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _POLL_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """What of a log is wanted.
+    """The options of a log request.
 
     Attributes:
-        container: Whose; empty for the only one.
-        follow: Whether what is still to come is wanted, too.
-        timestamps: Whether each line says when.
-        tail_lines: So many of the last lines; None for all.
-        limit_bytes: At most so many bytes; None for all.
-        since_seconds: Nothing older than that; None for all.
+        container: The name of the container; empty for the only one.
+        follow: True to continue with future lines.
+        timestamps: True to begin each line with its time.
+        tail_lines: The number of last lines; None for all.
+        limit_bytes: The maximum size in bytes; None for no limit.
+        since_seconds: The maximum age in seconds; None for all.
     """
 
     container: str = ""
@@ -39,18 +39,18 @@ class LogOptions:
 
     @classmethod
     def parse(cls, query: Mapping[str, str], pod: str) -> LogOptions:
-        """Read the query.
+        """Parse the query parameters.
 
         Raises:
-            InvalidError: A number is out of its range.
+            InvalidError: A number is out of range.
         """
-        found = {name: parse_integer(query, name) for name in ("tailLines", "limitBytes", "sinceSeconds")}
+        numbers = {name: parse_integer(query, name) for name in ("tailLines", "limitBytes", "sinceSeconds")}
         mistakes: list[FieldError] = []
-        tail = found["tailLines"]
+        tail = numbers["tailLines"]
         if tail is not None and tail < 0:
             mistakes.append(field_invalid("tailLines", tail, "must be greater than or equal to 0"))
         for name in ("limitBytes", "sinceSeconds"):
-            number = found[name]
+            number = numbers[name]
             if number is not None and number < 1:
                 mistakes.append(field_invalid(name, number, "must be greater than 0"))
         if mistakes:
@@ -60,71 +60,71 @@ class LogOptions:
             follow=is_true(query, "follow"),
             timestamps=is_true(query, "timestamps"),
             tail_lines=tail,
-            limit_bytes=found["limitBytes"],
-            since_seconds=found["sinceSeconds"],
+            limit_bytes=numbers["limitBytes"],
+            since_seconds=numbers["sinceSeconds"],
         )
 
 
 def find_container(pod: Object, options: LogOptions) -> str:
-    """The container that is meant.
+    """Return the name of the requested container.
 
     Raises:
-        BadRequestError: There are several, and none is named; or there is none of that name.
+        BadRequestError: The pod has several containers and no name is given, or no container has that name.
     """
     name, spec = pod["metadata"]["name"], pod["spec"]
-    containers = [each["name"] for each in spec.get("containers") or ()]
-    everyone = [each["name"] for each in spec.get("initContainers") or ()] + containers
+    containers = [entry["name"] for entry in spec.get("containers") or ()]
+    all_containers = [entry["name"] for entry in spec.get("initContainers") or ()] + containers
     if options.container:
-        if options.container not in everyone:
+        if options.container not in all_containers:
             raise BadRequestError(f"container {options.container} is not valid for pod {name}")
         return options.container
     if len(containers) != 1:
-        known = f"choose one of: [{' '.join(containers)}]"
-        initial = [each for each in everyone if each not in containers]
+        choices = f"choose one of: [{' '.join(containers)}]"
+        initial = [container for container in all_containers if container not in containers]
         if initial:
-            known += f" or one of the init containers: [{' '.join(initial)}]"
-        raise BadRequestError(f"a container name must be specified for pod {name}, {known}")
+            choices += f" or one of the init containers: [{' '.join(initial)}]"
+        raise BadRequestError(f"a container name must be specified for pod {name}, {choices}")
     return str(containers[0])
 
 
 def format_log(pod: Object, container: str, options: LogOptions, now: datetime) -> bytes:
-    """What the container has printed so far."""
+    """Return the log of the container so far."""
     lines = _build_lines(pod, container)
     if options.since_seconds is not None:
         since = options.since_seconds
         lines = [(moment, text) for moment, text in lines if (now - parse_time(moment)).total_seconds() <= since]
     if options.tail_lines is not None:
         lines = lines[-options.tail_lines :] if options.tail_lines else []
-    told = [f"{moment} {text}" if options.timestamps else text for moment, text in lines]
-    text = "".join(f"{line}\n" for line in told).encode()
+    output = [f"{moment} {text}" if options.timestamps else text for moment, text in lines]
+    text = "".join(f"{line}\n" for line in output).encode()
     return text if options.limit_bytes is None else text[: options.limit_bytes]
 
 
 def _build_lines(pod: Object, container: str) -> list[tuple[str, str]]:
-    """Each line and its time."""
+    """Return the time and the text of each line."""
     statuses = (pod.get("status") or {}).get("containerStatuses") or ()
-    status = next((each for each in statuses if each.get("name") == container), None)
+    status = next((entry for entry in statuses if entry.get("name") == container), None)
     if status is None:
         return []
     state = status.get("state") or {}
     ended = state.get("terminated")
     began = (state.get("running") or ended or {}).get("startedAt")
-    found = [(began, f"{container}: started {status.get('image', '')}")] if began else []
+    lines = [(began, f"{container}: started {status.get('image', '')}")] if began else []
     if began and status.get("ready"):
-        found.append((began, f"{container}: ready"))
+        lines.append((began, f"{container}: ready"))
     if ended is not None and ended.get("finishedAt"):
-        found.append((ended["finishedAt"], f"{container}: ended with exit code {ended.get('exitCode', 0)}"))
-    return found
+        lines.append((ended["finishedAt"], f"{container}: ended with exit code {ended.get('exitCode', 0)}"))
+    return lines
 
 
 class LogStream(AsyncIterator[bytes]):
-    """A log that is followed: ends with its container, or when it is closed.
+    """A followed log: it ends when its container ends or when it is closed.
 
     Args:
-        read: Reads the pod.
-        container: Whose log.
-        options: What of it.
-        clock: Waits between two looks.
+        read: Returns the current pod.
+        container: The name of the container.
+        options: The options of the request.
+        clock: The clock for the delay between two reads.
     """
 
     def __init__(self, read: Callable[[], Object], container: str, options: LogOptions, clock: Clock) -> None:
@@ -132,11 +132,11 @@ class LogStream(AsyncIterator[bytes]):
         self._container = container
         self._options = options
         self._clock = clock
-        self._told = b""
+        self._sent = b""
         self._is_closed = False
 
     async def aclose(self) -> None:
-        """End the stream."""
+        """Close the stream; iteration then ends."""
         self._is_closed = True
 
     def __aiter__(self) -> LogStream:
@@ -149,8 +149,8 @@ class LogStream(AsyncIterator[bytes]):
             except NotFoundError:
                 break
             text = format_log(pod, self._container, self._options, self._clock.now())
-            if text != self._told and text.startswith(self._told):
-                new, self._told = text[len(self._told) :], text
+            if text != self._sent and text.startswith(self._sent):
+                new, self._sent = text[len(self._sent) :], text
                 return new
             if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
                 break

@@ -1,4 +1,4 @@
-"""Content negotiation: what a request's body is in, and in which form its answer is wanted."""
+"""Content negotiation: the media type of a request's body and the form of its response."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _FORMS: Mapping[str, Form] = {
 
 @dataclass(frozen=True, slots=True)
 class AcceptedType:
-    """One form of answer that the client takes.
+    """One response form that the client accepts.
 
     Attributes:
-        media_type: For example ``application/json``.
-        parameters: What stands behind it, for example ``as=Table``.
+        media_type: The media type, for example ``application/json``.
+        parameters: The parameters, for example ``as=Table``.
     """
 
     media_type: str
@@ -54,26 +54,26 @@ class AcceptedType:
 
 
 def parse_accept(header: str) -> list[AcceptedType]:
-    """The forms that an Accept header names, in its order (weights are rare there, and left aside)."""
-    found = []
+    """Return the forms of an Accept header in its order; weights are rare there and ignored."""
+    types = []
     for part in header.split(","):
         media_type, *rest = (step.strip() for step in part.split(";"))
         if media_type:
             pairs = (step.partition("=") for step in rest)
-            found.append(AcceptedType(media_type, {name.strip(): value.strip() for name, _, value in pairs}))
-    return found
+            types.append(AcceptedType(media_type, {name.strip(): value.strip() for name, _, value in pairs}))
+    return types
 
 
 def negotiate_form(header: str, *, unfit: str = "", why: str = "") -> Form:
-    """The first form that the client takes and the server has.
+    """Return the first form that both the client and the server support.
 
     Args:
         header: The Accept header.
-        unfit: The shape that this answer cannot have: that of a list for an object, or the other way round.
-        why: What to say then.
+        unfit: The form that this response cannot have: that of a list for an object, or the reverse.
+        why: The explanation in the error for an unfit form.
 
     Raises:
-        ApiError: 406: there is none, or the wish makes no sense.
+        ApiError: 406: no form is acceptable, or the requested form is unfit.
     """
     wanted = parse_accept(header)
     for each in wanted:
@@ -87,18 +87,18 @@ def negotiate_form(header: str, *, unfit: str = "", why: str = "") -> Form:
         if shape in _FORMS and each.parameters.get("g") == "meta.k8s.io" and each.parameters.get("v") == "v1":
             return _FORMS[shape]
     if wanted:
-        told = f"406: Not Acceptable\n\nAvailable representations: {_JSON}"
-        raise ApiError(told, reason="NotAcceptable", code=406)
+        message = f"406: Not Acceptable\n\nAvailable representations: {_JSON}"
+        raise ApiError(message, reason="NotAcceptable", code=406)
     return "object"
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedBody:
-    """A decoded body.
+    """A decoded body and its duplicate keys.
 
     Attributes:
-        value: The value.
-        duplicates: The paths of keys that stand twice in a mapping.
+        value: The decoded value.
+        duplicates: The paths of keys that occur twice in a mapping.
     """
 
     value: Any
@@ -106,7 +106,7 @@ class DecodedBody:
 
 
 def parse_media_type(header: str) -> str:
-    """The media type of a Content-Type header, without its parameters; JSON when it says none."""
+    """Return the media type of a Content-Type header without its parameters; JSON if it is empty."""
     return header.partition(";")[0].strip().lower() or _JSON
 
 
@@ -116,12 +116,12 @@ def decode_body(content_type: str, body: bytes, strictness: Strictness, *, kind:
     Args:
         content_type: The Content-Type header.
         body: The bytes.
-        strictness: Keys that stand twice are looked for unless they are ignored.
-        kind: What the body is to be, for messages.
-        subject: What to say before the parser's own words, instead of what is said of an object.
+        strictness: The handling of unknown and duplicate fields; duplicate keys are only searched if needed.
+        kind: The expected kind of the body, for messages.
+        subject: The start of the error message, instead of the text for objects.
 
     Raises:
-        ApiError: The body is too large, in another form, or broken.
+        ApiError: The body is too large, in another format, or invalid.
     """
     request_bodies.check_size(body)
     media_type = parse_media_type(content_type)
@@ -138,10 +138,10 @@ def decode_body(content_type: str, body: bytes, strictness: Strictness, *, kind:
         except BadRequestError:
             if not is_yaml:
                 raise
-            return DecodedBody(decode_yaml(body))  # it may begin with a brace, too
+            return DecodedBody(decode_yaml(body))  # YAML can also begin with a brace
     except BadRequestError as mistake:
         if subject:
             raise BadRequestError(f"{subject}: {mistake.message.removeprefix('json parse error: ')}") from None
-        told = f"the object provided is unrecognized (must be of type {kind})"
-        raise BadRequestError(f"{told}: couldn't get version/kind; {mistake.message}") from None
+        message = f"the object provided is unrecognized (must be of type {kind})"
+        raise BadRequestError(f"{message}: couldn't get version/kind; {mistake.message}") from None
     return DecodedBody(value, tuple(find_duplicate_keys(body)) if strictness != "Ignore" else ())

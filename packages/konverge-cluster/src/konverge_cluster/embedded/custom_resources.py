@@ -1,4 +1,4 @@
-"""From a CustomResourceDefinition to the resources that it adds, and to the status that says so."""
+"""Conversion of a CustomResourceDefinition to served resources, and the update of its status."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _PLAIN_PATH = re.compile(r"(\.[A-Za-z0-9_-]+)+")
 
 
 def get_storage_name(definition: Object) -> str:
-    """The storage name of the definition's objects: its own name."""
+    """Return the storage name of the definition's objects, which is the definition's own name."""
     spec = definition["spec"]
     return f"{spec['names']['plural']}.{spec['group']}"
 
 
 def build_resources(definition: Object) -> list[ServedResource]:
-    """The resources of the versions that the definition serves; none while its names are not accepted."""
+    """Return the resources of the served versions; none until the names are accepted."""
     established = find_condition(definition, "Established")
     if established is None or established.status != "True":
         return []
@@ -47,8 +47,8 @@ def _build_resource(definition: Object, version: Mapping[str, Any]) -> ServedRes
     group = spec["group"]
     gvk = GroupVersionKind(group, version["name"], names["kind"])
     subresources = version.get("subresources") or {}
-    stored = next(each["name"] for each in spec["versions"] if each.get("storage"))
-    converts = sum(bool(each.get("served")) for each in spec["versions"]) > 1 or stored != version["name"]
+    stored = next(entry["name"] for entry in spec["versions"] if entry.get("storage"))
+    converts = sum(bool(entry.get("served")) for entry in spec["versions"]) > 1 or stored != version["name"]
     return ServedResource(
         mapping=RestMapping(
             gvk=gvk,
@@ -113,18 +113,18 @@ def _build_columns(version: Mapping[str, Any]) -> tuple[Column, ...]:
 
 
 def accept_names(definition: Object, others: Iterable[ServedResource], now: datetime) -> None:
-    """Judge the names of a definition against those that are taken, and write the verdict into its status, in place.
+    """Compare the names of a definition with the names in use, and update its status, in place.
 
     Args:
-        definition: The definition, valid.
-        others: The resources of the same group that others serve.
-        now: The time of the verdict.
+        definition: The definition; valid.
+        others: The served resources of the same group.
+        now: The time for the conditions.
     """
     spec = definition["spec"]
     names = spec["names"]
     status = definition.setdefault("status", {})
     versions = spec.get("versions") or []
-    stored = [each["name"] for each in versions if each.get("storage")]
+    stored = [entry["name"] for entry in versions if entry.get("storage")]
     status["storedVersions"] = list(dict.fromkeys([*status.get("storedVersions", ()), *stored]))
     wanted = {
         **names,
@@ -133,26 +133,26 @@ def accept_names(definition: Object, others: Iterable[ServedResource], now: date
     }
     conflicts = _find_name_conflicts(wanted, list(others))
     if conflicts:
-        # Of several conflicts the last is told; the names without one are accepted already.
+        # The condition reports the last of several conflicts; names without a conflict are accepted already.
         taken, reason = list(conflicts.items())[-1]
         status["acceptedNames"] = {"plural": "", "kind": ""} | {
             name: value for name, value in wanted.items() if name not in conflicts
         }
         name = ",".join(wanted[taken]) if isinstance(wanted[taken], list) else wanted[taken]
-        told = f'"{name}" is already in use'
-        set_condition(definition, Condition("NamesAccepted", "False", reason, told), now)
+        message = f'"{name}" is already in use'
+        set_condition(definition, Condition("NamesAccepted", "False", reason, message), now)
         if find_condition(definition, "Established") is None:
             refused = Condition("Established", "False", "NotAccepted", "not all names are accepted")
             set_condition(definition, refused, now)
         return
     status["acceptedNames"] = wanted
     set_condition(definition, Condition("NamesAccepted", "True", "NoConflicts", "no conflicts found"), now)
-    told = "the initial names have been accepted"
-    set_condition(definition, Condition("Established", "True", "InitialNamesAccepted", told), now)
+    message = "the initial names have been accepted"
+    set_condition(definition, Condition("Established", "True", "InitialNamesAccepted", message), now)
 
 
 def _find_name_conflicts(wanted: Mapping[str, Any], others: list[ServedResource]) -> dict[str, str]:
-    """The names that others of the group have, each with the reason to tell, in the order of judging."""
+    """Return the names in use by others of the group with the conflict message, in the order of the checks."""
     words = {
         word for other in others for word in (other.mapping.plural, other.mapping.singular, *other.mapping.short_names)
     }

@@ -1,4 +1,4 @@
-"""What a delete does to an object: takes it out at once, or marks it because something holds it. Pure."""
+"""Deletion of an object: it is removed at once, or marked while finalizers or a grace period remain. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Propagation: TypeAlias = Literal["Background", "Foreground", "Orphan"]
 
 _POLICIES: tuple[Propagation, ...] = ("Foreground", "Background", "Orphan")
 _FINALIZERS = {"Foreground": "foregroundDeletion", "Orphan": "orphan"}
-# Kinds whose dependents stay unless the request says otherwise.
+# Kinds whose dependents remain unless the request specifies a propagation policy.
 _ORPHANING = frozenset({"jobs.batch"})
 JOB_WARNING = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
@@ -27,11 +27,11 @@ JOB_WARNING = (
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """How an object is to be deleted.
+    """The options of a delete request.
 
     Attributes:
-        propagation: What becomes of its dependents; None for what is usual for the kind.
-        grace_seconds: For pods: how long they may take; None for what they ask for themselves.
+        propagation: The handling of dependents; None for the default of the kind.
+        grace_seconds: The grace period of a pod in seconds; None for the period from its spec.
     """
 
     propagation: Propagation | None = None
@@ -39,10 +39,10 @@ class DeleteOptions:
 
 
 def parse_propagation(text: str) -> Propagation | None:
-    """The policy of that name, None for no name.
+    """Return the policy with that name; None for an empty name.
 
     Raises:
-        InvalidError: There is none of that name.
+        InvalidError: The name is unknown.
     """
     for policy in _POLICIES:
         if text == policy:
@@ -58,10 +58,10 @@ def _new_invalid_propagation(text: str) -> InvalidError:
 
 
 def mark_deleting(resource: ServedResource, obj: Object, options: DeleteOptions, now: datetime) -> bool:
-    """Mark the object as being deleted, in place, and tell whether it stays for now.
+    """Mark the object as being deleted, in place, and return True if it must remain for now.
 
-    False means that nothing holds it: the server takes it out. Marking twice changes nothing, but a shorter grace than
-    before counts.
+    False means that the server can remove it. Marking twice changes nothing, except that a shorter grace period
+    applies.
     """
     metadata = obj["metadata"]
     finalizers = _list_finalizers(resource, obj, options.propagation)
@@ -84,16 +84,16 @@ def mark_deleting(resource: ServedResource, obj: Object, options: DeleteOptions,
 
 
 def is_released(obj: Object) -> bool:
-    """Tell whether an object that is being deleted is held by nothing any more."""
+    """Return True if neither finalizers nor a grace period delay the deletion."""
     metadata = obj["metadata"]
-    held = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
+    blockers = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
     if obj["kind"] == "Namespace" and obj["apiVersion"] == "v1":
-        held = held or (obj.get("spec") or {}).get("finalizers")
-    return bool(metadata.get("deletionTimestamp")) and not held
+        blockers = blockers or (obj.get("spec") or {}).get("finalizers")
+    return bool(metadata.get("deletionTimestamp")) and not blockers
 
 
 def _list_finalizers(resource: ServedResource, obj: Object, propagation: Propagation | None) -> list[str]:
-    """The finalizers that the object has to lose before it goes."""
+    """Return the finalizers that must be removed before the object disappears."""
     found = list(obj["metadata"].get("finalizers") or ())
     if propagation is None:
         if resource.storage not in _ORPHANING or set(found) & set(_FINALIZERS.values()):
@@ -105,11 +105,11 @@ def _list_finalizers(resource: ServedResource, obj: Object, propagation: Propaga
 
 
 def _compute_grace(resource: ServedResource, obj: Object, asked: int | None) -> int | None:
-    """The seconds that the object may take; None for kinds that go at once."""
+    """Return the grace period in seconds; None for kinds that are removed at once."""
     if resource.storage != "pods":
         return None
     spec, phase = obj.get("spec") or {}, (obj.get("status") or {}).get("phase")
-    # Nobody runs a pod that came to no node, or that has ended: there is nothing to wait for.
+    # No kubelet runs a pod that is not scheduled or has ended, so there is no container to wait for.
     if not spec.get("nodeName") or phase in ("Succeeded", "Failed"):
         return 0
     if asked is not None:

@@ -1,4 +1,4 @@
-"""What the server says of itself: which groups, versions and resources there are, in both forms."""
+"""Discovery: the served groups, versions and resources, in both formats."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SUBRESOURCE_VERBS: Mapping[str, tuple[str, ...]] = {
     "status": ("get", "patch", "update"),
     "token": ("create",),
 }
-# Subresources whose objects are of a kind of their own: group, version, kind.
+# Subresources whose objects have another kind: group, version, kind.
 _SUBRESOURCE_KINDS: Mapping[str, tuple[str, str, str]] = {
     "binding": ("", "v1", "Binding"),
     "eviction": ("policy", "v1", "Eviction"),
@@ -36,24 +36,24 @@ _SUBRESOURCE_KINDS: Mapping[str, tuple[str, str, str]] = {
 
 
 def list_group_versions(resources: Iterable[ServedResource]) -> list[tuple[str, str]]:
-    """The group-versions, the core group first, the others in the order of their names; reviews included."""
+    """Return the group-versions: the core group first, the others by name, including those of access reviews."""
     found = {(each.gvk.group, each.gvk.version) for each in resources}
     return sorted(found | {(review.group, review.version) for review in REVIEWS})
 
 
 def build_api_versions() -> Object:
-    """``/api``."""
+    """Return the document of ``/api``."""
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
 
 
 def build_api_group_list(resources: ResourceRegistry) -> Object:
-    """``/apis``."""
+    """Return the document of ``/apis``."""
     groups = sorted({group for group, _ in list_group_versions(resources) if group})
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_build_group(group, resources) for group in groups]}
 
 
 def build_api_group(group: str, resources: ResourceRegistry) -> Object | None:
-    """``/apis/<group>``; None for an unknown one."""
+    """Return the document of ``/apis/<group>``; None for an unknown group."""
     if not any(group == known for known, _ in list_group_versions(resources)):
         return None
     return {"kind": "APIGroup", "apiVersion": "v1", **_build_group(group, resources)}
@@ -72,16 +72,16 @@ def _list_versions(group: str, resources: ResourceRegistry) -> list[str]:
 
 
 def _version_priority(version: str) -> tuple[int, int, int, str]:
-    """Newer before older, stable before beta before alpha, anything else last (as CRD versions are ordered)."""
-    for rank, stage in enumerate(("", "beta", "alpha")):
-        major, _, minor = version.removeprefix("v").partition(stage) if stage else (version.removeprefix("v"), "", "")
-        if version.startswith("v") and major.isdigit() and (minor.isdigit() or not stage):
+    """Order newer before older, and stable before beta before alpha before others, as for CRD versions."""
+    for rank, suffix in enumerate(("", "beta", "alpha")):
+        major, _, minor = version.removeprefix("v").partition(suffix) if suffix else (version.removeprefix("v"), "", "")
+        if version.startswith("v") and major.isdigit() and (minor.isdigit() or not suffix):
             return rank, -int(major), -int(minor or 0), version
     return 9, 0, 0, version
 
 
 def build_api_resource_list(group: str, version: str, resources: ResourceRegistry) -> Object | None:
-    """``/api/v1`` or ``/apis/<group>/<version>``; None for an unknown one."""
+    """Return the document of ``/api/v1`` or ``/apis/<group>/<version>``; None for an unknown version."""
     if (group, version) not in list_group_versions(resources):
         return None
     listed: list[Object] = []
@@ -132,12 +132,12 @@ def _build_legacy_subresource(resource: ServedResource, name: str) -> Object:
 
 
 def build_aggregated_discovery(resources: ResourceRegistry, *, is_core: bool, version: str) -> Object:
-    """``/api`` or ``/apis`` in the form that says everything at once (``APIGroupDiscoveryList``).
+    """Return ``/api`` or ``/apis`` in the aggregated format, which contains all resources (``APIGroupDiscoveryList``).
 
     Args:
-        resources: What is served.
-        is_core: The core group, or all the others.
-        version: The version of the form.
+        resources: The served resources.
+        is_core: True for the core group, False for all others.
+        version: The version of the format.
     """
     groups = [""] if is_core else sorted({group for group, _ in list_group_versions(resources) if group})
     items = []

@@ -1,4 +1,4 @@
-"""The server on a loopback port, for kubectl and other processes (aiohttp)."""
+"""The HTTP server of the cluster on a loopback port, for kubectl and other processes (aiohttp)."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ _LOOPBACK_NAMES = frozenset({_HOST, "localhost", "::1"})
 async def serve_http(
     handler: RequestHandler, port: int = 0, context: ssl.SSLContext | None = None
 ) -> AsyncIterator[str]:
-    """Serve HTTP on loopback while the block runs; gives the URL.
+    """Serve HTTP on loopback while the block runs; the value is the URL.
 
     Args:
-        handler: What answers.
-        port: The port, zero for any free one.
-        context: The server's certificate; None for HTTP without TLS.
+        handler: The handler of all requests.
+        port: The port; zero for any free port.
+        context: The TLS context with the server's certificate; None for HTTP without TLS.
 
     Raises:
-        OSError: The port is taken.
+        OSError: The port is in use.
     """
     application = web.Application(client_max_size=MAXIMUM_BYTES + 1)
     application.router.add_route("*", "/{path:.*}", _AiohttpAdapter(handler).handle)
-    # A stream that hangs is cut off with the server: its reader has seen all that there was.
+    # A stream whose client does not read is cut off at shutdown: everything was already sent.
     runner = web.AppRunner(application, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
     await runner.setup()
     try:
         site = web.TCPSite(runner, _HOST, port, reuse_address=True, ssl_context=context)
-        await await_shielded(site.start())  # in the middle of it, its socket is nobody's yet
+        await await_shielded(site.start())  # shielded: a cancellation halfway would leave a socket that is never closed
         bound = runner.addresses[0][1]
         yield f"{'http' if context is None else 'https'}://{_HOST}:{bound}"
     finally:
@@ -53,13 +53,13 @@ async def serve_http(
 
 
 class _AiohttpAdapter:
-    """Carries requests to the handler and its answers back."""
+    """Passes requests from aiohttp to the handler, and responses back."""
 
     def __init__(self, handler: RequestHandler) -> None:
         self._handler = handler
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Answer one request of aiohttp's."""
+        """Answer one request of aiohttp."""
         if _is_from_browser(request):
             return _to_aiohttp_response(build_error_response(ForbiddenError("web pages may not use this server")))
         try:
@@ -67,38 +67,40 @@ class _AiohttpAdapter:
         except web.HTTPRequestEntityTooLarge:
             return _to_aiohttp_response(build_error_response(new_too_large()))
         headers = {name.lower(): value for name, value in request.headers.items()}
-        answer = await self._handler.handle_request(
+        response = await self._handler.handle_request(
             ServerRequest(request.method, request.rel_url.raw_path, dict(request.query), headers, body)
         )
         return (
-            _to_aiohttp_response(answer) if isinstance(answer, ServerResponse) else await self._stream(request, answer)
+            _to_aiohttp_response(response)
+            if isinstance(response, ServerResponse)
+            else await self._stream(request, response)
         )
 
-    async def _stream(self, request: web.Request, answer: StreamingResponse) -> web.StreamResponse:
-        response = web.StreamResponse(status=answer.status, headers=dict(answer.headers))
-        response.enable_chunked_encoding()
+    async def _stream(self, request: web.Request, response: StreamingResponse) -> web.StreamResponse:
+        sent = web.StreamResponse(status=response.status, headers=dict(response.headers))
+        sent.enable_chunked_encoding()
         try:
-            await response.prepare(request)
-            async for chunk in answer.chunks:
-                await response.write(chunk)
-            await response.write_eof()
+            await sent.prepare(request)
+            async for chunk in response.chunks:
+                await sent.write(chunk)
+            await sent.write_eof()
         except (ConnectionError, OSError):
-            _log.debug("%s: the watcher went away", request.path)
+            _log.debug("%s: the client closed the watch", request.path)
         finally:
-            await answer.close()
-        return response
+            await response.close()
+        return sent
 
 
 def _is_from_browser(request: web.Request) -> bool:
-    """Tell whether a browser sends this for a page: where nobody signs in, any page could do what its reader may.
+    """Return True if a browser sends this for a page: without authentication, any page could act as its reader.
 
-    A page's requests have an ``Origin``, or come under a name that its owner has pointed at this machine.
+    Requests of a page have an ``Origin``, or use a host name that its owner resolves to this machine.
     """
     return "origin" in request.headers or (request.url.host or "") not in _LOOPBACK_NAMES
 
 
-def _to_aiohttp_response(answer: ServerResponse) -> web.Response:
-    response = web.Response(status=answer.status, headers=dict(answer.headers), body=answer.body)
-    for text in answer.format_warning_headers():
-        response.headers.add("warning", text)
-    return response
+def _to_aiohttp_response(response: ServerResponse) -> web.Response:
+    converted = web.Response(status=response.status, headers=dict(response.headers), body=response.body)
+    for text in response.format_warning_headers():
+        converted.headers.add("warning", text)
+    return converted

@@ -1,4 +1,4 @@
-"""A transport that reaches the server without a network: for tests, in real or in simulated time."""
+"""A transport that calls the server without a network: for tests, in real or in simulated time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class InProcessResponse:
-    """A whole answer."""
+    """A complete response with its body."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         self.status = status
@@ -26,7 +26,7 @@ class InProcessResponse:
 
 
 class InProcessStream:
-    """An answer whose body is still coming, or one that is already there."""
+    """A response whose body is a stream, or a complete response."""
 
     def __init__(self, answer: ServerResponse | StreamingResponse) -> None:
         self._answer = answer
@@ -34,7 +34,7 @@ class InProcessStream:
         self.headers = _build_headers(answer)
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it comes."""
+        """Yield the parts of the body as they arrive."""
         if isinstance(self._answer, ServerResponse):
             yield self._answer.body
             return
@@ -42,20 +42,20 @@ class InProcessStream:
             yield chunk
 
     async def body(self) -> bytes:
-        """The whole of a body that is already there; empty for one that is still coming."""
+        """Return the body of a complete response; empty for a stream."""
         return self._answer.body if isinstance(self._answer, ServerResponse) else b""
 
 
 class InProcessTransport:
-    """Satisfies the client's transport protocol over a `RequestHandler`.
+    """Implements the client's transport protocol with a `RequestHandler`.
 
-    A request gives other tasks a turn before and after it is handled, as one over a network would: what the caller
-    sees, and what a cancellation leaves open, is the same.
+    Each request lets other tasks run before and after its handling, as a request over a network does. So the caller
+    observes the same order, and a cancellation leaves the same uncertainty.
 
     Args:
-        handler: The server.
-        clock: Gives the turns.
-        user_agent: What requests say that have no user agent of their own.
+        handler: The handler of the server.
+        clock: The clock, which lets other tasks run.
+        user_agent: The user agent of requests that have none.
     """
 
     def __init__(self, handler: RequestHandler, clock: Clock, *, user_agent: str = "") -> None:
@@ -74,15 +74,15 @@ class InProcessTransport:
         body: bytes | None = None,
         timeout_seconds: float,
     ) -> InProcessResponse:
-        """Send one request and wait for its whole answer.
+        """Send one request and return its complete response.
 
         Raises:
-            ConnectionFailedError: The transport is closed, or the answer would never end.
+            ConnectionFailedError: The transport is closed, or the response is a stream without an end.
         """
         answer = await self._send(method, path, query, headers, body)
         if isinstance(answer, StreamingResponse):
             await answer.close()
-            raise ConnectionFailedError(f"{method} {path} is answered by a stream: open it with stream()")
+            raise ConnectionFailedError(f"{method} {path} returned a stream: use stream()")
         await self._clock.sleep(0)
         return InProcessResponse(answer.status, _build_headers(answer), answer.body)
 
@@ -96,7 +96,7 @@ class InProcessTransport:
         headers: Mapping[str, str] = _NOTHING,
         connect_timeout_seconds: float,
     ) -> AsyncIterator[InProcessStream]:
-        """Open a stream; leaving closes it.
+        """Open a stream; the block's exit closes it.
 
         Raises:
             ConnectionFailedError: The transport is closed.
@@ -109,7 +109,7 @@ class InProcessTransport:
                 await answer.close()
 
     async def close(self) -> None:
-        """Send nothing more."""
+        """Close the transport: it sends no more requests."""
         self._is_closed = True
 
     async def _send(

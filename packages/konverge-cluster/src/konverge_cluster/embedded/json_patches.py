@@ -1,4 +1,4 @@
-"""Patches that need no schema: JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7386)."""
+"""Patch formats that need no schema: JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7386)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 class PatchFailedError(ApiError):
-    """An operation of a JSON patch cannot be done.
+    """An operation of a JSON patch failed.
 
     Args:
-        detail: Why not; users of the API are not told, authors of webhooks are.
+        detail: The reason; authors of webhooks receive it, users of the API do not.
     """
 
     default_reason = "Invalid"
@@ -34,7 +34,7 @@ class PatchFailedError(ApiError):
 
 
 def apply_merge_patch(target: Any, patch: Any) -> Any:
-    """The target with the patch merged in: mappings merge, null removes, everything else replaces."""
+    """Return the target with the patch merged in: mappings merge, null removes, other values replace."""
     if not isinstance(patch, Mapping):
         return patch
     merged = dict(target) if isinstance(target, Mapping) else {}
@@ -47,15 +47,15 @@ def apply_merge_patch(target: Any, patch: Any) -> Any:
 
 
 def apply_json_patch(target: Any, operations: Any) -> Any:
-    """A copy of the target with the operations done in order; all of them or none.
+    """Return a copy of the target after all operations in order; an error changes nothing.
 
-    As on the real server ``replace`` of an absent field adds it.
+    As on the real server, ``replace`` of an absent field adds it.
 
     Raises:
-        BadRequestError: The patch has another form, or what comes out nests too deeply.
-        PatchFailedError: An operation cannot be done, a test failed, or the copies are larger than a body may be.
+        BadRequestError: The patch is malformed, or the result nests too deeply.
+        PatchFailedError: An operation failed, a test failed, or the copies exceed the size limit of a body.
     """
-    if not isinstance(operations, list) or not all(isinstance(each, Mapping) for each in operations):
+    if not isinstance(operations, list) or not all(isinstance(entry, Mapping) for entry in operations):
         raise BadRequestError("error decoding patch: a JSON patch is a list of operations")
     if len(operations) > _MAXIMUM_OPERATIONS:
         raise ApiError(
@@ -67,7 +67,7 @@ def apply_json_patch(target: Any, operations: Any) -> Any:
     for operation in operations:
         try:
             if operation.get("op") == "copy":
-                # Each copy of a copy is twice as large.
+                # A copy of a copy doubles the size each time.
                 copied += len(_encode(_require_value(patched, _parse_pointer(operation.get("from")))))
                 if copied > MAXIMUM_BYTES:
                     raise PatchFailedError(f"the copies are larger than {MAXIMUM_BYTES} bytes")
@@ -166,7 +166,7 @@ def _parse_index(step: str, count: int) -> int:
 
 
 class _OperationError(Exception):
-    """The operation cannot be done."""
+    """The operation is not possible."""
 
 
 def _new_operation_error() -> _OperationError:

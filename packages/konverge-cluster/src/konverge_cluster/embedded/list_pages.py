@@ -1,4 +1,4 @@
-"""Pages of a list, all taken at one revision, and the tokens with which a client asks for the next one."""
+"""Pages of a list, all read at one revision, and the tokens for the next page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["ListPage", "read_page"]
 
 
 class _ContinueToken(msgspec.Struct, frozen=True):
-    """Where the next page starts: after which key, and in the state of which revision."""
+    """The start of the next page: the last key of this page and the revision of the list."""
 
     v: str
     rv: int
@@ -31,13 +31,13 @@ _FORM = "konverge/v1"
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """One page.
+    """One page of a list.
 
     Attributes:
-        items: The objects, in the order of their keys.
-        revision: The revision at which they are so.
-        next: The token for the next page, empty on the last.
-        remaining: How many come after; None when that is not told (with a selector, or on the last page).
+        items: The objects in the order of their keys.
+        revision: The revision of the list.
+        next: The token for the next page; empty on the last page.
+        remaining: The number of later objects; None if it is not reported (with a selector, or on the last page).
     """
 
     items: Sequence[StoredObject]
@@ -55,19 +55,19 @@ def read_page(
     token: str = "",
     revision: int | None = None,
 ) -> ListPage:
-    """The page that a request asks for.
+    """Return the requested page.
 
     Args:
-        storage: The store.
+        storage: The storage.
         resource: The storage name of the resource.
-        selection: Which objects.
-        limit: At most so many; zero for all.
-        token: The token of an earlier page; empty for the first.
-        revision: The exact revision to list at; None for the present one.
+        selection: The selection of objects.
+        limit: The maximum number of objects; zero for all.
+        token: The token from the previous page; empty for the first page.
+        revision: The exact revision to list; None for the current one.
 
     Raises:
-        BadRequestError: The token is none of ours.
-        ExpiredError: The state of that revision is no longer known.
+        BadRequestError: The token is invalid.
+        ExpiredError: The state at that revision is no longer available.
     """
     after: ObjectKey | None = None
     if token:
@@ -83,17 +83,17 @@ def read_page(
     except ExpiredError:
         if not token:
             raise
-        told = (
+        message = (
             "The provided continue parameter is too old to display a consistent list result. "
             "You can start a new list without the continue parameter."
         )
-        raise ExpiredError(told) from None
+        raise ExpiredError(message) from None
     items = [stored for stored in found if (after is None or stored.key > after) and selection.matches(stored.object)]
     if not limit or len(items) <= limit:
         return ListPage(items, at)
-    kept = items[:limit]
+    page_items = items[:limit]
     remaining = None if selection.labels.requirements or selection.fields.requirements else len(items) - limit
-    return ListPage(kept, at, _encode_token(at, kept[-1].key), remaining)
+    return ListPage(page_items, at, _encode_token(at, page_items[-1].key), remaining)
 
 
 def _encode_token(revision: int, key: ObjectKey) -> str:

@@ -1,4 +1,4 @@
-"""Requests and answers without a network: what the HTTP adapter and the in-process transport have in common."""
+"""Requests and responses without a network, shared by the HTTP adapter and the in-process transport."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ __all__ = [
 
 _JSON = "application/json"
 
-# Of all warnings of an answer together, and of each when they are longer than that; as on the real server.
+# The size limit of all warnings together, and of each warning beyond that; as on the real server.
 _WARNINGS_LIMIT = 4096
 _WARNING_LIMIT = 256
 
 
 @dataclass(frozen=True, slots=True)
 class ServerRequest:
-    """One request.
+    """One request to the server.
 
     Attributes:
-        method: The HTTP method, in capitals.
-        path: The path, still percent-encoded.
-        query: The query, decoded; of a parameter that stands twice, one.
-        headers: The headers; names are in lower case.
-        body: The body, empty for none.
-        trusted: Whether it comes from within this process, and not over a network.
+        method: The HTTP method in upper case.
+        path: The percent-encoded path.
+        query: The decoded query parameters; one value for a repeated parameter.
+        headers: The headers with names in lower case.
+        body: The body; empty for none.
+        trusted: True if the request comes from this process and not from a network.
     """
 
     method: str
@@ -49,13 +49,13 @@ class ServerRequest:
 
 @dataclass(frozen=True, slots=True)
 class ServerResponse:
-    """A whole answer.
+    """A complete response.
 
     Attributes:
         status: The HTTP status code.
         body: The body.
-        headers: The headers but for ``warning``; names are in lower case.
-        warnings: What the server warns of, each a header of its own.
+        headers: The headers without ``warning``; names are in lower case.
+        warnings: The warnings of the server, each for its own header.
     """
 
     status: int
@@ -64,32 +64,32 @@ class ServerResponse:
     warnings: tuple[str, ...] = ()
 
     def format_warning_headers(self) -> list[str]:
-        """The values of the ``warning`` headers."""
+        """Return the values of the ``warning`` headers."""
         texts = list(self.warnings)
         if sum(map(len, texts)) > _WARNINGS_LIMIT:
-            # What comes from the body can be as long as that, and no client takes such headers.
+            # Warnings can quote long values from the body, and no client accepts headers of that size.
             texts = [text[:_WARNING_LIMIT] for text in texts[: _WARNINGS_LIMIT // _WARNING_LIMIT]]
         return [f"299 - {msgspec.json.encode(text).decode()}" for text in texts]
 
 
 class ResponseChunks(Protocol):
-    """A body that comes bit by bit, and can be ended from outside."""
+    """A streamed body, which the server can also end."""
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        """The pieces."""
+        """Iterate over the parts of the body."""
 
     def aclose(self) -> Awaitable[None]:
-        """End it."""
+        """End the body before its regular end."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamingResponse:
-    """An answer whose body comes bit by bit.
+    """A response with a streamed body.
 
     Attributes:
-        chunks: The body. Whoever takes the answer must iterate it or close it.
+        chunks: The body. The consumer must iterate or close it.
         status: The HTTP status code.
-        headers: The headers; names are in lower case.
+        headers: The headers with names in lower case.
     """
 
     chunks: ResponseChunks
@@ -97,17 +97,17 @@ class StreamingResponse:
     headers: Mapping[str, str] = field(default_factory=lambda: {"content-type": _JSON})
 
     async def close(self) -> None:
-        """End the body, wherever it is; safe to call twice."""
+        """End the body at any point; a second call does nothing."""
         await self.chunks.aclose()
 
 
 def build_json_response(value: Any, status: int = 200, *, content_type: str = _JSON) -> ServerResponse:
-    """An answer that is a JSON value."""
+    """Return a response with a JSON value."""
     return ServerResponse(status, msgspec.json.encode(value), {"content-type": content_type})
 
 
 def build_error_response(error: ApiError) -> ServerResponse:
-    """The answer to a request that failed."""
+    """Return the response to a failed request."""
     answer = build_json_response(error.to_status(), error.code)
     if error.retry_after_seconds is None:
         return answer

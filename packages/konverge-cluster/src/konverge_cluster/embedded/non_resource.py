@@ -1,4 +1,4 @@
-"""The paths that are no objects: version, health, discovery, OpenAPI, reviews."""
+"""The paths that are no resources: version, health, discovery, OpenAPI and reviews."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _FIXED_PATHS = ("/api", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz",
 
 
 class NonResourceHandler:
-    """Answers requests for documents.
+    """Answers requests for these documents and reviews.
 
     Args:
-        resources: What is served.
-        reviews: Answers questions.
+        resources: The served resources.
+        reviews: The handler of access reviews.
     """
 
     def __init__(self, resources: ResourceRegistry, reviews: AccessReviewHandler) -> None:
@@ -45,17 +45,17 @@ class NonResourceHandler:
         self._reviews = reviews
 
     def handle(self, request: ServerRequest, user: User) -> ServerResponse:
-        """The document of a path, or the answer to a question.
+        """Return the document of a path, or the result of a review.
 
         Raises:
-            NotFoundError: There is none.
-            ApiError: The method means nothing there.
+            NotFoundError: The path does not exist.
+            ApiError: The path does not support the method.
         """
         steps = [step for step in request.path.split("/") if step]
         if request.method == "POST":
             return self._create_review(steps, request, user)
         if request.method != "GET":
-            # Below a version there are resources alone, and the path names none of them.
+            # Below a version only resources exist, and the path is none of them.
             raise api_errors.new_unknown_path() if steps[3:] else api_errors.new_method_not_allowed()
         match steps:
             case []:
@@ -73,8 +73,10 @@ class NonResourceHandler:
             case ["apis", group, version]:
                 return self._require_document(discovery.build_api_resource_list(group, version, self._resources))
             case ["openapi", "v3"]:
-                found = dict.fromkeys((each.gvk.group, each.gvk.version) for each in self._resources)
-                return build_json_response(openapi.build_index(sorted(found), self._resources.revision))
+                group_versions = dict.fromkeys(
+                    (resource.gvk.group, resource.gvk.version) for resource in self._resources
+                )
+                return build_json_response(openapi.build_index(sorted(group_versions), self._resources.revision))
             case ["openapi", "v3", "api", version]:
                 return self._build_open_api("", version)
             case ["openapi", "v3", "apis", group, version]:
@@ -94,19 +96,19 @@ class NonResourceHandler:
             version = parameters.get("v", "")
             if parameters.get("as") == "APIGroupDiscoveryList" and version in ("v2", "v2beta1"):
                 content_type = f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
-                found = discovery.build_aggregated_discovery(self._resources, is_core=is_core, version=version)
-                return _with_etag(build_json_response(found, content_type=content_type), request)
+                document = discovery.build_aggregated_discovery(self._resources, is_core=is_core, version=version)
+                return _with_etag(build_json_response(document, content_type=content_type), request)
         return build_json_response(
             discovery.build_api_versions() if is_core else discovery.build_api_group_list(self._resources)
         )
 
     def _build_open_api(self, group: str, version: str) -> ServerResponse:
-        found: list[ServedResource] = [
-            each for each in self._resources if (each.gvk.group, each.gvk.version) == (group, version)
+        group_resources: list[ServedResource] = [
+            resource for resource in self._resources if (resource.gvk.group, resource.gvk.version) == (group, version)
         ]
-        if not found:
+        if not group_resources:
             raise api_errors.new_unknown_path()
-        return build_json_response(openapi.build_document(found))
+        return build_json_response(openapi.build_document(group_resources))
 
     @staticmethod
     def _require_document(document: dict[str, object] | None) -> ServerResponse:
@@ -131,10 +133,10 @@ class NonResourceHandler:
         raise api_errors.new_unknown_path()
 
 
-def _with_etag(answer: ServerResponse, request: ServerRequest) -> ServerResponse:
-    """The answer with its tag, or 304 for a client that has it already."""
-    tag = f'"{hashlib.sha256(answer.body).hexdigest().upper()}"'
-    headers = {**answer.headers, "etag": tag, "vary": "Accept", "cache-control": "public"}
+def _with_etag(response: ServerResponse, request: ServerRequest) -> ServerResponse:
+    """Return the response with its ETag, or 304 for a client that already has the document."""
+    tag = f'"{hashlib.sha256(response.body).hexdigest().upper()}"'
+    headers = {**response.headers, "etag": tag, "vary": "Accept", "cache-control": "public"}
     if request.headers.get("if-none-match") == tag:
         return ServerResponse(304, b"", headers)
-    return ServerResponse(answer.status, answer.body, headers)
+    return ServerResponse(response.status, response.body, headers)

@@ -1,4 +1,4 @@
-"""From what a client sent to an object that the server can work with: decoded, pruned, defaulted."""
+"""Conversion of request bodies to objects that the server can use: decoded, pruned, with defaults."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ __all__ = ["IGNORED", "FieldValidation", "Strictness", "read_body", "read_object
 
 Strictness: TypeAlias = Literal["Ignore", "Warn", "Strict"]
 
-# So many fields are told of; a body may have far more that are unknown.
+# The maximum number of reported fields; a body can have far more unknown fields.
 _WARNINGS_LIMIT = 100
 
 
 @dataclass(frozen=True, slots=True)
 class FieldValidation:
-    """What becomes of fields that are unknown or stand twice (the ``fieldValidation`` of a request).
+    """The handling of unknown and duplicate fields (the ``fieldValidation`` of a request).
 
     Attributes:
-        strictness: Whether they are ignored, told, or refused.
-        duplicates: The paths of the keys that stood twice in the body.
-        warnings: Gets the sentences that are told.
+        strictness: Ignore them, warn about them, or reject the request.
+        duplicates: The paths of the keys that occur twice in the body.
+        warnings: Receives the warnings.
     """
 
     strictness: Strictness = "Ignore"
@@ -37,19 +37,19 @@ class FieldValidation:
     warnings: list[str] = field(default_factory=list)
 
     def report_unknown(self, unknown: Sequence[str]) -> None:
-        """Tell or refuse the unknown fields and the doubled ones.
+        """Warn about unknown and duplicate fields, or reject the request.
 
         Raises:
-            BadRequestError: They are refused.
+            BadRequestError: The fields are rejected.
         """
         if self.strictness == "Ignore":
             return
-        found = [f"unknown field {quote(path)}" for path in unknown]
-        found += [f"duplicate field {quote(path)}" for path in self.duplicates]
-        found = list(dict.fromkeys(found))[:_WARNINGS_LIMIT]
-        if self.strictness == "Strict" and found:
-            raise BadRequestError(f"strict decoding error: {', '.join(found)}")
-        self.warnings.extend(found)
+        descriptions = [f"unknown field {quote(path)}" for path in unknown]
+        descriptions += [f"duplicate field {quote(path)}" for path in self.duplicates]
+        descriptions = list(dict.fromkeys(descriptions))[:_WARNINGS_LIMIT]
+        if self.strictness == "Strict" and descriptions:
+            raise BadRequestError(f"strict decoding error: {', '.join(descriptions)}")
+        self.warnings.extend(descriptions)
 
 
 IGNORED = FieldValidation()
@@ -58,16 +58,16 @@ IGNORED = FieldValidation()
 def read_object(
     resource: ServedResource, value: Any, fields: FieldValidation = IGNORED, *, keeps_nulls: bool = False
 ) -> Object:
-    """The object of that resource which a body stands for; `value` is not changed.
+    """Return the object of that resource from a body; `value` is not changed.
 
     Args:
-        resource: What the object is to be.
-        value: The decoded body; apiVersion and kind may be left out.
-        fields: What becomes of unknown fields.
-        keeps_nulls: Leave nulls in a custom resource for validation to refuse, as with what an apply merged.
+        resource: The resource of the object.
+        value: The decoded body; apiVersion and kind can be absent.
+        fields: The handling of unknown fields.
+        keeps_nulls: Keep nulls in a custom resource, which validation rejects, as in the result of an apply.
 
     Raises:
-        BadRequestError: It is no such object.
+        BadRequestError: The body is not such an object.
     """
     gvk = resource.gvk
     if not isinstance(value, dict):
@@ -84,11 +84,11 @@ def read_object(
 
 
 def read_body(resource: ServedResource, value: Any, fields: FieldValidation = IGNORED) -> Object:
-    """The same for the body of a create or an update, where the refusal says what was to be read.
+    """Return the object from the body of a create or an update; errors name the expected kind.
 
     Raises:
-        BadRequestError: It is no such object.
-        InvalidError: It is a custom resource of another kind.
+        BadRequestError: The body is not such an object.
+        InvalidError: The body is a custom resource of another kind.
     """
     if isinstance(value, dict):
         _check_type(resource, value)
@@ -96,28 +96,28 @@ def read_body(resource: ServedResource, value: Any, fields: FieldValidation = IG
         return read_object(resource, value, fields)
     except BadRequestError as mistake:
         version, kind = resource.gvk.version, resource.gvk.kind
-        told = f'{kind} in version "{version}" cannot be handled as a {kind}: {mistake.message}'
-        raise BadRequestError(told) from None
+        message = f'{kind} in version "{version}" cannot be handled as a {kind}: {mistake.message}'
+        raise BadRequestError(message) from None
 
 
 def read_patch_result(resource: ServedResource, value: Any, fields: FieldValidation = IGNORED) -> Object:
-    """The same for what a patch makes of an object, which stays of its kind.
+    """Return the object from the result of a patch, which must have the same kind.
 
     Raises:
-        BadRequestError: It is no such object.
-        InvalidError: It is a custom resource of another kind.
+        BadRequestError: The result is not such an object.
+        InvalidError: The result is a custom resource of another kind.
     """
     gvk = resource.gvk
     if isinstance(value, dict):
-        for name, wanted in (("kind", gvk.kind), ("apiVersion", gvk.api_version)):
+        for name, expected in (("kind", gvk.kind), ("apiVersion", gvk.api_version)):
             found = value.get(name)
-            if found == wanted or (found is None and not resource.is_custom):
+            if found == expected or (found is None and not resource.is_custom):
                 continue
             if not resource.is_custom or not isinstance(found, str):
-                raise BadRequestError(f"{name} is {format_value(found)}, and stays {quote(wanted)}")
+                raise BadRequestError(f"{name} is {format_value(found)}, and stays {quote(expected)}")
             kind = found if name == "kind" else gvk.kind
             raise new_invalid(
-                gvk.group, kind, ObjectKey.of(value).name, [field_invalid(name, found, f"must be {wanted}")]
+                gvk.group, kind, ObjectKey.of(value).name, [field_invalid(name, found, f"must be {expected}")]
             )
     return read_object(resource, value, fields)
 
@@ -133,8 +133,8 @@ def _check_type(resource: ServedResource, value: Object) -> None:
         name = ObjectKey.of(value).name
         raise new_invalid(gvk.group, str(kind), name, [field_invalid("kind", kind, f"must be {gvk.kind}")])
     if kind != gvk.kind:
-        told = f"the kind in the data ({kind}) does not match the expected kind ({gvk.kind})"
-        raise BadRequestError(f'{kind} in version "{gvk.version}" cannot be handled as a {gvk.kind}: {told}')
+        message = f"the kind in the data ({kind}) does not match the expected kind ({gvk.kind})"
+        raise BadRequestError(f'{kind} in version "{gvk.version}" cannot be handled as a {gvk.kind}: {message}')
 
 
 def _read_custom_resource(

@@ -1,4 +1,4 @@
-"""What a patch makes of an object, whatever its form."""
+"""Application of a patch to an object, for all patch types."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ PatchType: TypeAlias = Literal["json", "merge", "strategic"]
 
 
 def apply_patch(resource: ServedResource, obj: Object, patch: Any, patch_type: PatchType) -> Any:
-    """What comes out; `obj` is not changed.
+    """Return the patched object; `obj` is not changed.
 
     Raises:
-        BadRequestError: The patch has another form.
-        ApiError: It cannot be done.
+        BadRequestError: The patch is malformed.
+        ApiError: The patch cannot be applied.
     """
     match patch_type:
         case "json":
             return apply_json_patch(obj, patch)
         case "strategic":
             merged = apply_strategic_merge_patch(obj, patch, resource.schema)
-            # What it says of the kind is not looked at, as long as it is text.
-            kept = {name: obj[name] for name in ("kind", "apiVersion") if isinstance(merged.get(name, ""), str)}
-            return {**merged, **kept}
+            # The patch's kind is not checked, as long as it is a string.
+            identity = {name: obj[name] for name in ("kind", "apiVersion") if isinstance(merged.get(name, ""), str)}
+            return {**merged, **identity}
         case "merge":
             if not isinstance(patch, dict):
                 raise BadRequestError("error decoding patch: a merge patch of an object is a mapping")
@@ -38,10 +38,10 @@ def apply_patch(resource: ServedResource, obj: Object, patch: Any, patch_type: P
 
 
 def check_identity(body: Any, key: ObjectKey) -> None:
-    """A patch does not move an object to another name.
+    """Check that a patch does not move an object to another name.
 
     Raises:
-        BadRequestError: This one does.
+        BadRequestError: The patch changes the name or the namespace.
     """
     metadata = (body.get("metadata") or {}) if isinstance(body, dict) else None
     if isinstance(metadata, dict):

@@ -1,7 +1,7 @@
-"""The OpenAPI v3 documents: one for each group-version, made from the schemas of its resources.
+"""The OpenAPI v3 documents: one for each group-version, generated from the schemas of its resources.
 
-They have what clients look up in them: the schema of each kind, and for each path which kind it serves and which query
-parameters its operations take (kubectl asks so whether the server validates fields). There are no descriptions.
+They contain the parts that clients use: the schema of each kind, and for each path its kind and the query parameters of
+its operations (kubectl checks them for server-side field validation). Descriptions are left out.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _ACTIONS = {"get": "get", "post": "post", "put": "put", "patch": "patch", "delet
 
 
 def build_index(group_versions: Iterable[tuple[str, str]], revision: str) -> Object:
-    """Where the documents are.
+    """Return the index of the documents.
 
     Args:
-        group_versions: Those that there are.
-        revision: Changes with what the documents say, so that clients may keep them.
+        group_versions: The served group-versions.
+        revision: Changes with the contents of the documents, so that clients can cache them.
     """
     paths = {}
     for group, version in group_versions:
@@ -56,10 +56,10 @@ def build_index(group_versions: Iterable[tuple[str, str]], revision: str) -> Obj
 
 
 def build_document(resources: Iterable[ServedResource]) -> Object:
-    """The document of a group-version.
+    """Return the document of a group-version.
 
     Args:
-        resources: Its resources.
+        resources: The resources of the group-version.
     """
     paths: Object = {}
     schemas: Object = {}
@@ -92,21 +92,21 @@ def _build_schema_name(resource: ServedResource) -> str:
 
 
 def _publish_schema(spec: Any, find: Any, schemas: Object) -> Any:
-    """A schema node as it is served: our own keywords out, patch keywords in, what it refers to added to `schemas`."""
+    """Return a schema node for clients, without internal keywords; add the referenced types to `schemas`."""
     if isinstance(spec, list):
-        return [_publish_schema(each, find, schemas) for each in spec]
+        return [_publish_schema(node, find, schemas) for node in spec]
     if not isinstance(spec, Mapping):
         return spec
-    shown: Object = {}
+    published: Object = {}
     for key, value in spec.items():
         if key.startswith("x-konverge-"):
             continue
         if key == "properties" and isinstance(value, Mapping):
-            shown[key] = {name: _publish_schema(each, find, schemas) for name, each in value.items()}
+            published[key] = {name: _publish_schema(node, find, schemas) for name, node in value.items()}
         elif key in ("default", "enum", "example", "x-kubernetes-validations"):
-            shown[key] = value
+            published[key] = value
         else:
-            shown[key] = _publish_schema(value, find, schemas)
+            published[key] = _publish_schema(value, find, schemas)
     reference = spec.get("$ref")
     if isinstance(reference, str):
         name = reference.removeprefix(_REFERENCE)
@@ -114,11 +114,11 @@ def _publish_schema(spec: Any, find: Any, schemas: Object) -> Any:
             schemas[name] = {}
             schemas[name] = _publish_schema(find(name), find, schemas)
     if spec.get("x-kubernetes-list-type") == "map" and spec.get("x-kubernetes-list-map-keys"):
-        shown["x-kubernetes-patch-strategy"] = "merge"
-        shown["x-kubernetes-patch-merge-key"] = spec["x-kubernetes-list-map-keys"][0]
+        published["x-kubernetes-patch-strategy"] = "merge"
+        published["x-kubernetes-patch-merge-key"] = spec["x-kubernetes-list-map-keys"][0]
     elif spec.get("x-kubernetes-list-type") == "set":
-        shown["x-kubernetes-patch-strategy"] = "merge"
-    return shown
+        published["x-kubernetes-patch-strategy"] = "merge"
+    return published
 
 
 def _add_paths(resource: ServedResource, schema: str, paths: Object) -> None:

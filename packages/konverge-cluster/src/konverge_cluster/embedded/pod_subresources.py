@@ -1,4 +1,4 @@
-"""What is asked of a pod besides being written: to come to a node (binding), to go away in order (eviction)."""
+"""The subresources ``binding`` (assigns a pod to a node) and ``eviction`` (deletes a pod with respect to budgets)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _SUCCESS: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "statu
 
 
 def bind_pod(api: ApiServer, key: ObjectKey, binding: Any, now: datetime) -> Object:
-    """Put a pod on the node that a Binding names.
+    """Assign a pod to the node that a Binding names.
 
     Raises:
-        BadRequestError: The Binding is about another pod, or about nothing.
-        ConflictError: The pod is on a node already.
+        BadRequestError: The Binding names another pod or no node.
+        ConflictError: The pod already has a node.
     """
     _check_name(binding, key, "Binding")
     target = binding.get("target")
@@ -35,8 +35,8 @@ def bind_pod(api: ApiServer, key: ObjectKey, binding: Any, now: datetime) -> Obj
     if pod["spec"].get("nodeName"):
         why = f'pod {key.name} is already assigned to node "{pod["spec"]["nodeName"]}"'
         details = {"name": key.name, "kind": "pods/binding"}
-        told = f'Operation cannot be fulfilled on pods/binding "{key.name}": {why}'
-        raise ConflictError(told, details=details)
+        message = f'Operation cannot be fulfilled on pods/binding "{key.name}": {why}'
+        raise ConflictError(message, details=details)
     pod["spec"]["nodeName"] = node
     scheduled = {
         "type": "PodScheduled",
@@ -44,7 +44,7 @@ def bind_pod(api: ApiServer, key: ObjectKey, binding: Any, now: datetime) -> Obj
         "lastProbeTime": None,
         "lastTransitionTime": format_time(now),
     }
-    others = [each for each in pod["status"].get("conditions") or () if each.get("type") != "PodScheduled"]
+    others = [entry for entry in pod["status"].get("conditions") or () if entry.get("type") != "PodScheduled"]
     pod["status"]["conditions"] = [*others, scheduled]
     api.update(_POD, pod, subresource="binding")
     return _SUCCESS
@@ -54,16 +54,16 @@ def evict_pod(api: ApiServer, key: ObjectKey, eviction: Any, now: datetime, *, d
     """Delete a pod, unless a PodDisruptionBudget forbids it now.
 
     Args:
-        api: The server.
-        key: The pod.
+        api: The API server.
+        key: The namespace and name of the pod.
         eviction: The Eviction.
-        now: The time of it.
-        dry_run: Only tell what would happen.
+        now: The time of the eviction.
+        dry_run: Return the result without storing it.
 
     Raises:
-        BadRequestError: The Eviction is about another pod.
+        BadRequestError: The Eviction names another pod.
         TooManyRequestsError: A budget forbids it now.
-        ApiError: More than one budget is about the pod.
+        ApiError: More than one budget selects the pod.
     """
     _check_name(eviction, key, "Eviction")
     options = eviction.get("deleteOptions")
@@ -71,10 +71,10 @@ def evict_pod(api: ApiServer, key: ObjectKey, eviction: Any, now: datetime, *, d
     dry_run = dry_run or options.get("dryRun") == ["All"]
     pod = api.get(_POD, key)
     if not _is_exempt_from_budgets(pod):
-        budgets = [each for each in api.list(_BUDGET, namespace=key.namespace) if _selects_pod(each, pod)]
+        budgets = [budget for budget in api.list(_BUDGET, namespace=key.namespace) if _selects_pod(budget, pod)]
         if len(budgets) > 1:
-            told = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-            raise ApiError(told, reason="", code=500)
+            message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+            raise ApiError(message, reason="", code=500)
         for budget in budgets:
             _consume_budget(api, budget, pod, now, dry_run=dry_run)
     grace = options.get("gracePeriodSeconds")
@@ -83,27 +83,31 @@ def evict_pod(api: ApiServer, key: ObjectKey, eviction: Any, now: datetime, *, d
 
 
 def _is_exempt_from_budgets(pod: Object) -> bool:
-    """Tell whether no budget counts the pod."""
+    """Return True if no budget counts the pod."""
     return is_deleting(pod) or (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed", "Pending")
 
 
 def _consume_budget(api: ApiServer, budget: Object, pod: Object, now: datetime, *, dry_run: bool) -> None:
-    """Note in a budget that the pod goes, before the controller counts anew: the next one must not go with it."""
+    """Record the eviction in the budget before its controller counts again, so that the next eviction respects it."""
     status = budget.get("status") or {}
-    name, wanted, found = budget["metadata"]["name"], status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
+    name, desired, current = (
+        budget["metadata"]["name"],
+        status.get("desiredHealthy", 0),
+        status.get("currentHealthy", 0),
+    )
     is_ready = any(
         each.get("type") == "Ready" and each.get("status") == "True"
         for each in (pod.get("status") or {}).get("conditions") or ()
     )
     if not is_ready and (
-        budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow" or (found >= wanted and wanted > 0)
+        budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow" or (current >= desired and desired > 0)
     ):
         return
     if status.get("disruptionsAllowed", 0) < 1:
-        told = f"The disruption budget {name} needs {wanted} healthy pods and has {found} currently"
+        message = f"The disruption budget {name} needs {desired} healthy pods and has {current} currently"
         raise TooManyRequestsError(
             "Cannot evict pod as it would violate the pod's disruption budget.",
-            details={"causes": [{"reason": "DisruptionBudget", "message": told}]},
+            details={"causes": [{"reason": "DisruptionBudget", "message": message}]},
         )
     disrupted = {**(status.get("disruptedPods") or {}), pod["metadata"]["name"]: format_time(now)}
     drawn = {**status, "disruptionsAllowed": status["disruptionsAllowed"] - 1, "disruptedPods": disrupted}

@@ -1,6 +1,6 @@
-"""Objects of built-in kinds in protobuf, as typed Go clients send them, to their JSON form.
+"""Decoding of built-in kinds from protobuf, as typed Go clients send them, to their JSON form.
 
-Only reading: answers are always JSON, which those clients take, too. The field numbers are data, written by
+Only requests use it: responses are always JSON, which those clients accept too. The field numbers are data from
 ``tools/protobuf/generate.py``.
 """
 
@@ -29,7 +29,7 @@ _MAXIMUM_DEPTH = 100
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _ENVELOPE = "io.k8s.apimachinery.pkg.runtime.Unknown"
-# Bodies that are no objects: the definition by apiVersion and kind.
+# Bodies that are not objects: the definition by apiVersion and kind.
 _OTHERS: Mapping[tuple[str, str], str] = {
     ("authentication.k8s.io/v1", "SelfSubjectReview"): "io.k8s.api.authentication.v1.SelfSubjectReview",
     ("authorization.k8s.io/v1", "SelfSubjectAccessReview"): "io.k8s.api.authorization.v1.SelfSubjectAccessReview",
@@ -54,10 +54,10 @@ class _Field(NamedTuple):
 
 
 def decode_protobuf(body: bytes) -> Object:
-    """The JSON form of an object in the envelope that Kubernetes puts around protobuf.
+    """Return the JSON form of an object in the Kubernetes protobuf envelope.
 
     Raises:
-        BadRequestError: It is none, or of a kind that is not read in protobuf here.
+        BadRequestError: The body is not such an envelope, or its kind is not supported in protobuf.
     """
     if not body.startswith(_MAGIC):
         raise BadRequestError("the body does not begin as protobuf of Kubernetes does")
@@ -100,7 +100,7 @@ def _parse_field(spec: str) -> _Field:
 
 
 def _iter_fields(data: bytes) -> Iterator[tuple[int, Value]]:
-    """The numbers and the raw values of a message's fields."""
+    """Yield the numbers and the raw values of a message's fields."""
     at = 0
     while at < len(data):
         tag, at = _read_varint(data, at)
@@ -207,7 +207,7 @@ def _decode_timestamp(found: Object) -> datetime | None:
 
 
 def _decode_embedded_json(found: Object) -> Any:
-    """JSON inside protobuf; None for nothing."""
+    """Return JSON that is embedded in protobuf; None for an empty value."""
     raw = base64.b64decode(found.get("raw") or found.get("Raw") or "")
     try:
         return msgspec.json.decode(raw) if raw else None
@@ -215,7 +215,7 @@ def _decode_embedded_json(found: Object) -> Any:
         raise ValueError(f"an embedded value is no JSON: {mistake}") from None
 
 
-# Messages that are no mappings in JSON.
+# Messages that are not mappings in JSON.
 _OWN_FORMS: Mapping[str, Callable[[Object], Any]] = {
     f"{_META}Time": _decode_time,
     f"{_META}MicroTime": _decode_micro_time,

@@ -1,4 +1,4 @@
-"""Custom resources by their structural schema: fields that it does not know are dropped, and reported."""
+"""Pruning of custom resources by their structural schema: unknown fields are removed and reported."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _IDENTITY = frozenset({"apiVersion", "kind", "metadata"})
 
 
 def prune(obj: Object, schema: Schema) -> list[str]:
-    """Drop the unknown fields, in place; answer their paths, in the order of the object.
+    """Remove the unknown fields in place; return their paths in the order of the object.
 
-    Identity and metadata, also those of an embedded object, are not for the schema to say.
+    The schema does not apply to identity and metadata, also in an embedded object.
     """
     unknown: list[str] = []
     _prune_fields(obj, schema, "", unknown, is_object=True)
@@ -23,7 +23,7 @@ def prune(obj: Object, schema: Schema) -> list[str]:
 
 
 def prune_value(value: Any, schema: Schema) -> list[str]:
-    """Drop the unknown fields of what is only a part of an object, in place; answer their paths."""
+    """Remove the unknown fields of a part of an object, in place; return their paths."""
     unknown: list[str] = []
     _prune(value, schema, "", unknown)
     return unknown

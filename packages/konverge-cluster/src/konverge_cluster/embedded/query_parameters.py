@@ -1,4 +1,4 @@
-"""Query parameters, read and checked: the options of lists, watches, writes and deletes."""
+"""Query parameters of lists, watches, writes and deletes, parsed and validated."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ __all__ = ["DeleteParameters", "ListParameters", "WriteParameters", "is_true", "
 WriteOptionsKind: TypeAlias = Literal["CreateOptions", "UpdateOptions", "PatchOptions"]
 
 _MANAGER_LIMIT = 128
-# A larger page is given in several.
+# The server splits a larger page.
 _LARGEST_PAGE = 10_000
 _INTEGER = re.compile(r"-?[0-9]+")
-# More of them are no 64-bit number, and far more are none that Python would read.
+# More digits exceed a 64-bit number, and far more exceed Python's limit for integers.
 _DIGITS = 19
 _STRICTNESS: dict[str, Strictness] = {"": "Warn", "Ignore": "Ignore", "Warn": "Warn", "Strict": "Strict"}
 
 
 def is_true(query: Mapping[str, str], name: str) -> bool:
-    """Tell whether a parameter is set to something that means yes."""
+    """Return True if a parameter has a true value."""
     return query.get(name, "").lower() in ("true", "1", "t")
 
 
 def parse_integer(query: Mapping[str, str], name: str) -> int | None:
-    """A parameter that is a number; None when it is not there.
+    """Return a numeric parameter; None if it is absent.
 
     Raises:
-        BadRequestError: It is no number.
+        BadRequestError: The value is not a number.
     """
     text = query.get(name, "")
     if not text:
@@ -61,26 +61,30 @@ def _parse_revision(query: Mapping[str, str], *, is_watch: bool) -> int | None:
     if not text.isdigit() or not text.isascii() or len(text) > _DIGITS:
         quoted_text = quote(text)
         why = "value out of range" if text.isdigit() and text.isascii() else "invalid syntax"
-        told = f"resourceVersion: Invalid value: {quoted_text}: strconv.ParseUint: parsing {quoted_text}: {why}"
-        # The real server answers a watch with an error of its own here.
-        raise ApiError(told, reason="", code=500) if is_watch else BadRequestError(f"invalid resource version: {told}")
+        message = f"resourceVersion: Invalid value: {quoted_text}: strconv.ParseUint: parsing {quoted_text}: {why}"
+        # The real server answers a watch with a server error here.
+        raise (
+            ApiError(message, reason="", code=500)
+            if is_watch
+            else BadRequestError(f"invalid resource version: {message}")
+        )
     return int(text)
 
 
 @dataclass(frozen=True, slots=True)
 class ListParameters:
-    """How a list or a watch is wanted.
+    """The parameters of a list or a watch.
 
     Attributes:
-        label_selector: As it was sent.
-        field_selector: As it was sent.
-        revision: The resource version that was named, None for none.
-        match: How it is meant.
-        limit: The size of a page, zero for no limit.
-        token: Where to go on.
-        timeout_seconds: How long a watch may take, None when that is not said.
-        bookmarks: Whether bookmarks are welcome.
-        initial_events: Whether a watch begins with the present state and says when that was all.
+        label_selector: The label selector as text.
+        field_selector: The field selector as text.
+        revision: The requested resourceVersion; None for none.
+        match: The ``resourceVersionMatch``.
+        limit: The size of a page; zero for no limit.
+        token: The token of the next page.
+        timeout_seconds: The maximum duration of a watch in seconds; None if absent.
+        bookmarks: True if the client accepts bookmarks.
+        initial_events: True if a watch begins with the current objects and marks their end.
     """
 
     label_selector: str
@@ -95,10 +99,10 @@ class ListParameters:
 
     @classmethod
     def parse(cls, query: Mapping[str, str], *, is_watch: bool) -> ListParameters:
-        """Read them.
+        """Parse the query parameters.
 
         Raises:
-            ApiError: One has another form, or two do not go together.
+            ApiError: A parameter is invalid, or two contradict each other.
         """
         match = query.get("resourceVersionMatch", "")
         initial = is_true(query, "sendInitialEvents") if "sendInitialEvents" in query else None
@@ -120,11 +124,11 @@ class ListParameters:
 
 def _validate_watch(match: str, initial: bool | None) -> list[FieldError]:
     if initial is not None and match != "NotOlderThan":
-        told = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-        return [field_forbidden("resourceVersionMatch", told)]
+        message = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        return [field_forbidden("resourceVersionMatch", message)]
     if initial is None and match:
-        told = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-        return [field_forbidden("resourceVersionMatch", told)]
+        message = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        return [field_forbidden("resourceVersionMatch", message)]
     return []
 
 
@@ -135,13 +139,13 @@ def _validate_list(query: Mapping[str, str], match: str, initial: bool | None) -
         return []
     version = query.get("resourceVersion", "")
     if not version:
-        told = "resourceVersionMatch is forbidden unless resourceVersion is provided"
-        return [field_forbidden("resourceVersionMatch", told)]
+        message = "resourceVersionMatch is forbidden unless resourceVersion is provided"
+        return [field_forbidden("resourceVersionMatch", message)]
     if match not in ("Exact", "NotOlderThan"):
         return [field_not_supported("resourceVersionMatch", match, ("Exact", "NotOlderThan", ""))]
     if match == "Exact" and version == "0":
-        told = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
-        return [field_forbidden("resourceVersionMatch", told)]
+        message = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+        return [field_forbidden("resourceVersionMatch", message)]
     if query.get("continue"):
         return [field_forbidden("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided")]
     return []
@@ -149,13 +153,13 @@ def _validate_list(query: Mapping[str, str], match: str, initial: bool | None) -
 
 @dataclass(frozen=True, slots=True)
 class WriteParameters:
-    """How a write is meant.
+    """The parameters of a write.
 
     Attributes:
-        manager: The field manager, empty when none was named.
-        dry_run: Whether it is only to be tried.
-        strictness: What becomes of unknown fields.
-        force: For an apply: whether conflicts are overridden.
+        manager: The field manager; empty if absent.
+        dry_run: True if the result is not stored.
+        strictness: The handling of unknown fields.
+        force: True if an apply overrides conflicts.
     """
 
     manager: str
@@ -171,10 +175,10 @@ class WriteParameters:
         *,
         is_apply: bool = False,
     ) -> WriteParameters:
-        """Read them.
+        """Parse the query parameters.
 
         Raises:
-            InvalidError: One has another value than it may.
+            InvalidError: A parameter has an invalid value.
         """
         manager, dry_run = query.get("fieldManager", ""), query.get("dryRun", "")
         validation = query.get("fieldValidation", "")
@@ -200,14 +204,14 @@ def _validate_dry_run(dry_run: Any) -> list[FieldError]:
 
 @dataclass(frozen=True, slots=True)
 class DeleteParameters:
-    """How a delete is meant: what the query says, and what the body says over it.
+    """The parameters of a delete: the body takes precedence over the query.
 
     Attributes:
-        propagation: What becomes of dependents, None for what is usual.
-        grace_seconds: How long a pod may take, None for what it asks for.
-        uid: Only the object of this UID; empty for any.
-        resource_version: Only the object as it is at this version; empty for any.
-        dry_run: Whether it is only to be tried.
+        propagation: The handling of dependents; None for the default.
+        grace_seconds: The grace period of a pod in seconds; None for the period from its spec.
+        uid: The required UID; empty for any.
+        resource_version: The required resourceVersion; empty for any.
+        dry_run: True if the result is not stored.
     """
 
     propagation: Propagation | None
@@ -218,14 +222,14 @@ class DeleteParameters:
 
     @classmethod
     def parse(cls, query: Mapping[str, str], body: Any) -> DeleteParameters:
-        """Read them.
+        """Parse the query parameters and the body.
 
         Args:
-            query: The query.
-            body: The decoded ``DeleteOptions``, None for no body.
+            query: The query parameters.
+            body: The decoded ``DeleteOptions``; None for no body.
 
         Raises:
-            ApiError: One has another value than it may.
+            ApiError: A parameter has an invalid value.
         """
         options = body if isinstance(body, Mapping) else {}
         if body is not None and not isinstance(body, Mapping):

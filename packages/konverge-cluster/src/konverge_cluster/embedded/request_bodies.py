@@ -1,6 +1,6 @@
-"""Request bodies: JSON or YAML text to plain values, within limits.
+"""Decoding of request bodies: JSON or YAML text to plain values, within limits.
 
-A key that stands twice in one mapping counts once (the last), and is reported: the server warns of it or refuses it.
+If a key occurs twice in one mapping, the last value counts and the key is reported: the server warns or rejects.
 """
 
 from __future__ import annotations
@@ -31,32 +31,32 @@ _YAML_LIMITS = YamlLimits(max_depth=_MAXIMUM_DEPTH, max_nodes=2 * _MAXIMUM_VALUE
 
 
 def check_size(body: bytes) -> None:
-    """Refuse a body that is too large.
+    """Reject a body that is too large.
 
     Raises:
-        ApiError: 413.
+        ApiError: 413: the body exceeds the limit.
     """
     if len(body) > MAXIMUM_BYTES:
         raise new_too_large()
 
 
 def new_too_large() -> ApiError:
-    """413."""
-    told = f"Request entity too large: limit is {MAXIMUM_BYTES}"
-    return ApiError(told, reason="RequestEntityTooLarge", code=413)
+    """Return 413: the body is too large."""
+    message = f"Request entity too large: limit is {MAXIMUM_BYTES}"
+    return ApiError(message, reason="RequestEntityTooLarge", code=413)
 
 
 def decode_json(body: bytes) -> Any:
-    """The value of JSON text.
+    """Return the value of JSON text.
 
     Raises:
-        BadRequestError: It is no JSON, or nests too deeply.
+        BadRequestError: The text is not JSON, or nests too deeply.
     """
     try:
         value = msgspec.json.decode(body)
     except msgspec.DecodeError as mistake:
-        told = "unexpected end of JSON input" if "truncated" in str(mistake) else mistake
-        raise BadRequestError(f"json parse error: {told}") from None
+        message = "unexpected end of JSON input" if "truncated" in str(mistake) else mistake
+        raise BadRequestError(f"json parse error: {message}") from None
     except UnicodeDecodeError:
         raise BadRequestError("json parse error: a text is not UTF-8") from None
     except RecursionError:
@@ -67,14 +67,14 @@ def decode_json(body: bytes) -> Any:
 
 
 def find_duplicate_keys(body: bytes) -> list[str]:
-    """The paths of the keys that stand twice in a mapping of JSON text (which `decode_json` has accepted)."""
-    doubled: dict[int, list[str]] = {}
+    """Return the paths of duplicate keys in JSON text that `decode_json` has accepted."""
+    duplicates: dict[int, list[str]] = {}
 
     def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         built = dict(pairs)
         if len(built) != len(pairs):
             seen: set[str] = set()
-            repeated = doubled[id(built)] = []
+            repeated = duplicates[id(built)] = []
             for key, _ in pairs:
                 if key in seen:
                     repeated.append(key)
@@ -82,25 +82,25 @@ def find_duplicate_keys(body: bytes) -> list[str]:
         return built
 
     value = json.loads(body, object_pairs_hook=build)
-    return list(_locate_error(value, "", doubled)) if doubled else []
+    return list(_locate_error(value, "", duplicates)) if duplicates else []
 
 
-def _locate_error(value: Any, path: str, doubled: dict[int, list[str]]) -> Any:
+def _locate_error(value: Any, path: str, duplicates: dict[int, list[str]]) -> Any:
     if isinstance(value, dict):
-        for key in doubled.get(id(value), ()):
+        for key in duplicates.get(id(value), ()):
             yield f"{path}.{key}" if path else key
         for key, item in value.items():
-            yield from _locate_error(item, f"{path}.{key}" if path else key, doubled)
+            yield from _locate_error(item, f"{path}.{key}" if path else key, duplicates)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _locate_error(item, f"{path}[{index}]", doubled)
+            yield from _locate_error(item, f"{path}[{index}]", duplicates)
 
 
 def decode_yaml(body: bytes) -> Any:
-    """The value of YAML text, as its JSON form would have it.
+    """Return the value of YAML text, as its JSON form has it.
 
     Raises:
-        BadRequestError: It is no YAML, nests too deeply, or expands to too much.
+        BadRequestError: The text is not YAML, nests too deeply, or expands to too many values.
     """
     try:
         value = load_yaml(body, _YAML_LIMITS)
@@ -115,10 +115,10 @@ def decode_yaml(body: bytes) -> Any:
 
 
 def check_shape(value: Any) -> None:
-    """Bound what everything behind this module walks recursively; a YAML alias counts each time it is used.
+    """Limit the values that later modules process recursively; each use of a YAML alias counts.
 
     Raises:
-        BadRequestError: It nests too deeply, or has too many values.
+        BadRequestError: The value nests too deeply, or has too many values.
     """
     count = 0
     level = [value]

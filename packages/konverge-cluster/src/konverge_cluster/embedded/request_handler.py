@@ -1,4 +1,4 @@
-"""Requests to the API server: what they ask for, done, and answered. Knows HTTP's words but no network."""
+"""The handler of API requests: it parses a request, runs its verb and renders the response. It uses no network."""
 
 from __future__ import annotations
 
@@ -71,18 +71,20 @@ _log = logging.getLogger(__name__)
 _TEXT = {"content-type": "text/plain"}
 _MAXIMUM_WATCHES = 1_000
 _MANAGER_LIMIT = 128
-# Kinds of which a delete answers the object, not only that it worked.
-_DELETED_IS_SHOWN = frozenset({"pods", "services", "persistentvolumeclaims", "persistentvolumes", "serviceaccounts"})
+# Kinds whose delete returns the object instead of a Status.
+_DELETE_RETURNS_OBJECT = frozenset(
+    {"pods", "services", "persistentvolumeclaims", "persistentvolumes", "serviceaccounts"}
+)
 
 
 class _ParsedRequest(NamedTuple):
-    """One request, understood.
+    """A parsed request with its user.
 
     Attributes:
-        target: What it is about.
-        request: As it was sent.
-        user: Who asks.
-        warnings: Gets what the answer warns of.
+        target: The resource and object of the path.
+        request: The original request.
+        user: The user who sends the request.
+        warnings: Receives the warnings for the response.
     """
 
     target: RequestTarget
@@ -92,15 +94,15 @@ class _ParsedRequest(NamedTuple):
 
 
 class RequestHandler:
-    """Answers requests, and remembers them.
+    """Answers requests and records them in the audit log.
 
     Args:
-        api: The server behind it.
-        clock: Times the record, and the bookmarks and ends of watches.
-        entropy: Spreads the ends of watches.
-        audit: Gets an entry for each request.
-        caller: Calls webhooks; None when nobody can.
-        gate: Knows who asks and lets through what they may do; None to let everybody do everything.
+        api: The API server.
+        clock: The clock for the audit log, bookmarks and the ends of watches.
+        entropy: The source of randomness for the ends of watches.
+        audit: The log that receives an entry for each request.
+        caller: Calls webhooks; None if webhooks cannot be called.
+        gate: The filter for authentication and authorization; None to allow everything.
     """
 
     def __init__(
@@ -125,14 +127,14 @@ class RequestHandler:
         self._watches: set[WatchStream] = set()
 
     async def handle_request(self, request: ServerRequest) -> ServerResponse | StreamingResponse:
-        """Answer one request, with the webhooks that have to be asked; whatever goes wrong is an answer, too."""
+        """Answer one request and call the necessary webhooks; every failure becomes a response too."""
         return await run_with_calls(self._handle(request), self._caller)
 
     def handle_without_webhooks(self, request: ServerRequest) -> ServerResponse | StreamingResponse:
-        """The same for a request about which no webhook has to be asked.
+        """Answer one request that needs no webhook.
 
         Raises:
-            WebhookCallNeededError: One has to be.
+            WebhookCallNeededError: A webhook must be called.
         """
         return run_without_calls(self._handle(request))
 
@@ -170,36 +172,36 @@ class RequestHandler:
         return answer
 
     def close(self) -> None:
-        """End all watches."""
+        """End all watches of this server."""
         for stream in tuple(self._watches):
             stream.end()
 
-    def _dispatch(self, verb: Verb, asked: _ParsedRequest) -> CallGenerator[ServerResponse | StreamingResponse]:
+    def _dispatch(self, verb: Verb, parsed: _ParsedRequest) -> CallGenerator[ServerResponse | StreamingResponse]:
         match verb:
             case "get":
-                return (yield from self._get(asked.target, asked.request))
+                return (yield from self._get(parsed.target, parsed.request))
             case "list":
-                return (yield from self._list(asked.target, asked.request))
+                return (yield from self._list(parsed.target, parsed.request))
             case "watch":
-                return self._watch(asked.target, asked.request)
+                return self._watch(parsed.target, parsed.request)
             case "create":
-                return (yield from self._create(asked))
+                return (yield from self._create(parsed))
             case "update":
-                return (yield from self._update(asked))
+                return (yield from self._update(parsed))
             case "patch":
-                return (yield from self._patch(asked))
+                return (yield from self._patch(parsed))
             case "delete":
-                return (yield from self._delete(asked))
+                return (yield from self._delete(parsed))
             case "deletecollection":
-                return (yield from self._delete_collection(asked))
+                return (yield from self._delete_collection(parsed))
 
     def _get(self, target: RequestTarget, request: ServerRequest) -> CallGenerator[ServerResponse | StreamingResponse]:
-        found = yield from self._api.verbs.get(target.resource, target.key)
+        obj = yield from self._api.verbs.get(target.resource, target.key)
         if target.subresource == "log":
-            return self._log(target, request, found)
+            return self._log(target, request, obj)
         if target.subresource == "scale":
-            return build_json_response(build_scale(target.resource, found))
-        return ServerResponse(200, self._build_renderer(target, request).render_object(found))
+            return build_json_response(build_scale(target.resource, obj))
+        return ServerResponse(200, self._build_renderer(target, request).render_object(obj))
 
     def _log(self, target: RequestTarget, request: ServerRequest, pod: Object) -> ServerResponse | StreamingResponse:
         options = LogOptions.parse(request.query, target.name)
@@ -214,15 +216,15 @@ class RequestHandler:
 
     def _list(self, target: RequestTarget, request: ServerRequest) -> CallGenerator[ServerResponse]:
         parameters = ListParameters.parse(request.query, is_watch=False)
-        wanted, current = parameters.revision, self._api.storage.revision
-        if wanted is not None and wanted > current:
-            raise api_errors.new_too_large_resource_version(wanted, current)
+        requested, current = parameters.revision, self._api.storage.revision
+        if requested is not None and requested > current:
+            raise api_errors.new_too_large_resource_version(requested, current)
         page = self._api.list_page(
             target.resource,
             _parse_selection(target, parameters),
             limit=parameters.limit,
             token=parameters.token,
-            revision=wanted if parameters.match == "Exact" else None,
+            revision=requested if parameters.match == "Exact" else None,
         )
         yield from self._api.verbs.conversions.prepare_served_forms(target.resource, page.items)
         return ServerResponse(200, self._build_renderer(target, request, is_list=True).render_page(page))
@@ -253,7 +255,7 @@ class RequestHandler:
         return StreamingResponse(stream)
 
     def _build_preparation(self, resource: ServedResource) -> Callable[[list[StoredObject]], Awaitable[None]] | None:
-        """How events are made ready to be rendered: those of custom resources that a webhook converts, by asking it."""
+        """Return a function that prepares stored objects for rendering by calling the conversion webhook, or None."""
         if not isinstance(resource.conversion, WebhookConversion):
             return None
 
@@ -262,8 +264,8 @@ class RequestHandler:
 
         return prepare
 
-    def _create(self, asked: _ParsedRequest) -> CallGenerator[ServerResponse]:
-        target, request, warnings = asked.target, asked.request, asked.warnings
+    def _create(self, parsed: _ParsedRequest) -> CallGenerator[ServerResponse]:
+        target, request, warnings = parsed.target, parsed.request, parsed.warnings
         parameters = WriteParameters.parse(request.query, "CreateOptions")
         body, fields = self._decode_body(target, request, parameters, warnings)
         if target.subresource == "binding":
@@ -276,34 +278,36 @@ class RequestHandler:
             return build_json_response(self._reviews.create_token(account, body.value), 201)
         _check_has_kind(target, body.value)
         obj = _complete_identity(target, body.value)
-        write = self._build_write_options(asked, parameters, fields)
+        write = self._build_write_options(parsed, parameters, fields)
         created = yield from self._api.verbs.create(target.resource, obj, write)
         return self._build_write_response(target, request, created, 201)
 
-    def _update(self, asked: _ParsedRequest) -> CallGenerator[ServerResponse]:
-        target, request, warnings = asked.target, asked.request, asked.warnings
+    def _update(self, parsed: _ParsedRequest) -> CallGenerator[ServerResponse]:
+        target, request, warnings = parsed.target, parsed.request, parsed.warnings
         parameters = WriteParameters.parse(request.query, "UpdateOptions")
         body, fields = self._decode_body(target, request, parameters, warnings)
         obj = _complete_identity(target, body.value, needs_name=True)
         existed = self._exists(target)
-        write = self._build_write_options(asked, parameters, fields)
+        write = self._build_write_options(parsed, parameters, fields)
         updated = yield from self._api.verbs.update(target.resource, obj, write, target.subresource)
         return self._build_write_response(target, request, updated, 200 if existed else 201)
 
-    def _patch(self, asked: _ParsedRequest) -> CallGenerator[ServerResponse]:
-        target, request, warnings = asked.target, asked.request, asked.warnings
+    def _patch(self, parsed: _ParsedRequest) -> CallGenerator[ServerResponse]:
+        target, request, warnings = parsed.target, parsed.request, parsed.warnings
         media_type = parse_media_type(request.headers.get("content-type", ""))
         is_apply = media_type in APPLY_TYPES
         patch_type = PATCH_TYPES.get(media_type)
-        known = [kind for kind in PATCH_TYPES if not (target.resource.is_custom and PATCH_TYPES[kind] == "strategic")]
+        accepted = [
+            kind for kind in PATCH_TYPES if not (target.resource.is_custom and PATCH_TYPES[kind] == "strategic")
+        ]
         if not is_apply and patch_type is None:
             raise api_errors.new_unknown_patch_type()
-        if not is_apply and media_type not in known:
-            raise api_errors.new_unsupported_media_type(*known, *APPLY_TYPES)
+        if not is_apply and media_type not in accepted:
+            raise api_errors.new_unsupported_media_type(*accepted, *APPLY_TYPES)
         parameters = WriteParameters.parse(request.query, "PatchOptions", is_apply=is_apply)
         subject = "error decoding YAML" if is_apply else "error decoding patch"
         body, fields = self._decode_body(target, request, parameters, warnings, subject=subject)
-        write = self._build_write_options(asked, parameters, fields)
+        write = self._build_write_options(parsed, parameters, fields)
         existed = self._exists(target)
         verbs, resource = self._api.verbs, target.resource
         if patch_type is None:
@@ -313,8 +317,8 @@ class RequestHandler:
             patched = yield from verbs.patch(resource, target.key, body.value, patch_type, write, target.subresource)
         return self._build_write_response(target, request, patched, 200 if existed else 201)
 
-    def _delete(self, asked: _ParsedRequest) -> CallGenerator[ServerResponse]:
-        target, request, warnings = asked.target, asked.request, asked.warnings
+    def _delete(self, parsed: _ParsedRequest) -> CallGenerator[ServerResponse]:
+        target, request, warnings = parsed.target, parsed.request, parsed.warnings
         resource = target.resource
         parameters = self._parse_delete_parameters(request)
         if resource.storage == "jobs.batch" and parameters.propagation is None:
@@ -323,20 +327,20 @@ class RequestHandler:
             resource,
             target.key,
             DeleteOptions(parameters.propagation, parameters.grace_seconds),
-            _build_delete_options(parameters, asked),
+            _build_delete_options(parameters, parsed),
             uid=parameters.uid,
             resource_version=parameters.resource_version,
         )
         is_gone = is_released(last) or "deletionTimestamp" not in last["metadata"]
-        if not is_gone or resource.storage in _DELETED_IS_SHOWN:
+        if not is_gone or resource.storage in _DELETE_RETURNS_OBJECT:
             return ServerResponse(200, self._build_renderer(target, request).render_object(last))
         details = {"name": target.name, "group": resource.gvk.group, "kind": resource.mapping.plural}
         details = {name: value for name, value in details.items() if value} | {"uid": last["metadata"]["uid"]}
         status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
         return build_json_response(status)
 
-    def _delete_collection(self, asked: _ParsedRequest) -> CallGenerator[ServerResponse]:
-        target, request = asked.target, asked.request
+    def _delete_collection(self, parsed: _ParsedRequest) -> CallGenerator[ServerResponse]:
+        target, request = parsed.target, parsed.request
         parameters = self._parse_delete_parameters(request)
         listed = ListParameters.parse(request.query, is_watch=False)
         page = self._api.list_page(
@@ -344,7 +348,7 @@ class RequestHandler:
         )
         yield from self._api.verbs.conversions.prepare_served_forms(target.resource, page.items)
         options = DeleteOptions(parameters.propagation, parameters.grace_seconds)
-        write = _build_delete_options(parameters, asked, names_object=False)
+        write = _build_delete_options(parameters, parsed, names_object=False)
         for stored in page.items:
             if self._api.storage.get(target.resource.storage, stored.key) is not None:
                 yield from self._api.verbs.delete(target.resource, stored.key, options, write)
@@ -375,15 +379,15 @@ class RequestHandler:
         return body, FieldValidation(parameters.strictness, body.duplicates, warnings)
 
     def _build_write_options(
-        self, asked: _ParsedRequest, parameters: WriteParameters, fields: FieldValidation
+        self, parsed: _ParsedRequest, parameters: WriteParameters, fields: FieldValidation
     ) -> WriteOptions:
-        query = asked.request.query
+        query = parsed.request.query
         options = {name: query[name] for name in ("fieldManager", "fieldValidation") if query.get(name)}
         return WriteOptions(
-            manager=_find_field_manager(parameters, asked.request),
+            manager=_find_field_manager(parameters, parsed.request),
             dry_run=parameters.dry_run,
             fields=fields,
-            user=asked.user,
+            user=parsed.user,
             options=options,
             warnings=fields.warnings,
         )
@@ -411,13 +415,13 @@ class RequestHandler:
 
 
 async def _fail_calls(calls: tuple[WebhookCall, ...]) -> tuple[WebhookReply, ...]:
-    return tuple(WebhookReply(problem="nobody here calls webhooks") for _ in calls)
+    return tuple(WebhookReply(problem="this server cannot call webhooks") for _ in calls)
 
 
 def _parse_selection(target: RequestTarget, parameters: ListParameters) -> Selection:
     field_selector = parameters.field_selector
     if target.name:
-        # A watch of one object, by its path.
+        # A watch of one object by its path.
         field_selector = ",".join(filter(None, (f"metadata.name={target.name}", field_selector)))
     return Selection.parse(
         target.resource,
@@ -428,18 +432,18 @@ def _parse_selection(target: RequestTarget, parameters: ListParameters) -> Selec
 
 
 def _check_has_kind(target: RequestTarget, value: object) -> None:
-    """A new custom resource has to say what it is; for built-in kinds the path says enough."""
+    """Check that a new custom resource has kind and apiVersion; for built-in kinds the path is enough."""
     if target.resource.is_custom and isinstance(value, dict):
-        for name, shown in (("kind", "Kind"), ("apiVersion", "apiVersion")):
+        for name, label in (("kind", "Kind"), ("apiVersion", "apiVersion")):
             if not value.get(name):
                 what = f"the object provided is unrecognized (must be of type {target.resource.gvk.kind})"
-                raise BadRequestError(f"{what}: Object '{shown}' is missing")
+                raise BadRequestError(f"{what}: Object '{label}' is missing")
 
 
 def _complete_identity(target: RequestTarget, value: object, *, needs_name: bool = False) -> Object:
-    """The body with the namespace and the name of the path, which it may leave out but not contradict.
+    """Return the body with the namespace and the name of the path; the body may omit but not contradict them.
 
-    A replacement has to say the name.
+    The body of a replacement must contain the name.
     """
     if not isinstance(value, dict):
         raise BadRequestError(
@@ -463,7 +467,7 @@ def _complete_identity(target: RequestTarget, value: object, *, needs_name: bool
 
 
 def _build_delete_options(
-    parameters: DeleteParameters, asked: _ParsedRequest, *, names_object: bool = True
+    parameters: DeleteParameters, parsed: _ParsedRequest, *, names_object: bool = True
 ) -> WriteOptions:
     options: Object = {}
     if parameters.grace_seconds is not None:
@@ -474,10 +478,14 @@ def _build_delete_options(
     if any(guards.values()):
         options["preconditions"] = {name: value for name, value in guards.items() if value}
     return WriteOptions(
-        dry_run=parameters.dry_run, user=asked.user, options=options, warnings=asked.warnings, names_object=names_object
+        dry_run=parameters.dry_run,
+        user=parsed.user,
+        options=options,
+        warnings=parsed.warnings,
+        names_object=names_object,
     )
 
 
 def _find_field_manager(parameters: WriteParameters, request: ServerRequest) -> str:
-    """Who writes: as it says itself, else by the first word of its user agent."""
+    """Return the field manager: the one in the request, else the first part of the user agent."""
     return parameters.manager or request.headers.get("user-agent", "").partition("/")[0][:_MANAGER_LIMIT]

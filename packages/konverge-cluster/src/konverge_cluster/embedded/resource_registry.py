@@ -1,4 +1,4 @@
-"""The resources that are served, and how requests find them: by path, by kind, by storage name."""
+"""The registry of served resources, with lookups by path, by kind and by storage name."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from konverge_cluster.embedded.storage_conversion import StorageConversion
 __all__ = ["Column", "Kind", "ResourceRegistry", "ScalePaths", "ServedResource"]
 
 Kind: TypeAlias = GroupVersionKind | RestMapping
-"""How a caller names a resource: by the kind of its objects, or by what discovery said of it."""
+"""The reference of a caller to a resource: the kind of its objects, or a mapping from discovery."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScalePaths:
-    """Where a custom resource keeps what its scale subresource shows, each as the names that lead there.
+    """The field paths of the scale subresource in a custom resource, each as a sequence of names.
 
     Attributes:
-        spec: The wanted number of replicas.
-        status: The number of replicas that there are.
-        selector: The label selector in its text form; empty when there is none.
+        spec: The desired number of replicas.
+        status: The current number of replicas.
+        selector: The label selector in its text form; empty for none.
     """
 
     spec: tuple[str, ...]
@@ -50,19 +50,19 @@ class ServedResource:
     """One resource in one version.
 
     Attributes:
-        mapping: Where it is served.
-        storage: The name under which its objects are stored, for example ``deployments.apps``; versions share it.
-        has_generation: Whether ``metadata.generation`` counts the changes of what was asked for.
-        creates_on_update: Whether PUT to a name that does not exist creates.
-        unconditional_update: Whether PUT without a resourceVersion is accepted.
-        selectable_fields: What a field selector may name beside the name and the namespace.
-        schema: What its objects look like.
-        is_custom: Whether a CustomResourceDefinition made it.
-        scale: For custom resources: where the scale subresource finds its numbers.
-        columns: For custom resources: what tables show beside the name.
-        list_kind_override: The kind of its lists, when that is not simply the kind with ``List`` behind it.
-        conversion: How its form and the stored one become each other; None when they are the same.
-        has_schema_defaults: Whether the defaults of a built-in kind are in its schema.
+        mapping: The mapping of the kind to its path.
+        storage: The name under which objects are stored, for example ``deployments.apps``; all versions share it.
+        has_generation: True if ``metadata.generation`` counts the changes of the spec.
+        creates_on_update: True if PUT creates an object that does not exist.
+        unconditional_update: True if PUT without a resourceVersion is accepted.
+        selectable_fields: The fields for field selectors, in addition to name and namespace.
+        schema: The schema of the objects.
+        is_custom: True if a CustomResourceDefinition defines the resource.
+        scale: For custom resources: the field paths of the scale subresource.
+        columns: For custom resources: the table columns after the name.
+        list_kind_override: The kind of its lists, if it is not the kind followed by ``List``.
+        conversion: The conversion between the served and the stored form; None if they are the same.
+        has_schema_defaults: True if the schema of a built-in kind contains its defaults.
     """
 
     mapping: RestMapping
@@ -81,36 +81,36 @@ class ServedResource:
 
     @property
     def gvk(self) -> GroupVersionKind:
-        """The kind of its objects."""
+        """The kind of the objects."""
         return self.mapping.gvk
 
     @property
     def qualified_name(self) -> str:
-        """``deployments.apps``, or ``pods`` in the core group: the name that messages use."""
+        """The name for messages, for example ``deployments.apps``, or ``pods`` in the core group."""
         return f"{self.mapping.plural}.{self.gvk.group}" if self.gvk.group else self.mapping.plural
 
     @property
     def qualified_kind(self) -> str:
-        """``Deployment.apps``, or ``Pod`` in the core group: the kind that messages use."""
+        """The kind for messages, for example ``Deployment.apps``, or ``Pod`` in the core group."""
         return f"{self.gvk.kind}.{self.gvk.group}" if self.gvk.group else self.gvk.kind
 
     @property
     def list_kind(self) -> str:
-        """The kind of its lists."""
+        """The kind of the resource's lists."""
         return self.list_kind_override or f"{self.gvk.kind}List"
 
     def to_served(self, obj: Object) -> Object:
-        """A stored object in the form that this resource serves; not to be changed, it may be the stored one."""
+        """Return a stored object in the served form. It must not be changed: it can be the stored object itself."""
         return obj if self.conversion is None else self.conversion.from_stored(obj)
 
     def to_stored(self, obj: Object) -> Object:
-        """A served object in the form in which it is stored."""
+        """Return a served object in the form in which it is stored."""
         return obj if self.conversion is None else self.conversion.to_stored(obj)
 
 
 @dataclass
 class ResourceRegistry:
-    """The registry: the built-in resources, and those of the CustomResourceDefinitions while they are established."""
+    """The registry: the built-in resources and those of established CustomResourceDefinitions."""
 
     _by_gvk: dict[GroupVersionKind, ServedResource] = field(default_factory=dict)
     _by_path: dict[tuple[str, str, str], ServedResource] = field(default_factory=dict)
@@ -118,12 +118,12 @@ class ResourceRegistry:
 
     @property
     def revision(self) -> str:
-        """Another text after each change."""
+        """A text that changes with each change of the registry."""
         return str(self._changes)
 
     @classmethod
     def from_resources(cls, resources: Iterable[ServedResource]) -> ResourceRegistry:
-        """A registry that serves these."""
+        """Return a registry with these resources."""
         registry = cls()
         for resource in resources:
             registry.add(resource)
@@ -133,34 +133,34 @@ class ResourceRegistry:
         return iter(self._by_gvk.values())
 
     def add(self, resource: ServedResource) -> None:
-        """Serve a resource, in the place of an earlier one of the same kind."""
+        """Serve a resource; it replaces an earlier one of the same kind."""
         self._changes += 1
         self._by_gvk[resource.gvk] = resource
         self._by_path[resource.gvk.group, resource.gvk.version, resource.mapping.plural] = resource
 
     def remove(self, matches: Callable[[ServedResource], bool]) -> None:
-        """Serve the matching resources no longer."""
-        for resource in [found for found in self if matches(found)]:
+        """Stop serving the matching resources."""
+        for resource in [served for served in self if matches(served)]:
             self._changes += 1
             del self._by_gvk[resource.gvk]
             del self._by_path[resource.gvk.group, resource.gvk.version, resource.mapping.plural]
 
     def get_by_kind(self, kind: Kind) -> ServedResource:
-        """The resource of that kind.
+        """Return the resource of that kind.
 
         Raises:
-            KindNotServedError: There is none.
+            KindNotServedError: The kind is not served.
         """
         gvk = kind.gvk if isinstance(kind, RestMapping) else kind
-        found = self._by_gvk.get(gvk)
-        if found is None:
+        resource = self._by_gvk.get(gvk)
+        if resource is None:
             raise KindNotServedError(f"the server does not serve {gvk}")
-        return found
+        return resource
 
     def find_by_path(self, group: str, version: str, plural: str) -> ServedResource | None:
-        """The resource of a URL path, None when there is none."""
+        """Return the resource of a URL path; None if there is none."""
         return self._by_path.get((group, version, plural))
 
     def list_by_storage(self, storage: str) -> tuple[ServedResource, ...]:
-        """The versions of the resource of that storage name."""
-        return tuple(found for found in self if found.storage == storage)
+        """Return the versions of the resource with that storage name."""
+        return tuple(resource for resource in self if resource.storage == storage)

@@ -1,4 +1,4 @@
-"""Objects, lists and watch events in the form that was asked for: whole, metadata only, or as a table."""
+"""Rendering of objects, lists and watch events in the requested form: complete, metadata only, or a table."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass
 class ResponseRenderer:
-    """Renders for one request.
+    """The renderer for one request.
 
     Attributes:
-        resource: What is rendered.
-        form: In which form.
-        now: The present, for ages in tables.
-        include_object: What the rows of a table carry: ``None``, ``Metadata`` or ``Object``.
+        resource: The resource of the objects.
+        form: The requested form.
+        now: The current time, for ages in tables.
+        include_object: The content of table rows: ``None``, ``Metadata`` or ``Object``.
     """
 
     resource: ServedResource
@@ -42,7 +42,7 @@ class ResponseRenderer:
     _has_sent_columns: bool = False
 
     def render_object(self, obj: Object) -> bytes:
-        """One object, in the form that its resource serves."""
+        """Render one object, given in the served form."""
         match self.form:
             case "object":
                 return _encode(obj)
@@ -53,7 +53,7 @@ class ResponseRenderer:
                 return _encode(self._build_table([obj], {"resourceVersion": version}))
 
     def render_page(self, page: ListPage) -> bytes:
-        """One page of a list."""
+        """Render one page of a list."""
         metadata: Object = {"resourceVersion": str(page.revision)}
         if page.next or (self.resource.is_custom and self.form == "object"):
             metadata["continue"] = page.next
@@ -71,7 +71,7 @@ class ResponseRenderer:
                 return _render_list(head, [self._render_item(stored) for stored in page.items])
 
     def render_event(self, event: ServerWatchEvent) -> bytes:
-        """One event of a watch, as a line."""
+        """Render one watch event as a line."""
         return b'{"type":"%b","object":%b}\n' % (event.type.encode(), self._render_event_object(event))
 
     def _render_event_object(self, event: ServerWatchEvent) -> bytes:
@@ -97,7 +97,7 @@ class ResponseRenderer:
             rows = [self._build_row(event.object if event.stored is None else self._to_served(event.stored))]
         table = self._wrap_rows(rows, {"resourceVersion": version})
         if self._has_sent_columns:
-            # A watch tells its columns once.
+            # Only the first event of a watch contains the columns.
             table["columnDefinitions"] = None
         self._has_sent_columns = True
         return _encode(table)
@@ -122,7 +122,7 @@ class ResponseRenderer:
         return self.resource.to_served(stored.object) if form is None else form
 
     def _render_item(self, stored: StoredObject) -> bytes:
-        """An object in a list. Those of built-in kinds leave out what the list's head says of all."""
+        """Render an object in a list. Built-in kinds omit the kind and apiVersion, which the list contains."""
         if self.resource.is_custom:
             return stored.encoded if self.resource.conversion is None else _encode(self._to_served(stored))
         if self.resource.conversion is None:

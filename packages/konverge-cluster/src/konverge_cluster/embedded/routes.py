@@ -1,4 +1,4 @@
-"""What a URL path names: a resource, one of its objects, a subresource of that, or one of the server's documents."""
+"""Parsing of URL paths: a resource, an object, a subresource, or a document of the server."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Verb: TypeAlias = Literal["get", "list", "watch", "create", "update", "patch", "
 
 @dataclass(frozen=True, slots=True)
 class RequestTarget:
-    """What a request is about.
+    """The target of a request.
 
     Attributes:
         resource: The resource.
-        namespace: The namespace in the path, empty for none.
-        name: The object, empty for the collection.
-        subresource: Which part of the object, empty for all of it.
+        namespace: The namespace in the path; empty for none.
+        name: The name of the object; empty for the collection.
+        subresource: The subresource; empty for the object itself.
     """
 
     resource: ServedResource
@@ -33,12 +33,12 @@ class RequestTarget:
 
     @property
     def key(self) -> ObjectKey:
-        """The object."""
+        """The namespace and name of the object."""
         return ObjectKey(self.namespace, self.name)
 
 
 def parse_target(path: str, resources: ResourceRegistry) -> RequestTarget | None:
-    """What the path names; None when it is no path of a resource that is served."""
+    """Return the target of a path; None if it is not the path of a served resource."""
     match [unquote(step) for step in path.strip("/").split("/")]:
         case ["api", version, *steps]:
             return _parse_resource_target("", version, steps, resources)
@@ -54,20 +54,22 @@ def _parse_resource_target(
     if not all(steps):
         return None
     match steps:
-        # A namespace's own parts look like a resource in it.
+        # A subresource of a namespace looks like a resource in that namespace.
         case ["namespaces", name, "status" | "finalize" as subresource] if not group:
-            found = resources.find_by_path("", version, "namespaces")
-            return None if found is None else RequestTarget(found, "", name, subresource)
+            resource = resources.find_by_path("", version, "namespaces")
+            return None if resource is None else RequestTarget(resource, "", name, subresource)
         case ["namespaces", namespace, plural, *rest]:
-            found = resources.find_by_path(group, version, plural)
+            resource = resources.find_by_path(group, version, plural)
             return (
-                _parse_object_target(found, namespace, rest) if found is not None and found.mapping.namespaced else None
+                _parse_object_target(resource, namespace, rest)
+                if resource is not None and resource.mapping.namespaced
+                else None
             )
         case [plural, *rest]:
-            found = resources.find_by_path(group, version, plural)
-            if found is None or (rest and found.mapping.namespaced):
+            resource = resources.find_by_path(group, version, plural)
+            if resource is None or (rest and resource.mapping.namespaced):
                 return None
-            return _parse_object_target(found, "", rest)
+            return _parse_object_target(resource, "", rest)
         case _:
             return None
 
@@ -89,12 +91,12 @@ _COLLECTION_VERBS: Mapping[str, Verb] = {"GET": "list", "POST": "create", "DELET
 
 
 def find_verb(method: str, target: RequestTarget, *, is_watch: bool) -> Verb | None:
-    """What the request does; None when the method means nothing there.
+    """Return the verb of the request; None if the target does not support the method.
 
     Args:
         method: The HTTP method.
-        target: What the path names.
-        is_watch: Whether the query asks for a watch.
+        target: The target of the path.
+        is_watch: True if the query requests a watch.
     """
     if target.subresource in ("binding", "eviction", "token"):
         return "create" if method == "POST" else None

@@ -1,4 +1,4 @@
-"""The scale subresource: the number of replicas of anything that has one, in one form (autoscaling/v1 ``Scale``)."""
+"""The scale subresource: the replicas of any scalable kind in one form (autoscaling/v1 ``Scale``)."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ _BUILTIN = ScalePaths(spec=("spec", "replicas"), status=("status", "replicas"), 
 
 
 def build_scale(resource: ServedResource, obj: Object) -> Object:
-    """The Scale of an object."""
+    """Return the Scale of an object."""
     paths = resource.scale or _BUILTIN
     metadata = obj["metadata"]
-    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-    wanted, found = _get_path(obj, paths.spec), _get_path(obj, paths.status)
-    status: Object = {"replicas": found if isinstance(found, int) else 0}
+    metadata_fields = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    desired, current = _get_path(obj, paths.spec), _get_path(obj, paths.status)
+    status: Object = {"replicas": current if isinstance(current, int) else 0}
     selector = _get_path(obj, paths.selector) if paths.selector else _format_selector(resource, obj)
     if selector:
         status["selector"] = selector
     return {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
-        "metadata": {name: metadata[name] for name in kept if name in metadata},
-        "spec": {"replicas": wanted} if wanted else {},
+        "metadata": {name: metadata[name] for name in metadata_fields if name in metadata},
+        "spec": {"replicas": desired} if desired else {},
         "status": status,
     }
 
 
 def with_replicas(resource: ServedResource, obj: Object, scale: Any) -> Object:
-    """The object with the number of replicas that a Scale asks for; neither is changed.
+    """Return the object with the number of replicas of a Scale; neither argument is changed.
 
-    The Scale's resourceVersion and UID, if it has them, guard the write.
+    The resourceVersion and UID of the Scale, if present, are preconditions of the write.
 
     Raises:
-        BadRequestError: It is no Scale.
+        BadRequestError: The body is not a Scale.
         InvalidError: The number is negative.
     """
     parts = (scale, scale.get("spec", {}), scale.get("metadata") or {}) if isinstance(scale, Mapping) else (scale,)
@@ -49,10 +49,10 @@ def with_replicas(resource: ServedResource, obj: Object, scale: Any) -> Object:
         raise BadRequestError("the body of a scale request is a Scale")
     replicas = (scale.get("spec") or {}).get("replicas", 0)
     if isinstance(replicas, bool) or not isinstance(replicas, int):
-        told = "json: cannot unmarshal the value into Go struct field ScaleSpec.spec.replicas of type int32"
-        raise BadRequestError(f'Scale in version "v1" cannot be handled as a Scale: {told}')
+        message = "json: cannot unmarshal the value into Go struct field ScaleSpec.spec.replicas of type int32"
+        raise BadRequestError(f'Scale in version "v1" cannot be handled as a Scale: {message}')
     metadata = scale.get("metadata") or {}
-    # A custom resource is held to its own rules afterwards, which name its own field.
+    # Later validation of a custom resource names its own field instead.
     if replicas < 0 and not resource.is_custom:
         mistake = field_invalid("spec.replicas", replicas, "must be greater than or equal to 0")
         raise new_invalid("autoscaling", "Scale", obj["metadata"]["name"], [mistake])
@@ -66,10 +66,10 @@ def _format_selector(resource: ServedResource, obj: Object) -> str:
     if resource.is_custom:
         return ""
     try:
-        found = LabelSelector.from_object((obj.get("spec") or {}).get("selector"))
+        selector = LabelSelector.from_object((obj.get("spec") or {}).get("selector"))
     except SelectorSyntaxError:
         return ""
-    return str(found) if found is not None else ""
+    return str(selector) if selector is not None else ""
 
 
 def _get_path(obj: Any, path: tuple[str, ...]) -> Any:

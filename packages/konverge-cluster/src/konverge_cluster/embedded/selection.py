@@ -1,4 +1,4 @@
-"""Which objects of a resource a request is about: one namespace or all, labels, fields."""
+"""The selection of a request: one namespace or all, labels, and fields."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from konverge_cluster.embedded.resource_registry import ServedResource
 
 __all__ = ["Selection"]
 
-# Fields whose text is not simply what the object says at that path.
+# Fields whose text differs from the value at that path.
 _EVENT_SOURCE = "source"
 _ANY_LABELS = LabelSelector()
 _ANY_FIELDS = FieldSelector()
@@ -20,12 +20,12 @@ _ANY_FIELDS = FieldSelector()
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a list, a watch or a collection's delete is about.
+    """The objects that a list, a watch or a delete of a collection selects.
 
     Attributes:
-        namespace: The namespace, empty for all.
-        labels: What labels must be.
-        fields: What fields must be.
+        namespace: The namespace; empty for all.
+        labels: The label selector.
+        fields: The field selector.
     """
 
     namespace: str = ""
@@ -36,10 +36,10 @@ class Selection:
     def parse(
         cls, resource: ServedResource, *, namespace: str = "", label_selector: str = "", field_selector: str = ""
     ) -> Selection:
-        """Read the selectors of a request.
+        """Parse the selectors of a request.
 
         Raises:
-            BadRequestError: One cannot be read, or names a field that the resource does not offer.
+            BadRequestError: A selector is invalid, or names a field that the resource does not support.
         """
         try:
             labels, fields = LabelSelector.parse(label_selector), FieldSelector.parse(field_selector)
@@ -51,7 +51,7 @@ class Selection:
         return cls(namespace, labels, _to_stored_fields(fields, resource))
 
     def matches(self, obj: Object) -> bool:
-        """Tell whether the request is about this object of the resource, given in its stored form."""
+        """Return True if the selection includes this object, given in its stored form."""
         metadata = obj["metadata"]
         if self.namespace and metadata.get("namespace") != self.namespace:
             return False
@@ -65,15 +65,15 @@ def _to_stored_fields(fields: FieldSelector, resource: ServedResource) -> FieldS
     if conversion is None:
         return fields
     return FieldSelector(
-        tuple(replace(each, field=conversion.to_stored_path(each.field)) for each in fields.requirements)
+        tuple(replace(entry, field=conversion.to_stored_path(entry.field)) for entry in fields.requirements)
     )
 
 
 def _format_unsupported_field(resource: ServedResource, field: str) -> str:
     if resource.selectable_fields or resource.is_custom:
         return f"field label not supported: {field}"
-    known = ", ".join(f'"{name}"' for name in ("metadata.name", "metadata.namespace", *resource.selectable_fields))
-    return f'"{field}" is not a known field selector: only {known}'
+    supported = ", ".join(f'"{name}"' for name in ("metadata.name", "metadata.namespace", *resource.selectable_fields))
+    return f'"{field}" is not a known field selector: only {supported}'
 
 
 def _get_text(obj: Object, path: str) -> str:

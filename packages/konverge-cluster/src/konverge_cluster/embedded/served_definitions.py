@@ -1,4 +1,4 @@
-"""The CustomResourceDefinitions at work: what is served follows what is stored."""
+"""The established CustomResourceDefinitions: the served resources follow the stored definitions."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["ServedDefinitions"]
 
 
 class ServedDefinitions:
-    """Adds the resources of definitions to the registry, and takes them out again.
+    """Adds the resources of definitions to the registry, and removes them.
 
     Args:
-        storage: Where definitions and their objects are.
-        resources: The registry.
+        storage: The storage of definitions and their objects.
+        resources: The registry of served resources.
     """
 
     def __init__(self, storage: Storage, resources: ResourceRegistry) -> None:
@@ -31,36 +31,36 @@ class ServedDefinitions:
         self._resources = resources
 
     def accept_names(self, definition: Object, now: datetime) -> None:
-        """Write into a definition's status what becomes of it beside the others of its group, in place."""
+        """Update a definition's status according to the names of other definitions in its group, in place."""
         own, group = get_storage_name(definition), definition["spec"]["group"]
-        others = [each for each in self._resources if each.gvk.group == group and each.storage != own]
+        others = [resource for resource in self._resources if resource.gvk.group == group and resource.storage != own]
         accept_names(definition, others, now)
 
     def serve(self, definition: Object) -> None:
-        """Serve what a definition says from now on."""
+        """Serve the resources of a definition from now on."""
         self.withdraw(definition)
         for each in build_resources(definition):
             self._resources.add(each)
 
     def withdraw(self, definition: Object) -> None:
-        """Serve nothing of a definition any more."""
+        """Stop serving the resources of a definition."""
         own = get_storage_name(definition)
         self._resources.remove(lambda each: each.is_custom and each.storage == own)
 
     def add_cleanup_finalizer(self, definition: Object) -> None:
-        """Have a definition that is about to be deleted wait for its objects, in place."""
+        """Add the finalizer with which a definition waits for the deletion of its objects, in place."""
         if not is_deleting(definition):
             finalizers = definition["metadata"].get("finalizers") or []
             definition["metadata"]["finalizers"] = [*finalizers, CLEANUP_FINALIZER]
 
     def list_instances(self, definition: Object) -> list[tuple[ServedResource, ObjectKey]]:
-        """The objects of a definition, each with a resource that serves it."""
+        """Return the objects of a definition, each with a resource that serves it."""
         own = get_storage_name(definition)
         serving = self._resources.list_by_storage(own)[:1]
         return [(resource, stored.key) for resource in serving for stored in self._storage.list_objects(own)]
 
     def find_released(self, own: str) -> tuple[StoredObject, Object] | None:
-        """The definition of that storage name that waits for objects which are all gone: as stored, and let go."""
+        """Return a deleted definition without remaining objects: as stored, and without its finalizer."""
         stored = self._storage.get(DEFINITIONS, ObjectKey("", own))
         if stored is None or not is_deleting(stored.object) or self._storage.list_objects(own):
             return None
@@ -68,5 +68,5 @@ class ServedDefinitions:
         finalizers = obj["metadata"].get("finalizers") or []
         if CLEANUP_FINALIZER not in finalizers:
             return None
-        obj["metadata"]["finalizers"] = [each for each in finalizers if each != CLEANUP_FINALIZER]
+        obj["metadata"]["finalizers"] = [entry for entry in finalizers if entry != CLEANUP_FINALIZER]
         return stored, obj

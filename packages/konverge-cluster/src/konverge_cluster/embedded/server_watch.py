@@ -1,8 +1,8 @@
-"""Watches: what each watcher has yet to be sent, as a bounded queue that changes fill. Without I/O.
+"""Watches: a bounded queue of events for each watcher, filled by changes. Without I/O.
 
-A watcher sees its selection: an object that comes into it is ADDED, one that leaves it (or the store) is DELETED. One
-that does not take its events is dropped, so that it costs no more than its queue; it starts over from the resource
-version that it has seen.
+A watcher receives events of its selection: an object that enters it is ADDED, one that leaves it (or the storage) is
+DELETED. A watcher that does not take its events is dropped, so that it costs no more than its queue. It starts again
+from the last resourceVersion that it received.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ class ServerWatchEvent:
     """One event of a watch.
 
     Attributes:
-        type: What happened.
-        object: The object as stored; for BOOKMARK one with nothing but a resourceVersion. Shared: not to be changed.
-        stored: The stored object, when there is one whose JSON form can be sent as it is.
+        type: The type of the event.
+        object: The object as stored; for BOOKMARK an object with only a resourceVersion. Shared: it must not be
+            changed.
+        stored: The stored object if its JSON form can be sent unchanged.
     """
 
     type: EventType
@@ -41,13 +42,13 @@ class ServerWatchEvent:
 
 
 class ServerWatch:
-    """One watcher.
+    """One watcher with its queue of events.
 
     Args:
-        resource: What it watches.
-        selection: Which objects.
-        limit: How many events may wait before it counts as too slow.
-        wake: Called after events came in, and when the watch was ended.
+        resource: The watched resource.
+        selection: The selection of objects.
+        limit: The maximum number of waiting events; beyond it the watcher is too slow.
+        wake: Called after new events and after the end of the watch.
     """
 
     def __init__(self, resource: ServedResource, selection: Selection, *, limit: int = 10_000) -> None:
@@ -62,16 +63,16 @@ class ServerWatch:
 
     @property
     def is_ended(self) -> bool:
-        """Tell whether nothing more will come after what is waiting."""
+        """True if no further event will follow the waiting ones."""
         return self._is_ended
 
     def start(self, state: Iterable[StoredObject], changes: Iterable[StorageChange], revision: int) -> None:
-        """Take in where the watch starts from.
+        """Set the start of the watch.
 
         Args:
-            state: The objects to tell as ADDED first.
-            changes: The changes since the resource version that the watcher named.
-            revision: The present revision.
+            state: The objects to send as ADDED first.
+            changes: The changes since the resourceVersion of the request.
+            revision: The current revision.
         """
         for stored in state:
             if self._selection.matches(stored.object):
@@ -81,11 +82,11 @@ class ServerWatch:
         self._revision = revision
 
     def set_unsubscribe(self, end_subscription: Callable[[], None]) -> None:
-        """Remember how to stop being told of changes (`note` is the subscriber)."""
+        """Set the function that ends the subscription to changes (`record` is the subscriber)."""
         self._end_subscription = end_subscription
 
     def record(self, change: StorageChange) -> None:
-        """Take in one change of the store."""
+        """Add one change of the storage."""
         self._revision = change.revision
         if self._is_own_definition_removed(change):
             self.end()
@@ -94,18 +95,18 @@ class ServerWatch:
         if self._enqueue(change) and self.wake is not None:
             self.wake()
         if len(self._waiting) > self._limit:
-            # What waits is dropped with it: half a story would look like a whole one.
+            # The waiting events are dropped too: an incomplete sequence would look complete.
             self._waiting.clear()
             self.end()
 
     def take_events(self) -> list[ServerWatchEvent]:
-        """What has come in since the last time."""
+        """Return and clear the waiting events."""
         taken = list(self._waiting)
         self._waiting.clear()
         return taken
 
     def build_bookmark(self, annotations: dict[str, str] | None = None) -> ServerWatchEvent:
-        """An event that only tells how far the watcher has seen, once it has been sent what waits."""
+        """Return an event with the revision that the watcher has reached after all waiting events."""
         gvk = self.resource.gvk
         metadata: Object = {"resourceVersion": str(self._revision)}
         if annotations:
@@ -113,7 +114,7 @@ class ServerWatch:
         return ServerWatchEvent("BOOKMARK", {"kind": gvk.kind, "apiVersion": gvk.api_version, "metadata": metadata})
 
     def end(self) -> None:
-        """Take in nothing more; safe to call twice."""
+        """Stop adding events; a second call does nothing."""
         self._is_ended = True
         if self._end_subscription is not None:
             self._end_subscription()
@@ -122,7 +123,7 @@ class ServerWatch:
             self.wake()
 
     def _is_own_definition_removed(self, change: StorageChange) -> bool:
-        """Tell whether the kind is served no longer: the watch of a definition that was deleted ends with it."""
+        """Return True if the definition of the watched kind was deleted, which ends the watch."""
         if change.type != "DELETED" or change.resource != DEFINITIONS:
             return False
         return self.resource.is_custom and change.key.name == self.resource.storage
@@ -141,7 +142,7 @@ class ServerWatch:
     def _build_deleted_event(self, change: StorageChange) -> ServerWatchEvent:
         if change.type == "DELETED" or change.old is None:
             return ServerWatchEvent("DELETED", change.new, change.after)
-        # It left the selection: the last state that was in it, at the revision at which it left.
+        # The object left the selection: the event has its last selected state and the revision of the change.
         metadata = {**change.old["metadata"], "resourceVersion": str(change.revision)}
         last = StoredObject(change.old | {"metadata": metadata}, change.revision)
         return ServerWatchEvent("DELETED", last.object, last)

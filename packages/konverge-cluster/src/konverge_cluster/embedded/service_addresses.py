@@ -1,4 +1,4 @@
-"""The addresses and ports that Services get, drawn from what no other Service has."""
+"""Addresses and ports of Services, chosen from those that no other Service uses."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _DRAWS = 1000
 
 
 def release_addresses(old: Object | None, new: Object) -> None:
-    """Fit what an update keeps of its addresses to the Service's type, in place.
+    """Adjust the addresses that an update keeps to the Service's type, in place.
 
-    A Service that stays of a type with addresses keeps those that the update does not mention; one that changes to a
-    type without loses what it got for the old one.
+    A Service that keeps a type with addresses keeps those that the update does not mention. One that changes to a type
+    without addresses loses them.
     """
     spec, before = new["spec"], (old or {}).get("spec") or {}
     kind = spec.get("type")
@@ -48,52 +48,54 @@ def release_addresses(old: Object | None, new: Object) -> None:
 
 
 def allocate_addresses(service: Object, others: Iterable[Object], entropy: Entropy) -> None:
-    """Give the Service the addresses that its type has, in place.
+    """Assign the addresses that the Service's type requires, in place.
 
     Args:
-        service: The Service, valid and with defaults.
+        service: The Service; valid and with defaults.
         others: The specs of the other Services.
-        entropy: Draws the free ones.
+        entropy: The source of randomness for the choice.
 
     Raises:
-        InvalidError: It asks for an address or a port that is taken or cannot be had.
+        InvalidError: The Service requests an address or a port that is in use or out of range.
     """
     spec, kind = service["spec"], service["spec"].get("type")
     if kind == "ExternalName":
         return
-    held = list(others)
+    other_specs = list(others)
     wanted = spec.get("clusterIP")
     if not wanted:
-        wanted = spec["clusterIP"] = _draw_address({other.get("clusterIP") for other in held}, entropy)
+        wanted = spec["clusterIP"] = _draw_address({other.get("clusterIP") for other in other_specs}, entropy)
     elif wanted != "None":
-        _check_address(service, wanted, held)
+        _check_address(service, wanted, other_specs)
     spec["clusterIPs"] = [wanted]
     spec.setdefault("ipFamilies", ["IPv4"])
     spec.setdefault("ipFamilyPolicy", "SingleStack")
     spec.setdefault("internalTrafficPolicy", "Cluster")
     if kind not in _WITH_PORTS:
         return
-    taken = {port.get("nodePort") for other in held for port in other.get("ports") or ()}
+    taken = {port.get("nodePort") for other in other_specs for port in other.get("ports") or ()}
     for index, port in enumerate(spec.get("ports") or ()):
         if not port.get("nodePort"):
             port["nodePort"] = _draw_port(taken, entropy)
         elif port["nodePort"] in taken:
-            told = "provided port is already allocated"
-            raise _new_invalid_service(service, field_invalid(f"spec.ports[{index}].nodePort", port["nodePort"], told))
+            message = "provided port is already allocated"
+            raise _new_invalid_service(
+                service, field_invalid(f"spec.ports[{index}].nodePort", port["nodePort"], message)
+            )
         taken.add(port["nodePort"])
 
 
-def _check_address(service: Object, wanted: str, held: list[Any]) -> None:
+def _check_address(service: Object, wanted: str, other_specs: list[Any]) -> None:
     if ipaddress.ip_address(wanted) not in _NETWORK:
-        told = (
+        message = (
             f"failed to allocate IP {wanted}: the provided IP ({wanted}) is not in the valid range. "
             f"The range of valid IPs is {_NETWORK}"
         )
-    elif any(other.get("clusterIP") == wanted for other in held):
-        told = f"failed to allocate IP {wanted}: provided IP is already allocated"
+    elif any(other.get("clusterIP") == wanted for other in other_specs):
+        message = f"failed to allocate IP {wanted}: provided IP is already allocated"
     else:
         return
-    raise _new_invalid_service(service, field_invalid("spec.clusterIPs", [wanted], told))
+    raise _new_invalid_service(service, field_invalid("spec.clusterIPs", [wanted], message))
 
 
 def _new_invalid_service(service: Object, mistake: FieldError) -> Exception:
@@ -102,7 +104,7 @@ def _new_invalid_service(service: Object, mistake: FieldError) -> Exception:
 
 def _draw_address(taken: set[Any], entropy: Entropy) -> str:
     for _ in range(_DRAWS):
-        # The first and the last address, and that of the API server itself, are nobody's.
+        # The first and the last address and that of the API server cannot be assigned.
         drawn = str(_NETWORK[int(entropy.uniform(10, _NETWORK.num_addresses - 2))])
         if drawn not in taken:
             return drawn

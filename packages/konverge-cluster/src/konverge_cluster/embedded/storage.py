@@ -1,10 +1,10 @@
-"""What the server keeps: the objects of every resource, one revision counter, and a bounded log of the last changes.
+"""Storage of the server: the objects of every resource, one revision counter, and a bounded log of changes.
 
-The counter plays etcd's part: each stored change takes the next revision, which becomes the object's
-``resourceVersion``. The log lets a watch start in the past and lets a paged list be finished at the revision at which
-it began; what has fallen out of it is `ExpiredError` (410), as after a compaction of etcd.
+The counter has the role of etcd's revision: each stored change increases it, and the object gets it as
+``resourceVersion``. With the log, a watch can start in the past, and a paged list can continue at its first revision. A
+revision before the log causes `ExpiredError` (410), as after a compaction of etcd.
 
-Invariant: replaying the changes after a revision on the state of that revision gives the present state.
+Invariant: the state at a revision plus the later changes equals the current state.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _PARTIAL = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
 
 
 class StoredObject:
-    """One object as it was stored at one revision. Shared by all readers: nobody may change `object`.
+    """One object as stored at one revision. All readers share it: `object` must not be changed.
 
     Args:
         obj: The object, with `revision` as its resourceVersion.
-        revision: When it was stored.
+        revision: The revision of the write.
 
     Attributes:
-        forms: What a webhook made of it, by apiVersion.
+        forms: The conversions of the object by a webhook, by apiVersion.
     """
 
     __slots__ = ("_encoded", "_encoded_item", "_encoded_metadata", "forms", "key", "object", "revision")
@@ -54,41 +54,41 @@ class StoredObject:
 
     @property
     def encoded(self) -> bytes:
-        """The object as JSON; encoded once, however many watchers send it."""
+        """The object as JSON; encoded only once for all watchers."""
         if self._encoded is None:
             self._encoded = _encode(self.object)
         return self._encoded
 
     @property
     def encoded_item(self) -> bytes:
-        """The same without kind and apiVersion, as a list of a built-in kind has it; encoded once."""
+        """The object as JSON without kind and apiVersion, for lists of built-in kinds; encoded only once."""
         if self._encoded_item is None:
             self._encoded_item = _encode({name: self.object[name] for name in self.object if name not in _TYPE})
         return self._encoded_item
 
     @property
     def encoded_metadata(self) -> bytes:
-        """The object's metadata alone (``PartialObjectMetadata``) as JSON; encoded once."""
+        """The metadata of the object as JSON (``PartialObjectMetadata``); encoded only once."""
         if self._encoded_metadata is None:
             self._encoded_metadata = _encode({**_PARTIAL, "metadata": self.object["metadata"]})
         return self._encoded_metadata
 
     def copy(self) -> Object:
-        """The object, for a caller that may change it."""
+        """Return a copy of the object that the caller may change."""
         copied: Object = _decode(self.encoded)
         return copied
 
 
 @dataclass(frozen=True, slots=True)
 class StorageChange:
-    """One change as the log keeps it.
+    """One change in the log.
 
     Attributes:
-        type: What happened.
+        type: The type of the change.
         resource: The storage name of the resource, for example ``deployments.apps``.
-        revision: When.
-        before: What was stored before; None for ADDED.
-        after: What is stored now; for DELETED the object's last state, carrying the revision of the deletion.
+        revision: The revision of the change.
+        before: The previously stored object; None for ADDED.
+        after: The object stored now; for DELETED the last state with the revision of the deletion.
     """
 
     type: ChangeType
@@ -99,17 +99,17 @@ class StorageChange:
 
     @property
     def key(self) -> ObjectKey:
-        """Which object changed."""
+        """The namespace and name of the changed object."""
         return self.after.key
 
     @property
     def old(self) -> Object | None:
-        """The object before, None for ADDED. Shared: not to be changed."""
+        """The object before the change; None for ADDED. Shared: it must not be changed."""
         return None if self.before is None else self.before.object
 
     @property
     def new(self) -> Object:
-        """The object after; for DELETED its last state. Shared: not to be changed."""
+        """The object after the change; for DELETED its last state. Shared: it must not be changed."""
         return self.after.object
 
 
@@ -117,10 +117,10 @@ Subscriber: TypeAlias = Callable[[StorageChange], None]
 
 
 class Storage:
-    """The store.
+    """The storage of all objects.
 
     Args:
-        history: How many changes the log keeps, over all resources.
+        history: The number of changes in the log, over all resources.
     """
 
     def __init__(self, *, history: int = 20_000) -> None:
@@ -140,33 +140,37 @@ class Storage:
 
     @property
     def oldest_revision(self) -> int:
-        """The oldest revision from which changes can still be told."""
+        """The oldest revision from which the log contains all changes."""
         return self._compacted
 
     @property
     def subscriber_count(self) -> int:
-        """How many are told of changes."""
+        """The number of subscribers to changes."""
         return len(self._subscribers)
 
     def get(self, resource: str, key: ObjectKey) -> StoredObject | None:
-        """The object of that key, None when there is none."""
+        """Return the object with that key; None if it does not exist."""
         return self._objects.get(resource, {}).get(key)
 
     def list_objects(self, resource: str, namespace: str = "") -> list[StoredObject]:
-        """The resource's objects in the order of their keys; of one namespace when one is given."""
-        held = self._objects.get(resource, {})
-        found = [stored for key, stored in held.items() if key.namespace == namespace] if namespace else held.values()
+        """Return the resource's objects in the order of their keys, optionally of one namespace."""
+        stored_objects = self._objects.get(resource, {})
+        found = (
+            [stored for key, stored in stored_objects.items() if key.namespace == namespace]
+            if namespace
+            else stored_objects.values()
+        )
         return sorted(found, key=_sort_key)
 
     def iter_objects(self, resource: str) -> Iterator[StoredObject]:
-        """The resource's objects in no particular order: what a look at all of them needs, without the sorting."""
+        """Iterate over the resource's objects without order, which avoids the sort."""
         return iter(self._objects.get(resource, {}).values())
 
     def list_objects_at(self, resource: str, revision: int, namespace: str = "") -> list[StoredObject]:
-        """The same as it was at a past revision: the later changes undone.
+        """Return the resource's objects at a past revision, by undoing the later changes.
 
         Raises:
-            ExpiredError: The log no longer reaches back so far.
+            ExpiredError: The log does not reach back to that revision.
         """
         state = {stored.key: stored for stored in self.list_objects(resource, namespace)}
         for change in reversed(self.list_changes(revision)):
@@ -179,34 +183,34 @@ class Storage:
         return sorted(state.values(), key=_sort_key)
 
     def list_changes(self, after: int) -> list[StorageChange]:
-        """All changes later than that revision, in order.
+        """Return all changes after that revision, in order.
 
         Raises:
-            ExpiredError: The log no longer reaches back so far.
+            ExpiredError: The log does not reach back to that revision.
         """
         if after < self._compacted:
             raise ExpiredError(f"too old resource version: {after} ({self._compacted})")
         return self._log[bisect_right(self._log, after, key=_revision_of) :]
 
     def store(self, resource: str, obj: Object) -> StoredObject:
-        """Store the object under its own namespace and name; it gets the next revision as its resourceVersion.
+        """Store the object under its namespace and name; its resourceVersion becomes the next revision.
 
-        The storage owns `obj` from here on.
+        The storage owns `obj` after this call.
         """
-        held = self._objects.setdefault(resource, {})
+        stored_objects = self._objects.setdefault(resource, {})
         stored = self._stamp(obj)
-        old = held.get(stored.key)
-        held[stored.key] = stored
+        old = stored_objects.get(stored.key)
+        stored_objects[stored.key] = stored
         self._record(StorageChange("ADDED" if old is None else "MODIFIED", resource, stored.revision, old, stored))
         return stored
 
     def remove(self, resource: str, key: ObjectKey, last: Object | None = None) -> StoredObject:
-        """Take the object out; return its last state as watchers see it.
+        """Remove the object; return its last state as watchers receive it.
 
         Args:
             resource: The storage name of the resource.
-            key: The object, which must be there.
-            last: Its last state, when that differs from what is stored.
+            key: The key of the object, which must exist.
+            last: Its last state, if it differs from the stored one.
         """
         old = self._objects[resource].pop(key)
         gone = self._stamp(old.copy() if last is None else last)
@@ -214,20 +218,20 @@ class Storage:
         return gone
 
     def remove_resource(self, resource: str) -> None:
-        """Drop a resource that is no longer served and has no objects left."""
+        """Remove a resource that is no longer served and has no objects."""
         if not self._objects.get(resource):
             self._objects.pop(resource, None)
 
     def compact(self, revision: int | None = None) -> None:
-        """Forget the changes up to that revision (the present one by default), as etcd's compaction does."""
+        """Remove the changes up to that revision (default: the current one) from the log, as etcd compacts."""
         limit = self._revision if revision is None else min(revision, self._revision)
         del self._log[: bisect_right(self._log, limit, key=_revision_of)]
         self._compacted = max(self._compacted, limit)
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Have each later change told, synchronously and in order; the answer ends it.
+        """Call a function for each later change, synchronously and in order; the returned function ends this.
 
-        A subscriber only takes note. It must not write: the others would see the changes out of order.
+        A subscriber must not write: the others would receive the changes out of order.
         """
         self._subscribers.append(subscriber)
 
@@ -244,7 +248,7 @@ class Storage:
 
     def _record(self, change: StorageChange) -> None:
         self._log.append(change)
-        # Cut in blocks, so that a full log does not move on every change.
+        # Removed in blocks, so that a full log is not moved for every change.
         if len(self._log) > self._history + self._history // 4:
             self.compact(self._log[-self._history - 1].revision)
         for subscriber in tuple(self._subscribers):

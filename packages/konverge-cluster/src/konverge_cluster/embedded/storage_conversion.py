@@ -1,7 +1,7 @@
-"""One stored object, several served forms: versions of a custom resource, and the two forms of an Event.
+"""Conversion between one stored form and several served forms: versions of custom resources, and of Events.
 
-Objects are stored in one form. A resource that serves another converts on the way in and on the way out; nothing but
-the names of fields ever changes, unless a webhook converts (`konverge_cluster.embedded.webhooks.webhook_converter`).
+Objects are stored in one form. A resource that serves another form converts on writes and reads. Only field names
+change, unless a webhook converts (`konverge_cluster.embedded.webhooks.webhook_converter`).
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ __all__ = ["EventConversion", "StorageConversion", "VersionConversion", "Webhook
 
 
 class StorageConversion(Protocol):
-    """How a resource's form and the stored form become each other. Neither changes what it is given."""
+    """Conversion between a resource's form and the stored form. The arguments are not changed."""
 
     def to_stored(self, obj: Object) -> Object:
-        """The stored form of a served object."""
+        """Return the stored form of a served object."""
 
     def from_stored(self, obj: Object) -> Object:
-        """The served form of a stored object."""
+        """Return the served form of a stored object."""
 
     def to_stored_path(self, path: str) -> str:
-        """Where the stored form has the field of that dotted path."""
+        """Return the path in the stored form for a dotted path."""
 
 
 class VersionConversion:
@@ -36,15 +36,15 @@ class VersionConversion:
         self._stored = stored
 
     def to_stored(self, obj: Object) -> Object:
-        """With the apiVersion of the storage version."""
+        """Return the object with the apiVersion of the storage version."""
         return obj | {"apiVersion": self._stored}
 
     def from_stored(self, obj: Object) -> Object:
-        """With the apiVersion that is served."""
+        """Return the object with the served apiVersion."""
         return obj | {"apiVersion": self._served}
 
     def to_stored_path(self, path: str) -> str:
-        """The same."""
+        """Return the path, which is the same."""
         return path
 
 
@@ -53,9 +53,9 @@ class WebhookConversion:
     """A version of a custom resource that a webhook converts (conversion strategy ``Webhook``).
 
     Attributes:
-        served: The apiVersion that is served.
-        stored: That of the storage version.
-        client_config: How the webhook is reached.
+        served: The served apiVersion.
+        stored: The apiVersion of the storage version.
+        client_config: The client configuration of the webhook.
     """
 
     served: str
@@ -63,15 +63,15 @@ class WebhookConversion:
     client_config: Mapping[str, Any]
 
     def to_stored(self, obj: Object) -> Object:
-        """The object, which has to be in the storage version."""
+        """Return the object, which must have the storage version."""
         return _with_version(obj, self.stored)
 
     def from_stored(self, obj: Object) -> Object:
-        """The object, which has to be in the version that is served."""
+        """Return the object, which must have the served version."""
         return _with_version(obj, self.served)
 
     def to_stored_path(self, path: str) -> str:
-        """The same: field selectors look at the stored form."""
+        """Return the same path: field selectors use the stored form."""
         return path
 
 
@@ -95,14 +95,14 @@ _EVENT_FIELDS_BACK: Mapping[str, str] = {core: name for name, core in _EVENT_FIE
 
 
 class EventConversion:
-    """An Event of ``events.k8s.io/v1``, stored as the core group's."""
+    """An Event of ``events.k8s.io/v1``, stored in the form of the core group."""
 
     def to_stored(self, obj: Object) -> Object:
-        """In the names of the core group."""
+        """Return the event with the field names of the core group."""
         return {_EVENT_FIELDS.get(name, name): value for name, value in obj.items()} | {"apiVersion": "v1"}
 
     def from_stored(self, obj: Object) -> Object:
-        """In the names of events.k8s.io."""
+        """Return the event with the field names of events.k8s.io."""
         renamed = {_EVENT_FIELDS_BACK.get(name, name): value for name, value in obj.items()}
         for name in ("reportingController", "reportingInstance"):
             if not renamed.get(name):
@@ -110,6 +110,6 @@ class EventConversion:
         return renamed | {"apiVersion": "events.k8s.io/v1"}
 
     def to_stored_path(self, path: str) -> str:
-        """With its first name in the core group's spelling."""
+        """Return the path with the first name of the core group."""
         name, dot, rest = path.partition(".")
         return _EVENT_FIELDS.get(name, name) + dot + rest

@@ -1,8 +1,8 @@
-"""Strategic merge patch: a merge patch that knows the lists of the built-in kinds.
+"""Strategic merge patch: a merge patch that merges the lists of the built-in kinds.
 
-A list whose items have a key merges item by item, a set of scalars grows, any other list is replaced. The key of a
-list is the first of those that server-side apply uses. Directives inside the patch say what merging cannot:
-``$patch: delete|replace|merge``, ``$retainKeys``, ``$deleteFromPrimitiveList/<field>``, ``$setElementOrder/<field>``.
+A list whose items have a key merges item by item; a set of scalars grows; any other list is replaced. The key of a list
+is the first of those that server-side apply uses. Directives in the patch override this: ``$patch:
+delete|replace|merge``, ``$retainKeys``, ``$deleteFromPrimitiveList/<field>``, ``$setElementOrder/<field>``.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _DELETE = "$deleteFromPrimitiveList/"
 
 
 def get_merge_key(schema: Schema) -> str:
-    """The field by which the list's items are told apart; empty for a list that is replaced or holds scalars."""
+    """Return the key field of the list's items; empty for a list that is replaced or contains scalars."""
     return schema.list_map_keys[0] if schema.list_type == "map" and schema.list_map_keys else ""
 
 
 def apply_strategic_merge_patch(target: Mapping[str, Any], patch: Any, schema: Schema) -> dict[str, Any]:
-    """The target with the patch merged in.
+    """Return the target with the patch merged in.
 
     Raises:
-        BadRequestError: The patch has another form, or an item of a keyed list lacks its key.
+        BadRequestError: The patch is malformed, or an item of a keyed list has no key.
     """
     if not isinstance(patch, Mapping):
         raise BadRequestError("error decoding patch: a strategic merge patch is a mapping")
@@ -46,9 +46,9 @@ def _merge_fields(target: Mapping[str, Any], patch: Mapping[str, Any], schema: S
     if directive not in (None, "merge"):
         raise BadRequestError(f"unknown patch type: {directive}")
     merged = dict(target)
-    kept = patch.get(_RETAIN)
-    if isinstance(kept, list):
-        merged = {name: value for name, value in merged.items() if name in kept}
+    retained = patch.get(_RETAIN)
+    if isinstance(retained, list):
+        merged = {name: value for name, value in merged.items() if name in retained}
     for name, value in patch.items():
         if name.startswith(_DELETE) and isinstance(merged.get(name.removeprefix(_DELETE)), list):
             field = name.removeprefix(_DELETE)
@@ -75,14 +75,14 @@ def _merge(target: Any, patch: Any, schema: Schema, order: Any) -> Any:
     if not isinstance(patch, list):
         return patch
     key = get_merge_key(schema)
-    found = target if isinstance(target, list) else []
+    items = target if isinstance(target, list) else []
     if key:
-        merged = _merge_items(found, patch, schema, key)
+        merged = _merge_items(items, patch, schema, key)
     elif schema.list_type == "set":
-        merged = [*found, *(item for item in patch if item not in found)]
+        merged = [*items, *(item for item in patch if item not in items)]
     else:
         return patch
-    return _sort_items(merged, order if isinstance(order, list) else patch, found, key)
+    return _sort_items(merged, order if isinstance(order, list) else patch, items, key)
 
 
 def _merge_items(target: Sequence[Any], patch: Sequence[Any], schema: Schema, key: str) -> list[Any]:
@@ -92,9 +92,9 @@ def _merge_items(target: Sequence[Any], patch: Sequence[Any], schema: Schema, ke
     merged = list(target)
     for item in patch:
         if not isinstance(item, Mapping) or key not in item:
-            # The real server calls this an error of its own.
-            told = f"map: an item of the patch does not contain declared merge key: {key}"
-            raise ApiError(told, reason="", code=500)
+            # The real server returns a server error here.
+            message = f"map: an item of the patch does not contain declared merge key: {key}"
+            raise ApiError(message, reason="", code=500)
         place = next((at for at, old in enumerate(merged) if _get_item_key(old, key) == item[key]), None)
         if item.get(_DIRECTIVE) == "delete":
             merged = [old for old in merged if _get_item_key(old, key) != item[key]]
@@ -106,15 +106,15 @@ def _merge_items(target: Sequence[Any], patch: Sequence[Any], schema: Schema, ke
 
 
 def _sort_items(items: list[Any], order: Any, before: Sequence[Any], key: str) -> list[Any]:
-    """The items in the order that the patch asks for.
+    """Return the items in the order of the patch.
 
-    Those that it does not name stay before the items that they were before.
+    Items that the patch does not name remain before the items that they preceded.
 
     Args:
         items: The items, in any order.
-        order: The items, or their keys, that the patch names, in its order.
-        before: The list as it was.
-        key: The key field, empty for scalars.
+        order: The items or keys from the patch, in its order.
+        before: The list before the patch.
+        key: The key field; empty for scalars.
     """
     if not isinstance(order, list):
         return items

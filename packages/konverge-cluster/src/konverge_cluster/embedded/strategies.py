@@ -1,8 +1,8 @@
-"""What a write may not change: the fields that the server keeps to itself, kind by kind.
+"""The fields that a write cannot change, by kind.
 
-A create drops what a client says of the status; an update of the main resource keeps the stored status; an update of a
-subresource keeps everything else. ``metadata.generation`` counts the changes of what was asked for. The rules are those
-of the registry strategies of kube-apiserver v1.36.
+A create ignores the status of the request. An update of the main resource keeps the stored status; an update of a
+subresource keeps everything else. ``metadata.generation`` counts the changes of the spec. The rules follow the registry
+strategies of kube-apiserver v1.36.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from konverge_cluster.embedded.resource_registry import ServedResource
 __all__ = ["prepare_create", "prepare_update"]
 
 _IDENTITY = frozenset({"apiVersion", "kind", "metadata"})
-# What an update never changes, because the server alone writes it.
+# Fields that an update never changes, since only the server writes them.
 _SERVER_METADATA = (
     "uid",
     "creationTimestamp",
@@ -26,7 +26,7 @@ _SERVER_METADATA = (
     "generation",
     "selfLink",
 )
-# What the status of a new object is, whatever the client said.
+# The status of a new object, whatever the request contains.
 _INITIAL_STATUS: Mapping[str, Object] = {
     "namespaces": {"phase": "Active"},
     "persistentvolumeclaims": {"phase": "Pending"},
@@ -52,7 +52,7 @@ _INITIAL_STATUS: Mapping[str, Object] = {
     },
     "customresourcedefinitions.apiextensions.k8s.io": {},
 }
-# Metadata that a write of the status does not change either, beside what no write changes.
+# Metadata that a status write does not change either, in addition to the fields above.
 _KEPT_BY_STATUS: Mapping[str, tuple[str, ...]] = {
     "deployments.apps": ("labels",),
     "pods": ("ownerReferences",),
@@ -60,13 +60,13 @@ _KEPT_BY_STATUS: Mapping[str, tuple[str, ...]] = {
 
 
 def prepare_create(resource: ServedResource, obj: Object, *, uid: str, now: datetime) -> None:
-    """Put the server's own fields of a new object into their first state, in place.
+    """Initialize the fields of a new object that the server owns, in place.
 
     Args:
-        resource: What is created.
+        resource: The resource of the object.
         obj: The object, with its defaults.
-        uid: What its UID will be.
-        now: When it is created.
+        uid: The UID of the new object.
+        now: The creation time.
     """
     metadata = obj["metadata"]
     for name in ("resourceVersion", "selfLink"):
@@ -94,13 +94,13 @@ def prepare_create(resource: ServedResource, obj: Object, *, uid: str, now: date
 
 
 def prepare_update(resource: ServedResource, old: Object, new: Object, *, subresource: str = "") -> None:
-    """Carry over from the stored object what this write may not change, and count the generation, in place.
+    """Restore the fields that this write cannot change, and increase the generation if needed, in place.
 
     Args:
-        resource: What is written.
-        old: The object as stored; shared, not changed.
-        new: The object as it is to be.
-        subresource: ``status`` or another, or empty for the object itself.
+        resource: The resource of the object.
+        old: The stored object; shared, not changed.
+        new: The requested object.
+        subresource: ``status`` or another; empty for the object itself.
     """
     metadata, before = new["metadata"], old["metadata"]
     for name in _SERVER_METADATA:
@@ -108,7 +108,7 @@ def prepare_update(resource: ServedResource, old: Object, new: Object, *, subres
     if subresource == "status":
         _keep_all_but_status(resource, old, new)
         return
-    # Binding a pod to a node says so in its status, too.
+    # The binding of a pod to a node also changes its status.
     if "status" in resource.mapping.subresources and subresource != "binding":
         _keep_field("status", old, new)
     if resource.storage == "namespaces" and subresource != "finalize":
@@ -154,7 +154,7 @@ def _without(obj: Object, names: tuple[str, ...]) -> Object:
 
 
 def _compute_qos_class(spec: Mapping[str, Any]) -> str:
-    """``Guaranteed`` when every container's requests are its limits, ``BestEffort`` when none has any."""
+    """Return ``Guaranteed`` if all requests equal their limits, ``BestEffort`` if none are set, or ``Burstable``."""
     is_guaranteed, is_best_effort = True, True
     for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
         resources = container.get("resources") or {}
@@ -172,7 +172,7 @@ def _compute_qos_class(spec: Mapping[str, Any]) -> str:
 
 
 def _set_job_selector(job: Object) -> None:
-    """Give a Job the selector and the labels that tell its pods from all others."""
+    """Set the selector and the labels that identify the pods of a Job."""
     spec, metadata = job["spec"], job["metadata"]
     if spec.get("manualSelector") or spec.get("selector") is not None:
         return

@@ -1,4 +1,4 @@
-"""Built-in objects in the server's own types: what decoding into them refuses, ignores and drops.
+"""Decoding of built-in objects as the server's own types do it: values that they reject, ignore or drop.
 
 The real server decodes a body into a Go struct. So a value of the wrong type fails the request, an unknown field is
 ignored (and reported), and null means absent.
@@ -24,17 +24,17 @@ _SCALARS = {"string": "string", "boolean": "bool", "number": "float64"}
 
 
 def decode_typed(value: Any, schema: Schema, unknown: list[str], *, path: str = "", owner: str = "") -> Any:
-    """The value as the type holds it.
+    """Return the value as the type stores it.
 
     Args:
-        value: What the body says.
-        schema: The type.
-        unknown: Gets the paths of the fields that the type does not have.
-        path: Where the value is.
-        owner: The name of the type that has the field.
+        value: The value from the body.
+        schema: The schema of the type.
+        unknown: Receives the paths of the fields that the type does not have.
+        path: The path of the value.
+        owner: The name of the type that contains the field.
 
     Raises:
-        BadRequestError: A value is of the wrong type. The message is what follows "cannot be handled as".
+        BadRequestError: A value has the wrong type. The message is the text after "cannot be handled as".
     """
     return _TypedDecoder(unknown).decode(value, schema, path, path, owner)
 
@@ -47,10 +47,10 @@ class _TypedDecoder:
         """Decode one value.
 
         Args:
-            value: What the body says.
-            schema: Its type.
-            path: Where it is, with list positions: for unknown fields.
-            field: The same without them: for wrong types.
+            value: The value from the body.
+            schema: The schema of its type.
+            path: Its path with list positions, for unknown fields.
+            field: Its path without list positions, for wrong types.
             owner: The name of the nearest struct above.
         """
         if schema.int_or_string:
@@ -132,13 +132,13 @@ def _decode_text(value: Any, schema: Schema, field: str, owner: str) -> str:
             parse_time(value)
         except ValueError:
             form = "2006-01-02T15:04:05Z07:00"
-            told = f'parsing time {quote(value)} as "{form}": cannot parse {quote(value)} as "2006"'
-            raise BadRequestError(told) from None
+            message = f'parsing time {quote(value)} as "{form}": cannot parse {quote(value)} as "2006"'
+            raise BadRequestError(message) from None
     return value
 
 
 def _decode_base64(text: str) -> str:
-    """The text in one line: line ends inside are no mistake, and are not kept."""
+    """Return base64 text on one line: line ends inside are permitted and removed."""
     joined = text.replace("\r", "").replace("\n", "")
     try:
         base64.b64decode(joined, validate=True)
@@ -199,7 +199,7 @@ def _new_unmarshal_error(found: str, field: str, owner: str, wanted: str) -> Bad
 
 
 def _get_go_type(schema: Schema) -> str:
-    """The type's name as the real server's messages have it."""
+    """Return the Go name of the type, as in messages of the real server."""
     if schema.name:
         package, _, name = schema.name.rpartition(".")
         return f"{package.rpartition('.')[2]}.{name}"

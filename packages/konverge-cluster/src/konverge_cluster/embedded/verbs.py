@@ -1,9 +1,8 @@
-"""The verbs that change objects, step by step: read, admit, prepare, check, store.
+"""The verbs that change objects, step by step: read, admit, prepare, validate, store.
 
-Each may have to ask a webhook on its way, so each is a generator (`konverge_cluster.embedded.webhooks.pending_calls`).
-While
-it waits, others write: whatever was read before is compared with what is stored before anything is stored, and the
-verb begins anew when it has changed, as on the real server.
+A verb may need to call a webhook, so each verb is a generator (`konverge_cluster.embedded.webhooks.pending_calls`).
+Other clients write while it waits. Before a verb stores an object it compares the earlier read with the stored object,
+and starts again if that has changed, as the real server does.
 """
 
 from __future__ import annotations
@@ -42,17 +41,17 @@ _OPTIONS: dict[Operation, str] = {"CREATE": "CreateOptions", "UPDATE": "UpdateOp
 
 
 class _ConcurrentWriteError(Exception):
-    """Somebody else has written the object in the meantime."""
+    """Another client has written the object in the meantime."""
 
 
 class ServerVerbs:
-    """The verbs over one store.
+    """The verbs over one storage.
 
     Args:
-        storage: The store.
-        resources: What is served.
-        clock: Gives the timestamps.
-        entropy: Gives UIDs, generated names, addresses.
+        storage: The storage.
+        resources: The served resources.
+        clock: The clock for timestamps.
+        entropy: The source of UIDs, generated names and addresses.
     """
 
     def __init__(self, storage: Storage, resources: ResourceRegistry, *, clock: Clock, entropy: Entropy) -> None:
@@ -65,10 +64,10 @@ class ServerVerbs:
         self._webhooks = AdmissionWebhooks(storage, resources, self.conversions, entropy, self._find_service)
 
     def get(self, resource: ServedResource, key: ObjectKey) -> CallGenerator[Object]:
-        """Read one object.
+        """Return one object.
 
         Raises:
-            NotFoundError: There is none.
+            NotFoundError: The object does not exist.
         """
         return (yield from self.conversions.to_served(resource, self._get_stored(resource, key).copy()))
 
@@ -116,7 +115,7 @@ class ServerVerbs:
     def apply(
         self, resource: ServedResource, obj: Object, write: WriteOptions, subresource: str = "", *, force: bool = False
     ) -> CallGenerator[Object]:
-        """Server-side apply; see `konverge_cluster.embedded.ApiServer.apply`."""
+        """Apply a configuration server-side; see `konverge_cluster.embedded.ApiServer.apply`."""
         key = ObjectKey.of(obj)
 
         def attempt() -> CallGenerator[Object]:
@@ -173,13 +172,13 @@ class ServerVerbs:
     def _delete(
         self, resource: ServedResource, stored: StoredObject, options: DeleteOptions, *, dry_run: bool
     ) -> Object:
-        """Delete the stored object, or mark it; its last state, as it is stored."""
+        """Delete the stored object, or mark it; return its last stored state."""
         obj = stored.copy()
         if resource.storage == DEFINITIONS:
             self._definitions.add_cleanup_finalizer(obj)
         stays = deletion.mark_deleting(resource, obj, options, self._clock.now())
         if not stays and resource.storage != "pods":
-            # Only pods are seen on their way out when nothing holds them.
+            # Only pods stay visible during deletion without a finalizer.
             obj = stored.copy()
         if dry_run:
             return obj
@@ -195,7 +194,7 @@ class ServerVerbs:
     def _retry_concurrent_writes(
         self, resource: ServedResource, obj: Object, attempt: Callable[[], CallGenerator[T]]
     ) -> CallGenerator[T]:
-        """What an attempt comes to that nobody else interferes with."""
+        """Repeat an attempt until no other client interferes, and return its result."""
         for _ in range(_ATTEMPTS):
             try:
                 return (yield from attempt())
@@ -300,14 +299,14 @@ class ServerVerbs:
         write: WriteOptions,
         subresource: str,
     ) -> CallGenerator[Object]:
-        """Store what a write makes of an object, if the webhooks and the rules let it pass."""
-        asked = self._build_admission("UPDATE", resource, stored.key, obj, old, subresource, write)
-        obj = (yield from self._webhooks.mutate(asked)) or obj
+        """Store the result of a write if webhooks and validation accept it."""
+        admission = self._build_admission("UPDATE", resource, stored.key, obj, old, subresource, write)
+        obj = (yield from self._webhooks.mutate(admission)) or obj
         obj = write_pipeline.finish_update(resource, old, obj, subresource=subresource)
         if resource.storage == "services" and obj["spec"] != stored.object["spec"]:
             service_addresses.allocate_addresses(obj, self._list_other_services(stored.key), self._entropy)
-        asked = self._build_admission("UPDATE", resource, stored.key, obj, old, subresource, write)
-        yield from self._webhooks.validate(asked)
+        admission = self._build_admission("UPDATE", resource, stored.key, obj, old, subresource, write)
+        yield from self._webhooks.validate(admission)
         form = yield from self.conversions.to_stored(resource, obj)
         self._check_not_overwritten(resource, stored)
         if resource.storage == DEFINITIONS:
@@ -317,7 +316,7 @@ class ServerVerbs:
         return (yield from self.conversions.to_served(resource, self._store(resource, stored, form)))
 
     def _store(self, resource: ServedResource, stored: StoredObject, obj: Object) -> Object:
-        """Store what an update made of an object, unless it is the same; what is there then, for a caller to keep."""
+        """Store the result of an update unless nothing changed; return a copy of the stored object."""
         if deletion.is_released(obj):
             return self._remove(resource, stored, obj).copy()
         if obj == stored.object:
@@ -360,7 +359,7 @@ class ServerVerbs:
         *,
         is_patch: bool = False,
     ) -> None:
-        """The UID and the resourceVersion that a write names must be the stored ones."""
+        """Compare the UID and the resourceVersion of a write with the stored ones."""
         metadata = body.get("metadata")
         metadata = metadata if isinstance(metadata, dict) else {}
         uid, version = metadata.get("uid"), metadata.get("resourceVersion")
@@ -370,7 +369,7 @@ class ServerVerbs:
                 raise api_errors.new_conflict(resource, key.name, why)
             return
         held = stored.object["metadata"]
-        # A patch that changes the UID is told that it cannot, like any other immutable field.
+        # A patch of the UID fails as a change of any other immutable field.
         if uid and uid != held["uid"] and not is_patch:
             raise api_errors.new_uid_mismatch(resource, key.name, uid, held["uid"])
         if version and version != held["resourceVersion"]:
@@ -396,7 +395,7 @@ class ServerVerbs:
         return None if stored is None else stored.object
 
     def _list_other_services(self, key: ObjectKey) -> Sequence[Object]:
-        return [each.object["spec"] for each in self._storage.iter_objects("services") if each.key != key]
+        return [stored.object["spec"] for stored in self._storage.iter_objects("services") if stored.key != key]
 
     def _remove(self, resource: ServedResource, stored: StoredObject, last: Object) -> StoredObject:
         gone = self._storage.remove(resource.storage, stored.key, last)
@@ -408,9 +407,9 @@ class ServerVerbs:
         return gone
 
     def _delete_instances(self, definition: Object) -> None:
-        """Delete the objects of a definition that is being deleted; with the last of them it goes itself.
+        """Delete the objects of a definition that is being deleted; the definition is removed after the last object.
 
-        No webhook is asked: that is the real server's own finalizer at work.
+        This is the finalizer of the real server itself, so no webhook is called.
         """
         for resource, key in self._definitions.list_instances(definition):
             stored = self._storage.get(resource.storage, key)

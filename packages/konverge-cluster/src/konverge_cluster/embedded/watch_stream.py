@@ -1,4 +1,4 @@
-"""A watch as the body of an answer: lines as they come, bookmarks in between, an end in time."""
+"""A watch as a response body: event lines, bookmarks, and an end in time."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from konverge_cluster.embedded.storage import StoredObject
 __all__ = ["WatchStream", "stream_error"]
 
 _BOOKMARK_SECONDS = 60.0
-# So many events make one chunk.
+# The maximum number of events in one chunk.
 _BATCH = 500
 
 
 class WatchStream(AsyncIterator[bytes]):
     """The chunks of one watch.
 
-    It ends when its time is up, when it was too slow, or by `end`; being closed or cancelled ends the watch behind it.
+    It ends after its time limit, when the client is too slow, or by `end`; closing or cancelling it ends its watch.
 
     Args:
         watch: The watch.
-        renderer: Gives the events their form.
-        clock: Times bookmarks and the end.
-        timeout_seconds: How long the watch lasts.
-        bookmarks: Whether to send bookmarks.
-        sends_initial_events_end: Whether to say when the initial state is all told.
-        on_end: Called once, when it has ended.
-        prepare: Makes stored objects ready to be rendered; None when they are.
+        renderer: The renderer of the events.
+        clock: The clock for bookmarks and the end.
+        timeout_seconds: The duration of the watch in seconds.
+        bookmarks: True to send bookmarks.
+        sends_initial_events_end: True to mark the end of the initial objects.
+        on_end: Called once after the end.
+        prepare: Prepares stored objects for rendering; None if that is not necessary.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class WatchStream(AsyncIterator[bytes]):
             self._ready.append(watch.build_bookmark(INITIAL_EVENTS_END))
 
     def end(self) -> None:
-        """End the stream; safe to call twice."""
+        """End the stream; a second call does nothing."""
         self._watch.end()
         if self._on_end is not None:
             self._on_end(self)
@@ -90,7 +90,7 @@ class WatchStream(AsyncIterator[bytes]):
                     try:
                         await self._prepare([event.stored for event in batch if event.stored is not None])
                     except ApiError as error:
-                        # What cannot be converted cannot be left out either: the watcher starts over.
+                        # An event that cannot be converted must not be skipped: the client has to start again.
                         self.end()
                         self._ready, _ = [], self._watch.take_events()
                         return self._renderer.render_event(ServerWatchEvent("ERROR", error.to_status()))
@@ -113,5 +113,5 @@ class WatchStream(AsyncIterator[bytes]):
 
 
 async def stream_error(renderer: ResponseRenderer, error: ApiError) -> AsyncGenerator[bytes, None]:
-    """The whole of a watch that asked for changes which are forgotten."""
+    """Yield the only line of a watch that requested changes which are no longer available."""
     yield renderer.render_event(ServerWatchEvent("ERROR", error.to_status()))

@@ -1,4 +1,4 @@
-"""How a write is meant: who asks, as which manager, for real or only to try."""
+"""The options of a write: its user, its field manager, and dry run."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["WriteOptions"]
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """How a write is meant.
+    """The options of a write.
 
     Attributes:
         manager: The field manager.
-        dry_run: Whether it is only tried.
-        fields: What becomes of unknown fields.
-        user: Who asks.
-        options: What the request said beyond that, in the words of the API (``fieldValidation`` for example).
-        warnings: Gets what webhooks warn of.
-        names_object: Whether the request names the object; that of a collection does not.
+        dry_run: True if the result is not stored.
+        fields: The handling of unknown fields.
+        user: The user who sends the request.
+        options: The other options of the request, by their API names (for example ``fieldValidation``).
+        warnings: Receives the warnings of webhooks.
+        names_object: True if the request names the object; False for a collection.
     """
 
     manager: str = ""
@@ -35,12 +35,12 @@ class WriteOptions:
     names_object: bool = True
 
     def to_options_object(self, kind: str) -> Object:
-        """The options as webhooks see them.
+        """Return the options as webhooks receive them.
 
         Args:
             kind: ``CreateOptions`` or another.
         """
-        told: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+        options_object: Object = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
         if self.dry_run:
-            told["dryRun"] = ["All"]
-        return told | dict(self.options)
+            options_object["dryRun"] = ["All"]
+        return options_object | dict(self.options)

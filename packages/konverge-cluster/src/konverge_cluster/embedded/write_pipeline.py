@@ -1,7 +1,7 @@
-"""How an object is written, from what a client sent to what is stored; the store itself is the caller's.
+"""The steps of a write, from the request body to the object to store; the caller stores it.
 
-The order is the real server's: read the body, note who changes what, carry over what the write may not change, hold the
-result to the rules.
+The order is that of the real server: read the body, record field ownership, restore the fields that the write cannot
+change, validate the result.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ __all__ = ["WriteAuthor", "begin_apply", "begin_create", "begin_update", "finish
 _NOTHING = FieldSet.of(())
 _UNNAMED = "unknown"
 _DAEMON_SETS = "daemonsets.apps"
-# Subresources whose writers own nothing.
+# Subresources whose writers own no fields.
 _UNTRACKED = frozenset({"binding", "finalize"})
 
 
 @dataclass(frozen=True, slots=True)
 class WriteAuthor:
-    """Who writes, and when.
+    """The author and the time of a write.
 
     Attributes:
         manager: The field manager.
@@ -44,13 +44,13 @@ class WriteAuthor:
 
 
 def begin_create(resource: ServedResource, body: Object, author: WriteAuthor, *, is_tracked: bool = False) -> Object:
-    """A new object as admission sees it first: who wrote what is noted, and the server's plug-ins have had their say.
+    """Return a new object as admission first receives it: with managed fields, and after the server's own plug-ins.
 
     Args:
-        resource: What it is.
-        body: The object as `read_object` gave it, with its namespace and name.
-        author: Who creates it.
-        is_tracked: The body came from an apply, which has noted who owns what.
+        resource: The resource of the object.
+        body: The object from `read_object`, with its namespace and name.
+        author: The author of the write.
+        is_tracked: True if the body comes from an apply, which has recorded the field ownership.
     """
     obj = {**body, "metadata": {**body["metadata"]}}
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
@@ -64,16 +64,16 @@ def begin_create(resource: ServedResource, body: Object, author: WriteAuthor, *,
 
 
 def finish_create(resource: ServedResource, obj: Object, *, uid: str, now: datetime) -> Object:
-    """A new object as it is to be stored.
+    """Return a new object in its form for storage.
 
     Args:
-        resource: What it is.
-        obj: The object as it was begun, and as webhooks left it.
-        uid: What its UID will be.
-        now: When it is created.
+        resource: The resource of the object.
+        obj: The object after `begin_create` and the webhooks.
+        uid: The UID of the new object.
+        now: The creation time.
 
     Raises:
-        InvalidError: It breaks a rule.
+        InvalidError: The object violates a rule.
     """
     obj = {**obj, "metadata": {**obj["metadata"]}}
     prepare_create(resource, obj, uid=uid, now=now)
@@ -84,21 +84,21 @@ def finish_create(resource: ServedResource, obj: Object, *, uid: str, now: datet
 def begin_update(
     resource: ServedResource, old: Object, body: Object, author: WriteAuthor, *, subresource: str = ""
 ) -> Object:
-    """An object as an update makes it and admission sees it first, not yet prepared and checked.
+    """Return the object of an update as admission first receives it, not yet prepared and validated.
 
     Args:
-        resource: What it is.
-        old: The object as stored, in the served form; not changed.
-        body: What it is to be, as `read_object` gave it.
-        author: Who changes it.
-        subresource: What part of it is written, empty for the object itself.
+        resource: The resource of the object.
+        old: The stored object in the served form; not changed.
+        body: The requested object from `read_object`.
+        author: The author of the write.
+        subresource: The subresource; empty for the object itself.
     """
     obj = _complete_identity(old, body)
     if subresource in _UNTRACKED:
         if "managedFields" in old["metadata"]:
             obj["metadata"]["managedFields"] = old["metadata"]["managedFields"]
     elif subresource == "status":
-        # Nobody comes to own anything else by this, so the rest, most of the object, need not be compared.
+        # The write gives ownership of nothing else, so the rest, most of the object, need not be compared.
         before, after = _keep_status_only(old), _keep_status_only(obj)
         obj["metadata"] = track_update(
             before, after, resource.schema, **_build_tracking_options(resource, author, subresource)
@@ -115,9 +115,9 @@ def _keep_status_only(obj: Object) -> Object:
 
 
 def _record_scaling(resource: ServedResource, obj: Object) -> None:
-    """Record who scaled as the real server does.
+    """Record the author of a scaling as the real server does.
 
-    Without a time, before the other updates; of a custom resource, not at all.
+    The entry has no time and precedes the updates; a custom resource gets none.
     """
     entries = obj["metadata"].get("managedFields") or []
     scaling = [entry for entry in entries if entry.get("subresource") == "scale"]
@@ -139,20 +139,20 @@ def begin_apply(
     force: bool,
     subresource: str = "",
 ) -> Object:
-    """What an apply makes of an object, not yet prepared and checked: the body of a create or of an update.
+    """Return the object of an apply, not yet prepared and validated: the body of a create or of an update.
 
     Args:
-        resource: What it is.
-        old: The object as stored, in the served form; None when there is none.
+        resource: The resource of the object.
+        old: The stored object in the served form; None if it does not exist.
         body: The applied configuration.
-        author: Who applies it.
-        fields: What becomes of unknown fields.
-        force: Whether fields are taken from other managers.
-        subresource: What part of it is written, empty for the object itself.
+        author: The author of the write.
+        fields: The handling of unknown fields.
+        force: True to take fields from other managers.
+        subresource: The subresource; empty for the object itself.
 
     Raises:
-        BadRequestError: The configuration is of another type.
-        ApplyConflictError: Other managers own fields that it changes.
+        BadRequestError: The configuration has another type.
+        ApplyConflictError: Other managers own fields that the configuration changes.
     """
     gvk = resource.gvk
     if not isinstance(body, Mapping) or (body.get("apiVersion"), body.get("kind")) != (gvk.api_version, gvk.kind):
@@ -167,10 +167,10 @@ def begin_apply(
 
 
 def finish_update(resource: ServedResource, old: Object, obj: Object, *, subresource: str = "") -> Object:
-    """What an update or an apply made of a stored object, as it is to be stored.
+    """Return the result of an update or an apply in its form for storage.
 
     Raises:
-        InvalidError: It breaks a rule.
+        InvalidError: The object violates a rule.
     """
     obj = _complete_identity(old, obj)
     sent = {**obj, "metadata": dict(obj["metadata"])}
@@ -185,7 +185,7 @@ def finish_update(resource: ServedResource, old: Object, obj: Object, *, subreso
 
 
 def _build_tracking_options(resource: ServedResource, author: WriteAuthor, subresource: str) -> dict[str, Any]:
-    """How to note who changes what. ``status`` is a field like any other where it is no subresource."""
+    """Return the options for field ownership. ``status`` is a normal field if it is no subresource."""
     is_plain = resource.is_custom and "status" not in resource.mapping.subresources
     return {
         "manager": author.manager or _UNNAMED,
@@ -196,7 +196,7 @@ def _build_tracking_options(resource: ServedResource, author: WriteAuthor, subre
 
 
 def _complete_identity(old: Object, body: Object) -> Object:
-    """The body with the identity that a client may leave out."""
+    """Return the body with the identity fields that a client may omit."""
     metadata = dict(body.get("metadata") or {})
     before = old["metadata"]
     for name in ("name", "namespace", "uid", "creationTimestamp"):

@@ -46,7 +46,7 @@ class ClusterServer(Protocol):
 
     @property
     def name(self) -> str:
-        """``embedded`` or ``real``."""
+        """The kind of the cluster: ``embedded`` or ``real``."""
 
     @property
     def clock(self) -> Clock:

@@ -17,7 +17,7 @@ T = TypeVar("T")
 _FIRST_DELAY_SECONDS = 0.02
 _MAX_DELAY_SECONDS = 0.25
 _DELAY_GROWTH = 1.5
-_SHOWN_CHARACTERS = 4000
+_MAX_EXCERPT_CHARACTERS = 4000
 
 
 @overload
@@ -72,5 +72,5 @@ async def eventually(
         if not deadline.expired():
             raise  # a timeout inside the check
         awaited = describe or getattr(check, "__name__", "the check")
-        excerpt = last if len(last) <= _SHOWN_CHARACTERS else last[:_SHOWN_CHARACTERS] + " …"
+        excerpt = last if len(last) <= _MAX_EXCERPT_CHARACTERS else last[:_MAX_EXCERPT_CHARACTERS] + " …"
         raise AssertionError(f"not within {timeout_seconds:g} s: {awaited}\nthe last result was {excerpt}") from cause

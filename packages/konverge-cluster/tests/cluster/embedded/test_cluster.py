@@ -70,7 +70,7 @@ async def test_a_stream_that_fails_has_a_body(embedded: LocalCluster) -> None:
 
 
 async def test_a_watch_is_no_plain_request(embedded: LocalCluster) -> None:
-    with pytest.raises(ConnectionFailedError, match="open it with stream"):
+    with pytest.raises(ConnectionFailedError, match="returned a stream: use stream"):
         await embedded.transport().request("GET", CONFIG_MAPS, query={"watch": "1"}, timeout_seconds=1)
 
 

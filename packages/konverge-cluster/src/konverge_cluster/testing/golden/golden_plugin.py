@@ -19,7 +19,7 @@ _WRITTEN, _USED, _FOLDERS = "konverge_golden_written", "konverge_golden_used", "
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """Declare ``--update-golden`` and ``--stale-golden``."""
+    """Declare the options ``--update-golden`` and ``--stale-golden``."""
     group = parser.getgroup("konverge")
     group.addoption(
         "--update-golden",

@@ -121,7 +121,7 @@ class _MatrixReader:
         return value
 
     def read_items(self, value: object, path: str) -> list[Any]:
-        """Return a list."""
+        """Return a list; empty after an error."""
         if isinstance(value, list | tuple):
             return list(value)
         self.add_error(path, "a list", value)
@@ -132,7 +132,7 @@ class _MatrixReader:
         return [self.read_text(item, f"{path}[{index}]") for index, item in enumerate(self.read_items(value, path))]
 
     def read_text(self, value: object, path: str) -> str:
-        """Return a string."""
+        """Return a string; empty after an error."""
         if isinstance(value, str):
             return value
         is_number = isinstance(value, int | float)
