@@ -16,6 +16,7 @@ import yaml
 
 from konverge.errors import ConfigurationError
 from konverge.kube.yaml_loader import YamlLimits, load_yaml
+from konverge.message_text import to_printable
 from konverge_resolution.reference import DIGEST_PATTERN, Parameters, Reference, Value, to_canonical_json
 from konverge_resolution.resolution_plan import CACHE
 from konverge_resolution.resolved_content import Provenance
@@ -160,12 +161,12 @@ class LockFile:
         except yaml.YAMLError as error:
             raise ConfigurationError(f"{file}: not a lock file: invalid YAML: {' '.join(str(error).split())}") from None
         if isinstance(plain, dict) and plain.get("kind") == _KIND and plain.get("apiVersion") != _API_VERSION:
-            found = _sanitize_text(str(plain.get("apiVersion"))[:80])
+            found = to_printable(str(plain.get("apiVersion")), 80)
             raise ConfigurationError(
                 f"{file}: apiVersion: expected {_API_VERSION}, found {found}; lock again with this version of konverge"
             )
         if isinstance(plain, dict) and plain.get("kind") != _KIND:
-            found = _sanitize_text(str(plain["kind"])[:80]) if "kind" in plain else "an object without a kind"
+            found = to_printable(str(plain["kind"]), 80) if "kind" in plain else "an object without a kind"
             raise ConfigurationError(f"{file}: not a lock file: expected {_KIND}, found {found}")
         try:
             read = msgspec.convert(plain, _LockFileDocument)
@@ -173,18 +174,12 @@ class LockFile:
             message = _ERROR_PATH.fullmatch(str(error))
             where, problem = ("", str(error)) if message is None else (message["path"] or "", message["problem"])
             raise ConfigurationError(
-                f"{file}: not a lock file: {_sanitize_text(where)}{': ' if where else ''}{_sanitize_text(problem)}"
+                f"{file}: not a lock file: {to_printable(where, _MAX_TEXT)}{': ' if where else ''}{to_printable(problem, _MAX_TEXT)}"
             ) from None
         lock = cls(read.entries, file=file)
         if len(lock) != len(read.entries):
             raise ConfigurationError(f"{file}: not a lock file: two entries for the same reference")
         return lock
-
-
-def _sanitize_text(text: str) -> str:
-    """Return text of a lock file for a message, without control characters for a terminal."""
-    text = text[:_MAX_TEXT]
-    return text if text.isprintable() else repr(text)
 
 
 def drop_cache_mode(params: Parameters) -> dict[str, Value]:

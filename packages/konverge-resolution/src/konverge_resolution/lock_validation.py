@@ -13,6 +13,7 @@ from typing import NoReturn, Protocol, runtime_checkable
 
 import msgspec
 
+from konverge.message_text import to_printable
 from konverge_resolution.engine import ResolutionResult
 from konverge_resolution.errors import ResolutionError
 from konverge_resolution.lock_file import LockEntry, drop_cache_mode
@@ -390,5 +391,4 @@ def _format_value(value: Value | Mapping[str, str] | None) -> str:
     )
     if "://" in text or "?" in text:
         text = redact_source(text) or "an address that cannot be printed"
-    text = text[:_MAX_TEXT]
-    return text if text.isprintable() else repr(text)
+    return to_printable(text, _MAX_TEXT)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-from konverge.client.retries import Backoff
+from konverge.backoff import Backoff
 from konverge.clock import Clock, Entropy
 from konverge_resolution.errors import ResolutionError
 from konverge_resolution.network import ConcurrencyLimiter

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from konverge.message_text import shorten
+
 __all__ = [
     "AlreadyExistsError",
     "ApiError",
@@ -356,8 +358,7 @@ def format_error(error: BaseException) -> str:
         text = str(error)
     except Exception:  # noqa: BLE001  # an author's class may have any __str__
         text = "its text cannot be read"
-    if len(text) > _MAX_TEXT_LENGTH:
-        text = f"{text[:_MAX_TEXT_LENGTH]}…"
+    text = shorten(text, _MAX_TEXT_LENGTH)
     text = text.encode(errors="replace").decode()  # half a character cannot be sent, nor written to a log
     if isinstance(error, KonvergeError) and text:
         return text

@@ -66,6 +66,11 @@ def test_a_value_is_hidden_in_whichever_form_it_is_quoted(form: str) -> None:
     assert [part for part in parts if part in shown] == []
 
 
+@pytest.mark.parametrize("escape", ["&#x27;", "&#X27;", "&#39;", "&apos;", "\\u0027", "\\x27", "%27"])
+def test_an_escaped_character_inside_of_a_value_does_not_show_it(escape: str) -> None:
+    assert knowing("00000'0").hide(f"found 00000{escape}0") == "found ***"
+
+
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=0x2FF), min_size=6, max_size=80), st.data())
 def test_no_value_is_left_in_any_form(value: str, data: st.DataObject) -> None:
     form = data.draw(st.sampled_from([form for form in WRITTEN if "broken" not in form]))
@@ -155,7 +160,7 @@ def test_a_long_text_and_many_values_that_look_alike_take_no_longer_than_they_sh
 def test_of_a_text_that_nobody_reads_the_beginning_is_shown() -> None:
     shown = knowing(TOKEN).hide("x y " * 100_000 + TOKEN)
 
-    assert len(shown) == 65_537
+    assert len(shown) == 65_536
     assert knowing(TOKEN).is_in("x y " * 100_000 + TOKEN)
     assert not knowing(TOKEN).is_in("x y " * 100_000)
 

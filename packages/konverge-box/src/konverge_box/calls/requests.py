@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import msgspec
 from yarl import URL
 
+from konverge.message_text import shorten
 from konverge_box.calls.call_errors import CallAttemptError
 from konverge_box.calls.retry_policy import NO_RETRIES, RetryPolicy
 from konverge_resolution.network import AllowedNetworks, InvalidRequestError
@@ -128,7 +129,7 @@ class CallRequest:
         if self.is_sensitive or self.contains_credential(text):
             return "(not shown)"
         plain = " ".join(text.encode(errors="replace").decode().split())
-        return plain if len(plain) <= _MAX_QUOTE_LENGTH else f"{plain[:_MAX_QUOTE_LENGTH]}…"
+        return shorten(plain, _MAX_QUOTE_LENGTH)
 
 
 def get_host_port(url: URL) -> HostPort:

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from konverge.message_text import quote
 from konverge_box.expressions.evaluation import Evaluation, EvaluationError
 from konverge_box.expressions.functions.function import Function
 from konverge_box.expressions.sensitive import Sensitive
@@ -61,7 +62,7 @@ def format_child_path(path: str, key: str | int) -> str:
 
 def format_key(key: str | int) -> str:
     """Return a key in the form of messages, shortened."""
-    return repr(key if isinstance(key, int) or len(key) <= _MAX_KEY_LENGTH else f"{key[:_MAX_KEY_LENGTH]}…")
+    return repr(key) if isinstance(key, int) else quote(key, _MAX_KEY_LENGTH)
 
 
 def build_path_lookup(keys: list[str | int], at: int) -> Evaluator:

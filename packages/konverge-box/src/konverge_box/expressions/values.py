@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any, Final, TypeGuard
 
+from konverge.message_text import shorten
 from konverge.suggestions import closest_match
 from konverge_box.expressions.sensitive import Sensitive
 
@@ -71,13 +72,9 @@ def format_hint(word: str, known: Iterable[str]) -> str:
     words = sorted(known)
     near = closest_match(word, words)
     if near:
-        return f" (did you mean {_shorten_word(near)}?)"
-    listed = ", ".join(_shorten_word(each) for each in words[:_MAX_HINT_WORDS])
+        return f" (did you mean {shorten(near, _MAX_WORD_LENGTH)}?)"
+    listed = ", ".join(shorten(each, _MAX_WORD_LENGTH) for each in words[:_MAX_HINT_WORDS])
     return f" (known: {listed}{', …' if len(words) > _MAX_HINT_WORDS else ''})" if words else ""
-
-
-def _shorten_word(word: str) -> str:
-    return word if len(word) <= _MAX_WORD_LENGTH else f"{word[:_MAX_WORD_LENGTH]}…"
 
 
 def describe_value_type(value: object) -> str:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from konverge.message_text import quote
 from konverge_box.file.box_kinds import KINDS
 from konverge_box.file.crd_schemas import find_schema_errors
 from konverge_box.file.dependency_cycles import find_cycle
@@ -31,7 +32,6 @@ from konverge_box.file.validation_errors import (
     Path,
     format_hint,
     format_path,
-    shorten_text,
 )
 from konverge_box.file.yaml_source import YamlSource, parse_source
 
@@ -234,7 +234,7 @@ def _check_names(source: YamlSource, entry: dict[str, Any], path: Path) -> None:
             name = get_result_name(step, each) if isinstance(each, dict) else ""
             counted[name] += 1
             if name and counted[name] == 2:
-                source.add_error((*path, step, index), f"{shorten_text(name)} is already the name of another entry")
+                source.add_error((*path, step, index), f"{quote(name)} is already the name of another entry")
 
 
 def _check_cross(source: YamlSource, each: dict[str, Any], crds: dict[str, Any], path: Path) -> None:
@@ -302,7 +302,7 @@ def _check_groups(source: YamlSource, entry: dict[str, Any], path: Path) -> None
         own = group.get("name")
         if isinstance(own, str):
             if own in earlier:
-                source.add_error((*at, "name"), f"{shorten_text(own)} is already the name of another group")
+                source.add_error((*at, "name"), f"{quote(own)} is already the name of another group")
             elif _UNNAMED.fullmatch(own):
                 source.add_error((*at, "name"), f"{own} is reserved for groups without a name; use another name")
         for index, other in enumerate(_as_list(group.get("waitsFor"))):

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import inspect
 
-from konverge_box.file.validation_errors import Path, format_hint, shorten_text
+from konverge.message_text import quote
+from konverge_box.file.validation_errors import Path, format_hint
 from konverge_box.file.yaml_source import YamlSource
 
 __all__ = ["BAD", "StructReader", "describe_type", "has_expression"]
@@ -116,7 +117,7 @@ class StructReader:
                 if isinstance(value, str) and value in kind.values:
                     return value
                 words = [str(each) for each in kind.values]
-                found = shorten_text(value) if isinstance(value, str) else describe_type(value)
+                found = quote(value) if isinstance(value, str) else describe_type(value)
                 near = format_hint(value, words) if isinstance(value, str) else ""
                 self.source.add_error(
                     path, f"expected {_join_with_or(words)}, found {found}{near if 'mean' in near else ''}"
@@ -165,7 +166,7 @@ class StructReader:
             self.source.add_error(path, f"expected {expected or _format_type(kind)}, found {describe_type(value)}")
             return BAD
         if isinstance(kind, inspect.StrType) and kind.pattern and not _compiled(kind.pattern).match(value):
-            found = "an expression" if has_expression(value) else shorten_text(value)
+            found = "an expression" if has_expression(value) else quote(value)
             self.source.add_error(path, f"expected {expected}, found {found}")
             return BAD
         if isinstance(kind, inspect.IntType | inspect.FloatType) and not (

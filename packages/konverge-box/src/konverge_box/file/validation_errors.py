@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from konverge.errors import ConfigurationError
+from konverge.message_text import quote
 from konverge.suggestions import closest_match
 
 __all__ = ["BoxFieldError", "BoxFileError", "Path", "format_hint", "format_path"]
@@ -88,7 +89,7 @@ def format_path(path: Path) -> str:
         elif step and all(letter.isalnum() or letter in "_-" for letter in step):
             text += f".{step}" if text else step
         else:
-            text += f"[{shorten_text(step)}]"
+            text += f"[{quote(step)}]"
     return text
 
 
@@ -107,8 +108,3 @@ def format_hint(word: str, known: Iterable[str]) -> str:
 def _escape_to_one_line(text: str) -> str:
     """Escape unprintable characters of a message: it quotes the file, and terminals and build logs interpret them."""
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
-
-
-def shorten_text(text: str) -> str:
-    """Return a string of the file in the form of messages: quoted, on one line, shortened."""
-    return repr(text if len(text) <= 60 else f"{text[:57]}...")

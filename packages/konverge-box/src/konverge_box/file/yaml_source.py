@@ -13,7 +13,8 @@ from typing import Any
 import yaml
 
 from konverge.kube.yaml_loader import FastLoader, check_yaml_depth
-from konverge_box.file.validation_errors import BoxFieldError, Path, format_path, shorten_text
+from konverge.message_text import quote
+from konverge_box.file.validation_errors import BoxFieldError, Path, format_path
 
 __all__ = ["MAX_BYTES", "YamlSource", "parse_source"]
 
@@ -166,7 +167,7 @@ class _NodeConverter:
             ]
         if isinstance(node, yaml.ScalarNode):
             return self._convert_scalar(node, path)
-        self._source.add_error(path, f"expected a plain value, found the tag {shorten_text(node.tag)}")
+        self._source.add_error(path, f"expected a plain value, found the tag {quote(node.tag)}")
         return None
 
     def _convert_mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
@@ -180,7 +181,7 @@ class _NodeConverter:
                 continue
             at = (*path, key.value) if key.tag == _STR else path
             if key.tag != _STR or not isinstance(key, yaml.ScalarNode):
-                found = shorten_text(key.value) if isinstance(key, yaml.ScalarNode) else "a collection"
+                found = quote(key.value) if isinstance(key, yaml.ScalarNode) else "a collection"
                 self._source.add_error_at(_get_position(key), path, f"expected a field name, found {found}; quote it")
             elif len(key.value) > _MAX_NAME:
                 self._source.add_error_at(
@@ -224,7 +225,7 @@ class _NodeConverter:
                 return self._parse_integer(text, path)
             case "tag:yaml.org,2002:float":
                 return self._parse_number(text, path)
-        self._source.add_error(path, f"expected a plain value, found the tag {shorten_text(node.tag)}")
+        self._source.add_error(path, f"expected a plain value, found the tag {quote(node.tag)}")
         return None
 
     def _parse_integer(self, text: str, path: Path) -> int | None:

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from konverge.kube import Condition, Object
+from konverge.message_text import shorten
 from konverge_box.expressions import Sensitive, reveal_sensitive
 from konverge_box.providers.plugin import ItemResult, ProviderError
 
@@ -126,7 +127,7 @@ def redact_secrets(message: str, secrets: Collection[str]) -> str:
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _MIN_REDACTED_LENGTH:
             message = message.replace(secret, "***")
-    return _shorten_text(" ".join(message.split()), _MAX_MESSAGE_LENGTH)
+    return shorten(" ".join(message.split()), _MAX_MESSAGE_LENGTH)
 
 
 def _build_condition(provider: str, outcomes: list[ItemOutcome]) -> Condition:
@@ -135,10 +136,6 @@ def _build_condition(provider: str, outcomes: list[ItemOutcome]) -> Condition:
         if any(each.state == state for each in outcomes):
             open_items = [each for each in outcomes if each.state not in ("Ready", "Skipped")]
             told = "; ".join(f"{each.kind} {each.item}: {each.state}, {each.message}" for each in open_items)
-            return Condition(name, "False", state, _shorten_text(told, _MAX_CONDITION_LENGTH))
+            return Condition(name, "False", state, shorten(told, _MAX_CONDITION_LENGTH))
     ready = sum(each.state == "Ready" for each in outcomes)
     return Condition(name, "True", "Ready", f"{ready} item{'s' if ready != 1 else ''}")
-
-
-def _shorten_text(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"

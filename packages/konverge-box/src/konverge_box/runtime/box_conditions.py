@@ -8,6 +8,7 @@ from typing import Any
 from konverge.component import ConditionReason, summarize_conditions
 from konverge.component.condition_rules import read_generation
 from konverge.kube import Condition, Object
+from konverge.message_text import shorten
 from konverge_box.providers import PROVIDER_REASONS
 from konverge_box.steps.validation import RuleViolations, summarize_violations
 
@@ -51,23 +52,27 @@ def build_ready_condition(
     else:
         summary = Condition(READY, "True", "Reconciled", "", read_generation(owner))
     message = "; ".join(text for text in (summary.message, *notes) if text)
-    return Condition(READY, summary.status, summary.reason, _shorten_text(message), summary.observed_generation)
+    return Condition(
+        READY, summary.status, summary.reason, shorten(message, MAX_MESSAGE_LENGTH), summary.observed_generation
+    )
 
 
 def build_failed_condition(owner: Object, problem: str) -> Condition:
     """Return the Ready condition of a reconcile in which a step failed."""
-    return Condition(READY, "False", ConditionReason.ERROR, _shorten_text(problem), read_generation(owner))
+    return Condition(
+        READY, "False", ConditionReason.ERROR, shorten(problem, MAX_MESSAGE_LENGTH), read_generation(owner)
+    )
 
 
 def build_denied_condition(owner: Object, violations: RuleViolations) -> Condition:
     """Return the Ready condition of a custom resource that breaks deny rules."""
-    message = _shorten_text(summarize_violations(violations.denied))
+    message = shorten(summarize_violations(violations.denied), MAX_MESSAGE_LENGTH)
     return Condition(READY, "False", VALIDATION_FAILED, message, read_generation(owner))
 
 
 def build_dependency_condition(owner: Object, problem: str) -> Condition:
     """Return the Ready condition of a custom resource that waits for another one of the box."""
-    return Condition(READY, "False", "DependencyNotReady", _shorten_text(problem), read_generation(owner))
+    return Condition(READY, "False", "DependencyNotReady", shorten(problem, MAX_MESSAGE_LENGTH), read_generation(owner))
 
 
 def build_validation_conditions(
@@ -84,7 +89,7 @@ def build_validation_conditions(
             kind,
             str(bool(broken)),
             reason if broken else otherwise,
-            _shorten_text(summarize_violations(broken)),
+            shorten(summarize_violations(broken), MAX_MESSAGE_LENGTH),
             generation,
         )
         for has_rules, kind, broken, reason, otherwise in rows
@@ -156,7 +161,3 @@ def _list_conditions(owner: Object) -> list[Mapping[str, Any]]:
 
 def _list_mappings(value: Any) -> list[Mapping[str, Any]]:
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
-
-
-def _shorten_text(text: str) -> str:
-    return text if len(text) <= MAX_MESSAGE_LENGTH else f"{text[: MAX_MESSAGE_LENGTH - 1]}…"

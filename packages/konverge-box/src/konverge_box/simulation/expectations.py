@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from konverge.kube import Condition, GroupVersionKind, Object, find_condition
+from konverge.message_text import shorten
 from konverge_box.simulation.simulation_model import Expectations, ExpectedCondition, ExpectedObject
 from konverge_box.simulation.step_report import RecordedOperation
 
@@ -112,8 +113,7 @@ def _find_differences(wanted: Any, found: Any, path: str, *, hides: bool) -> Ite
 def _format_value(value: Any) -> str:
     if value is UNSET or value is None:
         return "nothing"
-    text = repr(value)
-    return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[:_MAX_VALUE_LENGTH]}…"
+    return shorten(repr(value), _MAX_VALUE_LENGTH)
 
 
 def _decode_secret_data(secret: Object) -> Object:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from konverge.kube import Object
+from konverge.message_text import shorten
 from konverge_box.expressions import (
     MASK,
     OMIT,
@@ -105,7 +106,7 @@ class RuleEvaluationError(StepError):
 
 def summarize_violations(problems: Iterable[RuleViolation | ExpressionError]) -> str:
     """Return one text that fits into a condition: the first 20 problems, and the number of further ones."""
-    texts = [_shorten_text(str(problem), 2 * _MAX_MESSAGE_LENGTH) for problem in problems]
+    texts = [shorten(str(problem), 2 * _MAX_MESSAGE_LENGTH) for problem in problems]
     more = len(texts) - _MAX_VIOLATIONS
     return "; ".join([*texts[:_MAX_VIOLATIONS], *([f"and {more} more"] if more > 0 else [])])
 
@@ -190,9 +191,7 @@ class _CompiledRule:
             return None
         if self._check.accepts(value, scope.names, path=self.path, environment=scope.environment):
             return None
-        return RuleViolation(
-            _shorten_text(self.path, _MAX_VALUE_LENGTH), self._format_message(scope, value), self._where
-        )
+        return RuleViolation(shorten(self.path, _MAX_VALUE_LENGTH), self._format_message(scope, value), self._where)
 
     def _format_message(self, scope: Scope, value: Any) -> str:
         default = f"expected {self._format_expected(scope)}, found {_format_value(value)}"
@@ -200,11 +199,9 @@ class _CompiledRule:
             return default
         try:
             own = scope.render(self._message)
-            return _shorten_text(MASK if isinstance(own, Sensitive) else format_scalar(own), _MAX_MESSAGE_LENGTH)
+            return shorten(MASK if isinstance(own, Sensitive) else format_scalar(own), _MAX_MESSAGE_LENGTH)
         except (ExpressionError, ValueError) as error:
-            return _shorten_text(
-                f"{default} (the rule's own message cannot be evaluated: {error})", _MAX_MESSAGE_LENGTH
-            )
+            return shorten(f"{default} (the rule's own message cannot be evaluated: {error})", _MAX_MESSAGE_LENGTH)
 
     def _format_expected(self, scope: Scope) -> str:
         value = scope.render(self._compared)
@@ -217,7 +214,7 @@ class _CompiledRule:
         texts = [_format_value(item) for item in value]
         if self._expected.count("{}") == len(texts) == 2:
             return self._expected.format(*texts)
-        return _shorten_text(self._expected.format(", ".join(texts)), _MAX_MESSAGE_LENGTH // 2)
+        return shorten(self._expected.format(", ".join(texts)), _MAX_MESSAGE_LENGTH // 2)
 
 
 def _format_value(value: Any) -> str:
@@ -230,13 +227,9 @@ def _format_value(value: Any) -> str:
         case "":
             return "empty text"
         case str():
-            return repr(_shorten_text(value, _MAX_VALUE_LENGTH))
+            return repr(shorten(value, _MAX_VALUE_LENGTH))
         case bool():
             return format_scalar(value)
         case list():
             return f"a list of {len(value)} items"
-    return _shorten_text(format_scalar(value), _MAX_VALUE_LENGTH) if is_number(value) else describe_value_type(value)
-
-
-def _shorten_text(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return shorten(format_scalar(value), _MAX_VALUE_LENGTH) if is_number(value) else describe_value_type(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from konverge.client.retries import Backoff
+from konverge.backoff import Backoff
 from konverge.clock import Entropy
 
 __all__ = ["ReflectorBackoff"]

@@ -8,8 +8,7 @@ with a generated name would make a second object, and a delete hit the successor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from konverge.backoff import Backoff
 from konverge.clock import Entropy
 from konverge.errors import (
     ApiError,
@@ -19,33 +18,10 @@ from konverge.errors import (
     UntrustedServerError,
 )
 
-__all__ = ["Backoff", "is_retryable", "retry_delay"]
+__all__ = ["is_retryable", "retry_delay"]
 
 _BUSY = frozenset({429, 503})
 _TRANSIENT = frozenset({429, 502, 503, 504})
-
-
-@dataclass(frozen=True, slots=True)
-class Backoff:
-    """Exponential pauses: the first, then each twice as long up to the cap, each drawn within its jitter.
-
-    Args:
-        first_seconds: The pause after the first failure, before jitter.
-        cap_seconds: What no pause exceeds, before jitter.
-        jitter: A pause is drawn between itself and so much more of itself: many clients that failed together do not
-            come back together.
-    """
-
-    first_seconds: float = 0.1
-    cap_seconds: float = 30.0
-    jitter: float = 0.5
-
-    def compute_delay(self, failures: int, entropy: Entropy) -> float:
-        """The pause in seconds after so many failures in a row (at least one)."""
-        # Beyond 2**64 times the first pause the cap has long been reached, and floats would overflow.
-        exponent = min(failures - 1, 64)
-        seconds = min(self.cap_seconds, self.first_seconds * 2.0**exponent)
-        return seconds * entropy.uniform(1.0, 1.0 + self.jitter)
 
 
 def is_retryable(method: str, failure: KonvergeError) -> bool:

@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 
+from konverge.backoff import Backoff
 from konverge.client.json_decoding import DECODE_ERRORS
 from konverge.client.request_observer import RequestObserver
-from konverge.client.retries import Backoff, retry_delay
+from konverge.client.retries import retry_delay
 from konverge.client.server_text_filter import ServerTextFilter
 from konverge.client.server_warnings import ServerWarningLog
 from konverge.client.transport import Response, StreamingResponse, Transport

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from konverge.errors import KonvergeError
+from konverge.message_text import quote
 
 __all__ = ["VersionRange", "compare_versions", "parse_version_numbers"]
 
@@ -112,16 +113,12 @@ def _check_length(what: str, expected: str, text: object) -> str:
     if not isinstance(text, str):
         raise _build_error(what, f"text: {expected}", type(text).__name__)
     if len(text) > _MAX_LENGTH:
-        raise _build_error(what, f"at most {_MAX_LENGTH} characters", f"{len(text)}: {_truncate_text(text)}")
+        raise _build_error(what, f"at most {_MAX_LENGTH} characters", f"{len(text)}: {quote(text, _MAX_SHOWN_LENGTH)}")
     return text
 
 
 def _build_error(what: str, expected: str, found: str) -> KonvergeError:
     return KonvergeError(f"cannot read the {what}: expected {expected}; found {found}")
-
-
-def _truncate_text(text: str) -> str:
-    return repr(text if len(text) <= _MAX_SHOWN_LENGTH else f"{text[:_MAX_SHOWN_LENGTH]}…")
 
 
 # The same few ranges and versions come with every pass, since components are built anew each time.
@@ -132,11 +129,11 @@ def _parse_range(text: str) -> _Alternatives:
     alternatives = [" ".join(part.split()) for part in text.replace(",", " ").split("||")]
     # Nothing at all means every version to the package: `>=8.5 ||` would be on for ever.
     if not all(_ALTERNATIVE.fullmatch(part) for part in alternatives):
-        raise _build_error("version range", _RANGES, _truncate_text(text))
+        raise _build_error("version range", _RANGES, quote(text, _MAX_SHOWN_LENGTH))
     try:
         found: list[list[Any]] = nodesemver.make_range("||".join(alternatives), loose=False).set
     except ValueError:
-        raise _build_error("version range", _RANGES, _truncate_text(text)) from None
+        raise _build_error("version range", _RANGES, quote(text, _MAX_SHOWN_LENGTH)) from None
     return tuple(
         tuple((bound, bool(bound.semver.prerelease)) for bound in bounds if bound.semver is not nodesemver.ANY)
         for bounds in found
@@ -150,7 +147,7 @@ def _parse_version(text: str) -> tuple[Any, Any]:
 
     found = _VERSION.fullmatch(text.strip())
     if found is None:
-        raise _build_error("version", _VERSIONS, _truncate_text(text))
+        raise _build_error("version", _VERSIONS, quote(text, _MAX_SHOWN_LENGTH))
     major, minor, patch, prerelease = found.groups()
     numbers = f"{int(major)}.{int(minor or 0)}.{int(patch or 0)}"
     # Loose allows a leading zero in a number of the pre-release and, after the check above, nothing more.

@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import quote
 
 from konverge.kube.objects import Object
+from konverge.message_text import shorten
 
 __all__ = ["SecretValues"]
 
@@ -40,7 +41,8 @@ _WORD = re.compile(r"""[^\s"'`,;:(){}\[\]<>=&\\]+""")
 _BREAK = re.compile(r"""[^A-Za-z0-9]*?(?:\.\.\.|…|\[truncated|<truncated|\Z)""")
 # Letters and digits, or other pieces: an escape of JSON, Go, Python, of a URL or of HTML, or a character that one of
 # these may escape.
-_ESCAPES = r"\\{1,8}(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[abfnrtv0])|%[0-9a-fA-F]{2}|&(?:#[0-9]{1,6}|[a-z]{2,6});"
+_HTML_ESCAPE = "&(?:#(?:[0-9]{1,6}|[xX][0-9a-fA-F]{1,6})|[a-z]{2,6});"
+_ESCAPES = rf"\\{{1,8}}(?:u[0-9a-fA-F]{{4}}|x[0-9a-fA-F]{{2}}|[abfnrtv0])|%[0-9a-fA-F]{{2}}|{_HTML_ESCAPE}"
 _PIECE = re.compile(rf"{_ESCAPES}|([A-Za-z0-9]+)|[^A-Za-z0-9\\%&]+|[\\%&]")
 # The parts of a file or URL that may be copied separately: a line, the text after its first colon or equals sign, a
 # string in JSON, the password of a URL.
@@ -217,8 +219,7 @@ class SecretValues:
         """
         if not (self._now.wholes or self._before.wholes):
             return text
-        if len(text) > _MAX_TEXT_LENGTH:
-            text = f"{text[:_MAX_TEXT_LENGTH]}…"
+        text = shorten(text, _MAX_TEXT_LENGTH)
         parts: list[str] = []
         position = 0
         for start, stop in self._find_spans(text, public):

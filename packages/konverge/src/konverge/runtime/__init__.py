@@ -6,7 +6,7 @@ reconcile at a time, and an event during it causes exactly one more (invariant 3
 a steady system sends no requests (1).
 """
 
-from konverge.client.retries import Backoff
+from konverge.backoff import Backoff
 from konverge.runtime.breaker import BreakerOptions
 from konverge.runtime.cached_client import CachedClient
 from konverge.runtime.changes import Change, MapToOwners, Predicate, generation_changed, labels_changed

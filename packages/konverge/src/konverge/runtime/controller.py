@@ -15,7 +15,7 @@ from datetime import timedelta
 from functools import partial
 from typing import TypeAlias
 
-from konverge.client.retries import Backoff
+from konverge.backoff import Backoff
 from konverge.clock import Clock, Entropy
 from konverge.errors import KonvergeError, format_error
 from konverge.kube import ObjectKey

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Generic, TypeVar
 
-from konverge.client.retries import Backoff
+from konverge.backoff import Backoff
 from konverge.clock import Entropy
 
 __all__ = ["DEFAULT_BACKOFF", "KeyEvent", "Queue"]

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import TypeVar
 
-from konverge.client.retries import Backoff
+from konverge.backoff import Backoff
 from konverge.clock import Clock, Entropy
 from konverge.errors import (
     ApiError,
