@@ -309,7 +309,7 @@ def _check_groups(source: YamlSource, entry: dict[str, Any], path: Path) -> None
             if isinstance(other, str) and other not in earlier:
                 found = "this group itself" if other == own else "a later group" if other in names else ""
                 hint = "" if found else format_hint(other, earlier) or "; no earlier group has a name"
-                message = f"expected an earlier group, found {found or shorten_text(other)}{hint}"
+                message = f"expected an earlier group, found {found or quote(other)}{hint}"
                 source.add_error((*at, "waitsFor", index), message)
         if isinstance(own, str):
             earlier.append(own)
