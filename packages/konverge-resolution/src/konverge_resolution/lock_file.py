@@ -174,7 +174,8 @@ class LockFile:
             message = _ERROR_PATH.fullmatch(str(error))
             where, problem = ("", str(error)) if message is None else (message["path"] or "", message["problem"])
             raise ConfigurationError(
-                f"{file}: not a lock file: {to_printable(where, _MAX_TEXT)}{': ' if where else ''}{to_printable(problem, _MAX_TEXT)}"
+                f"{file}: not a lock file: {to_printable(where, _MAX_TEXT)}{': ' if where else ''}"
+                f"{to_printable(problem, _MAX_TEXT)}"
             ) from None
         lock = cls(read.entries, file=file)
         if len(lock) != len(read.entries):

@@ -51,10 +51,8 @@ def build_ready_condition(
         summary = summarize_conditions(READY, parts, read_generation(owner), noun="part")
     else:
         summary = Condition(READY, "True", "Reconciled", "", read_generation(owner))
-    message = "; ".join(text for text in (summary.message, *notes) if text)
-    return Condition(
-        READY, summary.status, summary.reason, shorten(message, MAX_MESSAGE_LENGTH), summary.observed_generation
-    )
+    message = shorten("; ".join(text for text in (summary.message, *notes) if text), MAX_MESSAGE_LENGTH)
+    return Condition(READY, summary.status, summary.reason, message, summary.observed_generation)
 
 
 def build_failed_condition(owner: Object, problem: str) -> Condition:
