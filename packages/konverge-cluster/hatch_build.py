@@ -1,4 +1,4 @@
-"""Puts the demo's example into what is built: the repository's examples/webapp, in an sdist the sdist's own copy."""
+"""Build hook that adds the demo's example: examples/webapp of the repository, or the copy in an sdist."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
-class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]  # of which builder says target_name
-    """Adds the example. An editable install needs none: the demo looks into the repository."""
+class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]  # the class of the builder is only known from target_name
+    """Build hook for the example. An editable install needs none: the demo uses the repository."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Called before each build."""
+        """Add the example to the files of a build."""
         if version == "editable":
             return
         root = Path(self.root)

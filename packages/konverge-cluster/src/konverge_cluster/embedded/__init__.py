@@ -1,11 +1,13 @@
-"""The embedded cluster: a Kubernetes API server in Python, and the built-in controllers, played.
+"""The embedded cluster: a Kubernetes API server in Python with simulated built-in controllers.
 
-In come requests, in process or over HTTP on loopback; out go the answers and the watch events that a kube-apiserver
-v1.36 would give, to the wording of its refusals. `ApiServer` has the semantics, synchronously and without I/O, over a
-store with one revision counter and a bounded log of changes. `konverge_cluster.embedded.controllers` makes Deployments
-roll out, pods run and garbage go. With a simulated clock all of it runs in simulated time, and the same way each time.
+The input is requests, in process or over HTTP on loopback. The output is the responses and watch events of a
+kube-apiserver v1.36, including the texts of its errors. `ApiServer` implements the semantics, synchronously and without
+I/O, over a storage with one revision counter and a bounded log of changes. The controllers in
+`konverge_cluster.embedded.controllers` roll out Deployments, run pods and collect garbage. With a simulated clock
+everything runs in simulated time, and always in the same way.
 
-Invariant: it is a server. Of the rest of konverge it shares only what an object is and what an apply means.
+Invariant: this package is a server. It shares with the rest of konverge only the model of objects and the semantics of
+apply.
 """
 
 from konverge_cluster.embedded.access.users import User

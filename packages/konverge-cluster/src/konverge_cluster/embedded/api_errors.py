@@ -74,34 +74,34 @@ def new_modified(resource: ServedResource, name: str) -> ConflictError:
     return new_conflict(resource, name, why)
 
 
-def new_uid_mismatch(resource: ServedResource, name: str, wanted: str, found: str) -> ConflictError:
+def new_uid_mismatch(resource: ServedResource, name: str, expected: str, actual: str) -> ConflictError:
     """Return 409: the UID in the body of an update is not the stored one."""
-    why = f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+    why = f"Precondition failed: UID in precondition: {expected}, UID in object meta: {actual}"
     return new_conflict(resource, name, why)
 
 
 def new_unversioned_update(resource: ServedResource, name: str) -> InvalidError:
     """Return 422: the resource accepts no update without a resourceVersion."""
-    mistake = field_invalid("metadata.resourceVersion", 0, "must be specified for an update")
-    return new_invalid(resource.gvk.group, resource.mapping.plural, name, [mistake])
+    error = field_invalid("metadata.resourceVersion", 0, "must be specified for an update")
+    return new_invalid(resource.gvk.group, resource.mapping.plural, name, [error])
 
 
-def new_uid_precondition_failed(resource: ServedResource, name: str, wanted: str, found: str) -> ConflictError:
+def new_uid_precondition_failed(resource: ServedResource, name: str, expected: str, actual: str) -> ConflictError:
     """Return 409: a delete's UID precondition is not met."""
     why = (
-        f"the UID in the precondition ({wanted}) does not match the UID in record ({found}). "
+        f"the UID in the precondition ({expected}) does not match the UID in record ({actual}). "
         "The object might have been deleted and then recreated"
     )
     return _build_conflict(resource.qualified_kind, name, why, _build_kind_details(resource, name))
 
 
 def new_resource_version_precondition_failed(
-    resource: ServedResource, name: str, wanted: str, found: str
+    resource: ServedResource, name: str, expected: str, actual: str
 ) -> ConflictError:
     """Return 409: a delete's resourceVersion precondition is not met."""
     why = (
-        f"the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record ({found}). "
-        "The object might have been modified"
+        f"the ResourceVersion in the precondition ({expected}) does not match the ResourceVersion in record "
+        f"({actual}). The object might have been modified"
     )
     return _build_conflict(resource.qualified_kind, name, why, _build_kind_details(resource, name))
 
@@ -121,11 +121,11 @@ def new_terminating_namespace(resource: ServedResource, name: str, namespace: st
     )
 
 
-def new_too_large_resource_version(wanted: int, current: int) -> ServerError:
+def new_too_large_resource_version(expected: int, current: int) -> ServerError:
     """Return 504: the resourceVersion is newer than the current one."""
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     return ServerError(
-        f"Timeout: Too large resource version: {wanted}, current: {current}",
+        f"Timeout: Too large resource version: {expected}, current: {current}",
         reason="Timeout",
         code=504,
         details={"causes": [cause]},
@@ -164,15 +164,15 @@ def new_unknown_patch_type() -> ApiError:
     return ApiError("415: Unsupported Media Type", reason="UnsupportedMediaType", code=415)
 
 
-def new_missing_name(wanted: str) -> BadRequestError:
+def new_missing_name(expected: str) -> BadRequestError:
     """Return 400: the object that replaces another has no name."""
-    message = f"the name of the object ({wanted} based on URL) was undeterminable: name must be provided"
+    message = f"the name of the object ({expected} based on URL) was undeterminable: name must be provided"
     return BadRequestError(message)
 
 
-def new_wrong_name(found: str, wanted: str) -> BadRequestError:
+def new_wrong_name(actual: str, expected: str) -> BadRequestError:
     """Return 400: the object's name differs from the path."""
-    return BadRequestError(f"the name of the object ({found}) does not match the name on the URL ({wanted})")
+    return BadRequestError(f"the name of the object ({actual}) does not match the name on the URL ({expected})")
 
 
 def new_undeletable_namespace(name: str) -> ForbiddenError:

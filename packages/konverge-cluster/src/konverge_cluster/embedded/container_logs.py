@@ -45,16 +45,16 @@ class LogOptions:
             InvalidError: A number is out of range.
         """
         numbers = {name: parse_integer(query, name) for name in ("tailLines", "limitBytes", "sinceSeconds")}
-        mistakes: list[FieldError] = []
+        errors: list[FieldError] = []
         tail = numbers["tailLines"]
         if tail is not None and tail < 0:
-            mistakes.append(field_invalid("tailLines", tail, "must be greater than or equal to 0"))
+            errors.append(field_invalid("tailLines", tail, "must be greater than or equal to 0"))
         for name in ("limitBytes", "sinceSeconds"):
             number = numbers[name]
             if number is not None and number < 1:
-                mistakes.append(field_invalid(name, number, "must be greater than 0"))
-        if mistakes:
-            raise new_invalid("", "PodLogOptions", pod, mistakes)
+                errors.append(field_invalid(name, number, "must be greater than 0"))
+        if errors:
+            raise new_invalid("", "PodLogOptions", pod, errors)
         return cls(
             container=query.get("container", ""),
             follow=is_true(query, "follow"),

@@ -75,18 +75,18 @@ def negotiate_form(header: str, *, unfit: str = "", why: str = "") -> Form:
     Raises:
         ApiError: 406: no form is acceptable, or the requested form is unfit.
     """
-    wanted = parse_accept(header)
-    for each in wanted:
-        if each.media_type not in (_JSON, "*/*", "application/*"):
+    accepted = parse_accept(header)
+    for form in accepted:
+        if form.media_type not in (_JSON, "*/*", "application/*"):
             continue
-        shape = each.parameters.get("as")
+        shape = form.parameters.get("as")
         if shape is None:
             return "object"
         if shape == unfit:
             raise ApiError(f"you requested {shape}, but {why}", reason="NotAcceptable", code=406)
-        if shape in _FORMS and each.parameters.get("g") == "meta.k8s.io" and each.parameters.get("v") == "v1":
+        if shape in _FORMS and form.parameters.get("g") == "meta.k8s.io" and form.parameters.get("v") == "v1":
             return _FORMS[shape]
-    if wanted:
+    if accepted:
         message = f"406: Not Acceptable\n\nAvailable representations: {_JSON}"
         raise ApiError(message, reason="NotAcceptable", code=406)
     return "object"
@@ -139,9 +139,9 @@ def decode_body(content_type: str, body: bytes, strictness: Strictness, *, kind:
             if not is_yaml:
                 raise
             return DecodedBody(decode_yaml(body))  # YAML can also begin with a brace
-    except BadRequestError as mistake:
+    except BadRequestError as error:
         if subject:
-            raise BadRequestError(f"{subject}: {mistake.message.removeprefix('json parse error: ')}") from None
+            raise BadRequestError(f"{subject}: {error.message.removeprefix('json parse error: ')}") from None
         message = f"the object provided is unrecognized (must be of type {kind})"
-        raise BadRequestError(f"{message}: couldn't get version/kind; {mistake.message}") from None
+        raise BadRequestError(f"{message}: couldn't get version/kind; {error.message}") from None
     return DecodedBody(value, tuple(find_duplicate_keys(body)) if strictness != "Ignore" else ())

@@ -126,42 +126,42 @@ def accept_names(definition: Object, others: Iterable[ServedResource], now: date
     versions = spec.get("versions") or []
     stored = [entry["name"] for entry in versions if entry.get("storage")]
     status["storedVersions"] = list(dict.fromkeys([*status.get("storedVersions", ()), *stored]))
-    wanted = {
+    requested_names = {
         **names,
         "singular": names.get("singular") or names["kind"].lower(),
         "listKind": names.get("listKind") or f"{names['kind']}List",
     }
-    conflicts = _find_name_conflicts(wanted, list(others))
+    conflicts = _find_name_conflicts(requested_names, list(others))
     if conflicts:
         # The condition reports the last of several conflicts; names without a conflict are accepted already.
         taken, reason = list(conflicts.items())[-1]
         status["acceptedNames"] = {"plural": "", "kind": ""} | {
-            name: value for name, value in wanted.items() if name not in conflicts
+            name: value for name, value in requested_names.items() if name not in conflicts
         }
-        name = ",".join(wanted[taken]) if isinstance(wanted[taken], list) else wanted[taken]
+        name = ",".join(requested_names[taken]) if isinstance(requested_names[taken], list) else requested_names[taken]
         message = f'"{name}" is already in use'
         set_condition(definition, Condition("NamesAccepted", "False", reason, message), now)
         if find_condition(definition, "Established") is None:
             refused = Condition("Established", "False", "NotAccepted", "not all names are accepted")
             set_condition(definition, refused, now)
         return
-    status["acceptedNames"] = wanted
+    status["acceptedNames"] = requested_names
     set_condition(definition, Condition("NamesAccepted", "True", "NoConflicts", "no conflicts found"), now)
     message = "the initial names have been accepted"
     set_condition(definition, Condition("Established", "True", "InitialNamesAccepted", message), now)
 
 
-def _find_name_conflicts(wanted: Mapping[str, Any], others: list[ServedResource]) -> dict[str, str]:
+def _find_name_conflicts(requested_names: Mapping[str, Any], others: list[ServedResource]) -> dict[str, str]:
     """Return the names in use by others of the group with the conflict message, in the order of the checks."""
     words = {
         word for other in others for word in (other.mapping.plural, other.mapping.singular, *other.mapping.short_names)
     }
     kinds = {kind for other in others for kind in (other.gvk.kind, other.list_kind)}
     judged = (
-        ("plural", "PluralConflict", wanted["plural"] in words),
-        ("singular", "SingularConflict", wanted["singular"] in words),
-        ("shortNames", "ShortNamesConflict", bool(words & set(wanted.get("shortNames") or ()))),
-        ("kind", "KindConflict", wanted["kind"] in kinds),
-        ("listKind", "ListKindConflict", wanted["listKind"] in kinds),
+        ("plural", "PluralConflict", requested_names["plural"] in words),
+        ("singular", "SingularConflict", requested_names["singular"] in words),
+        ("shortNames", "ShortNamesConflict", bool(words & set(requested_names.get("shortNames") or ()))),
+        ("kind", "KindConflict", requested_names["kind"] in kinds),
+        ("listKind", "ListKindConflict", requested_names["listKind"] in kinds),
     )
     return {name: reason for name, reason, is_taken in judged if is_taken}

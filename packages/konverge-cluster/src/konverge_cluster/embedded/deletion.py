@@ -53,8 +53,8 @@ def parse_propagation(text: str) -> Propagation | None:
 
 
 def _new_invalid_propagation(text: str) -> InvalidError:
-    mistake = field_not_supported("propagationPolicy", text, (*_POLICIES, "nil"))
-    return new_invalid("meta.k8s.io", "DeleteOptions", "", [mistake])
+    error = field_not_supported("propagationPolicy", text, (*_POLICIES, "nil"))
+    return new_invalid("meta.k8s.io", "DeleteOptions", "", [error])
 
 
 def mark_deleting(resource: ServedResource, obj: Object, options: DeleteOptions, now: datetime) -> bool:
@@ -94,14 +94,14 @@ def is_released(obj: Object) -> bool:
 
 def _list_finalizers(resource: ServedResource, obj: Object, propagation: Propagation | None) -> list[str]:
     """Return the finalizers that must be removed before the object disappears."""
-    found = list(obj["metadata"].get("finalizers") or ())
+    finalizers = list(obj["metadata"].get("finalizers") or ())
     if propagation is None:
-        if resource.storage not in _ORPHANING or set(found) & set(_FINALIZERS.values()):
-            return found
+        if resource.storage not in _ORPHANING or set(finalizers) & set(_FINALIZERS.values()):
+            return finalizers
         propagation = "Orphan"
-    others = [name for name in found if name not in _FINALIZERS.values()]
-    wanted = _FINALIZERS.get(propagation)
-    return others if wanted is None else [*others, wanted]
+    others = [name for name in finalizers if name not in _FINALIZERS.values()]
+    finalizer = _FINALIZERS.get(propagation)
+    return others if finalizer is None else [*others, finalizer]
 
 
 def _compute_grace(resource: ServedResource, obj: Object, asked: int | None) -> int | None:

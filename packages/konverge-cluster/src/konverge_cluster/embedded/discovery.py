@@ -37,8 +37,8 @@ _SUBRESOURCE_KINDS: Mapping[str, tuple[str, str, str]] = {
 
 def list_group_versions(resources: Iterable[ServedResource]) -> list[tuple[str, str]]:
     """Return the group-versions: the core group first, the others by name, including those of access reviews."""
-    found = {(each.gvk.group, each.gvk.version) for each in resources}
-    return sorted(found | {(review.group, review.version) for review in REVIEWS})
+    group_versions = {(resource.gvk.group, resource.gvk.version) for resource in resources}
+    return sorted(group_versions | {(review.group, review.version) for review in REVIEWS})
 
 
 def build_api_versions() -> Object:
@@ -67,8 +67,8 @@ def _build_group(group: str, resources: ResourceRegistry) -> Object:
 
 
 def _list_versions(group: str, resources: ResourceRegistry) -> list[str]:
-    found = [version for known, version in list_group_versions(resources) if known == group]
-    return sorted(found, key=_version_priority)
+    versions = [version for known, version in list_group_versions(resources) if known == group]
+    return sorted(versions, key=_version_priority)
 
 
 def _version_priority(version: str) -> tuple[int, int, int, str]:
@@ -205,5 +205,5 @@ def _build_aggregated_reviews(group: str, version: str) -> list[Object]:
 
 
 def _list_resources(group: str, version: str, resources: ResourceRegistry) -> list[ServedResource]:
-    found = [each for each in resources if (each.gvk.group, each.gvk.version) == (group, version)]
-    return sorted(found, key=lambda each: each.mapping.plural)
+    listed = [resource for resource in resources if (resource.gvk.group, resource.gvk.version) == (group, version)]
+    return sorted(listed, key=lambda resource: resource.mapping.plural)

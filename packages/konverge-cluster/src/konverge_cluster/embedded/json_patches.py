@@ -90,8 +90,8 @@ def _apply_operation(target: Any, operation: Mapping[str, Any]) -> Any:
             _remove_value(target, steps)
             return target
         case "test":
-            found = _find_value(target, steps)
-            if found != value and not (found is _MISSING and value is None):
+            value_at_path = _find_value(target, steps)
+            if value_at_path != value and not (value_at_path is _MISSING and value is None):
                 raise _new_operation_error()
             return target
         case "copy":
@@ -153,10 +153,10 @@ def _find_value(target: Any, steps: list[str]) -> Any:
 
 
 def _require_value(target: Any, steps: list[str]) -> Any:
-    found = _find_value(target, steps)
-    if found is _MISSING:
+    value_at_path = _find_value(target, steps)
+    if value_at_path is _MISSING:
         raise _new_operation_error()
-    return found
+    return value_at_path
 
 
 def _parse_index(step: str, count: int) -> int:

@@ -75,7 +75,7 @@ def read_page(
         after, revision = ObjectKey(start.namespace, start.name), start.rv
     at = storage.revision if revision is None else revision
     try:
-        found = (
+        listed = (
             storage.list_objects(resource, selection.namespace)
             if at == storage.revision
             else storage.list_objects_at(resource, at, selection.namespace)
@@ -88,7 +88,7 @@ def read_page(
             "You can start a new list without the continue parameter."
         )
         raise ExpiredError(message) from None
-    items = [stored for stored in found if (after is None or stored.key > after) and selection.matches(stored.object)]
+    items = [stored for stored in listed if (after is None or stored.key > after) and selection.matches(stored.object)]
     if not limit or len(items) <= limit:
         return ListPage(items, at)
     page_items = items[:limit]

@@ -91,8 +91,8 @@ class NonResourceHandler:
         ]
 
     def _build_root(self, request: ServerRequest, *, is_core: bool) -> ServerResponse:
-        for each in parse_accept(request.headers.get("accept", "")):
-            parameters = each.parameters
+        for accepted in parse_accept(request.headers.get("accept", "")):
+            parameters = accepted.parameters
             version = parameters.get("v", "")
             if parameters.get("as") == "APIGroupDiscoveryList" and version in ("v2", "v2beta1"):
                 content_type = f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"

@@ -94,9 +94,9 @@ def read_body(resource: ServedResource, value: Any, fields: FieldValidation = IG
         _check_type(resource, value)
     try:
         return read_object(resource, value, fields)
-    except BadRequestError as mistake:
+    except BadRequestError as error:
         version, kind = resource.gvk.version, resource.gvk.kind
-        message = f'{kind} in version "{version}" cannot be handled as a {kind}: {mistake.message}'
+        message = f'{kind} in version "{version}" cannot be handled as a {kind}: {error.message}'
         raise BadRequestError(message) from None
 
 

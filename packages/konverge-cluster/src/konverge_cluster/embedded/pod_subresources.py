@@ -96,8 +96,8 @@ def _consume_budget(api: ApiServer, budget: Object, pod: Object, now: datetime, 
         status.get("currentHealthy", 0),
     )
     is_ready = any(
-        each.get("type") == "Ready" and each.get("status") == "True"
-        for each in (pod.get("status") or {}).get("conditions") or ()
+        entry.get("type") == "Ready" and entry.get("status") == "True"
+        for entry in (pod.get("status") or {}).get("conditions") or ()
     )
     if not is_ready and (
         budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow" or (current >= desired and desired > 0)

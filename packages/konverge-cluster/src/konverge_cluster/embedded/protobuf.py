@@ -67,29 +67,29 @@ def decode_protobuf(body: bytes) -> Object:
         kind = envelope.get("typeMeta", {})
         api_version, name = kind.get("apiVersion", ""), kind.get("kind", "")
         obj = _decode_message(raw, _find_message_name(api_version, name), 0)
-    except (ValueError, IndexError, struct.error) as mistake:
-        raise BadRequestError(f"the protobuf cannot be read: {mistake}") from None
+    except (ValueError, IndexError, struct.error) as error:
+        raise BadRequestError(f"the protobuf cannot be read: {error}") from None
     return {"kind": name, "apiVersion": api_version, **obj}
 
 
 def _find_message_name(api_version: str, kind: str) -> str:
-    found = _OTHERS.get((api_version, kind))
+    message_name = _OTHERS.get((api_version, kind))
     if kind == "DeleteOptions":
-        found = f"{_META}DeleteOptions"
-    if found is None:
+        message_name = f"{_META}DeleteOptions"
+    if message_name is None:
         schema = find_builtin_schema(GroupVersionKind.parse(api_version, kind))
-        found = schema.name if schema is not None else ""
-    if found not in _load_messages():
+        message_name = schema.name if schema is not None else ""
+    if message_name not in _load_messages():
         raise BadRequestError(f"{api_version} {kind} is not read in protobuf here; send JSON")
-    return found
+    return message_name
 
 
 @cache
 def _load_messages() -> Mapping[str, Mapping[int, _Field]]:
     data = (resources.files("konverge_cluster.embedded") / "protobuf.json").read_bytes()
-    found: dict[str, dict[str, str]] = msgspec.json.decode(data)
+    specs: dict[str, dict[str, str]] = msgspec.json.decode(data)
     return {
-        name: {int(number): _parse_field(spec) for number, spec in fields.items()} for name, fields in found.items()
+        name: {int(number): _parse_field(spec) for number, spec in fields.items()} for name, fields in specs.items()
     }
 
 
@@ -147,13 +147,13 @@ def _decode_message(data: bytes, name: str, depth: int) -> Object:
             key, item = _decode_map_entry(_as_bytes(value), field.type, depth)
             decoded.setdefault(field.name, {})[key] = item
             continue
-        found = _decode_value(value, field.type, depth)
+        decoded_value = _decode_value(value, field.type, depth)
         if field.mark == "*":
-            decoded.setdefault(field.name, []).append(found)
+            decoded.setdefault(field.name, []).append(decoded_value)
         elif field.mark == "~":
-            decoded |= found
+            decoded |= decoded_value
         else:
-            decoded[field.name] = found
+            decoded[field.name] = decoded_value
     return decoded
 
 
@@ -183,36 +183,36 @@ def _decode_value(value: Value, kind: str, depth: int) -> Any:
         case "bool" | "int32" | "int64":
             raise ValueError("a text stands where a number is expected")
     form = _OWN_FORMS.get(kind)
-    found = _decode_message(_as_bytes(value), kind, depth + 1)
-    return found if form is None else form(found)
+    message = _decode_message(_as_bytes(value), kind, depth + 1)
+    return message if form is None else form(message)
 
 
-def _decode_time(found: Object) -> str | None:
-    moment = _decode_timestamp(found)
+def _decode_time(message: Object) -> str | None:
+    moment = _decode_timestamp(message)
     return None if moment is None else format_time(moment)
 
 
-def _decode_micro_time(found: Object) -> str | None:
-    moment = _decode_timestamp(found)
+def _decode_micro_time(message: Object) -> str | None:
+    moment = _decode_timestamp(message)
     return None if moment is None else format_micro_time(moment)
 
 
-def _decode_timestamp(found: Object) -> datetime | None:
-    if not found:
+def _decode_timestamp(message: Object) -> datetime | None:
+    if not message:
         return None
     try:
-        return _EPOCH + timedelta(seconds=found.get("seconds", 0), microseconds=found.get("nanos", 0) // 1000)
+        return _EPOCH + timedelta(seconds=message.get("seconds", 0), microseconds=message.get("nanos", 0) // 1000)
     except OverflowError:
         raise ValueError("a time is out of range") from None
 
 
-def _decode_embedded_json(found: Object) -> Any:
+def _decode_embedded_json(message: Object) -> Any:
     """Return JSON that is embedded in protobuf; None for an empty value."""
-    raw = base64.b64decode(found.get("raw") or found.get("Raw") or "")
+    raw = base64.b64decode(message.get("raw") or message.get("Raw") or "")
     try:
         return msgspec.json.decode(raw) if raw else None
-    except msgspec.DecodeError as mistake:
-        raise ValueError(f"an embedded value is no JSON: {mistake}") from None
+    except msgspec.DecodeError as error:
+        raise ValueError(f"an embedded value is no JSON: {error}") from None
 
 
 # Messages that are not mappings in JSON.
@@ -221,10 +221,10 @@ _OWN_FORMS: Mapping[str, Callable[[Object], Any]] = {
     f"{_META}MicroTime": _decode_micro_time,
     f"{_META}FieldsV1": _decode_embedded_json,
     "io.k8s.apimachinery.pkg.runtime.RawExtension": _decode_embedded_json,
-    "io.k8s.apimachinery.pkg.api.resource.Quantity": lambda found: found.get("string", "0"),
-    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": lambda found: (
-        found.get("strVal", "") if found.get("type") else found.get("intVal", 0)
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": lambda message: message.get("string", "0"),
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": lambda message: (
+        message.get("strVal", "") if message.get("type") else message.get("intVal", 0)
     ),
-    "io.k8s.api.authorization.v1.ExtraValue": lambda found: found.get("items", []),
-    "io.k8s.api.authentication.v1.ExtraValue": lambda found: found.get("items", []),
+    "io.k8s.api.authorization.v1.ExtraValue": lambda message: message.get("items", []),
+    "io.k8s.api.authentication.v1.ExtraValue": lambda message: message.get("items", []),
 }

@@ -106,9 +106,9 @@ class ListParameters:
         """
         match = query.get("resourceVersionMatch", "")
         initial = is_true(query, "sendInitialEvents") if "sendInitialEvents" in query else None
-        mistakes = _validate_watch(match, initial) if is_watch else _validate_list(query, match, initial)
-        if mistakes:
-            raise new_invalid("meta.k8s.io", "ListOptions", "", mistakes)
+        errors = _validate_watch(match, initial) if is_watch else _validate_list(query, match, initial)
+        if errors:
+            raise new_invalid("meta.k8s.io", "ListOptions", "", errors)
         return cls(
             label_selector=query.get("labelSelector", ""),
             field_selector=query.get("fieldSelector", ""),
@@ -182,19 +182,19 @@ class WriteParameters:
         """
         manager, dry_run = query.get("fieldManager", ""), query.get("dryRun", "")
         validation = query.get("fieldValidation", "")
-        mistakes = []
+        errors = []
         if options == "PatchOptions":
             if is_apply and not manager:
-                mistakes.append(field_required("fieldManager", "is required for apply patch"))
+                errors.append(field_required("fieldManager", "is required for apply patch"))
             if not is_apply and "force" in query:
-                mistakes.append(field_forbidden("force", "may not be specified for non-apply patch"))
+                errors.append(field_forbidden("force", "may not be specified for non-apply patch"))
         if len(manager) > _MANAGER_LIMIT:
-            mistakes.append(field_too_long("fieldManager", _MANAGER_LIMIT))
-        mistakes += _validate_dry_run(dry_run)
+            errors.append(field_too_long("fieldManager", _MANAGER_LIMIT))
+        errors += _validate_dry_run(dry_run)
         if validation not in _STRICTNESS:
-            mistakes.append(field_not_supported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn")))
-        if mistakes:
-            raise new_invalid("meta.k8s.io", options, "", mistakes)
+            errors.append(field_not_supported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn")))
+        if errors:
+            raise new_invalid("meta.k8s.io", options, "", errors)
         return cls(manager, dry_run == "All", _STRICTNESS[validation], is_true(query, "force"))
 
 
@@ -238,9 +238,9 @@ class DeleteParameters:
         guards = guards if isinstance(guards, Mapping) else {}
         listed = options.get("dryRun") or []
         dry_run = query.get("dryRun") or (listed[0] if isinstance(listed, list) and listed else "")
-        mistakes = _validate_dry_run(dry_run)
-        if mistakes:
-            raise new_invalid("meta.k8s.io", "DeleteOptions", "", mistakes)
+        errors = _validate_dry_run(dry_run)
+        if errors:
+            raise new_invalid("meta.k8s.io", "DeleteOptions", "", errors)
         grace = options.get("gracePeriodSeconds")
         orphans = options.get("orphanDependents")
         propagation = parse_propagation(str(options.get("propagationPolicy") or query.get("propagationPolicy") or ""))

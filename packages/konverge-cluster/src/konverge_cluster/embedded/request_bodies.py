@@ -54,8 +54,8 @@ def decode_json(body: bytes) -> Any:
     """
     try:
         value = msgspec.json.decode(body)
-    except msgspec.DecodeError as mistake:
-        message = "unexpected end of JSON input" if "truncated" in str(mistake) else mistake
+    except msgspec.DecodeError as error:
+        message = "unexpected end of JSON input" if "truncated" in str(error) else error
         raise BadRequestError(f"json parse error: {message}") from None
     except UnicodeDecodeError:
         raise BadRequestError("json parse error: a text is not UTF-8") from None
@@ -106,8 +106,8 @@ def decode_yaml(body: bytes) -> Any:
         value = load_yaml(body, _YAML_LIMITS)
     except TooManyValuesError:
         raise _new_too_many_values() from None
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as mistake:
-        raise BadRequestError(f"error converting YAML to JSON: {' '.join(str(mistake).split())}") from None
+    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
+        raise BadRequestError(f"error converting YAML to JSON: {' '.join(str(error).split())}") from None
     except RecursionError:
         raise _new_too_deep() from None
     check_shape(value)

@@ -151,11 +151,11 @@ class RequestHandler:
             if target is None:
                 answer: ServerResponse | StreamingResponse = self._documents.handle(request, user)
             else:
-                found = find_verb(request.method, target, is_watch=is_watch)
-                if found is None:
+                matched_verb = find_verb(request.method, target, is_watch=is_watch)
+                if matched_verb is None:
                     raise api_errors.new_method_not_allowed()
-                verb = found
-                answer = yield from self._dispatch(found, _ParsedRequest(target, request, user, warnings))
+                verb = matched_verb
+                answer = yield from self._dispatch(matched_verb, _ParsedRequest(target, request, user, warnings))
         except ApiError as error:
             answer = build_error_response(error)
         except KindNotServedError:

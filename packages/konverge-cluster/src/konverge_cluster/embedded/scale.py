@@ -54,8 +54,8 @@ def with_replicas(resource: ServedResource, obj: Object, scale: Any) -> Object:
     metadata = scale.get("metadata") or {}
     # Later validation of a custom resource names its own field instead.
     if replicas < 0 and not resource.is_custom:
-        mistake = field_invalid("spec.replicas", replicas, "must be greater than or equal to 0")
-        raise new_invalid("autoscaling", "Scale", obj["metadata"]["name"], [mistake])
+        error = field_invalid("spec.replicas", replicas, "must be greater than or equal to 0")
+        raise new_invalid("autoscaling", "Scale", obj["metadata"]["name"], [error])
     guards = {name: metadata[name] for name in ("uid", "resourceVersion") if metadata.get(name)}
     scaled = obj | {"metadata": {**obj["metadata"], **guards}}
     paths = resource.scale or _BUILTIN

@@ -43,8 +43,8 @@ class Selection:
         """
         try:
             labels, fields = LabelSelector.parse(label_selector), FieldSelector.parse(field_selector)
-        except SelectorSyntaxError as mistake:
-            raise BadRequestError(str(mistake)) from None
+        except SelectorSyntaxError as error:
+            raise BadRequestError(str(error)) from None
         for requirement in fields.requirements:
             if requirement.field not in ("metadata.name", "metadata.namespace", *resource.selectable_fields):
                 raise BadRequestError(_format_unsupported_field(resource, requirement.field))

@@ -39,13 +39,13 @@ class ServedDefinitions:
     def serve(self, definition: Object) -> None:
         """Serve the resources of a definition from now on."""
         self.withdraw(definition)
-        for each in build_resources(definition):
-            self._resources.add(each)
+        for served in build_resources(definition):
+            self._resources.add(served)
 
     def withdraw(self, definition: Object) -> None:
         """Stop serving the resources of a definition."""
         own = get_storage_name(definition)
-        self._resources.remove(lambda each: each.is_custom and each.storage == own)
+        self._resources.remove(lambda served: served.is_custom and served.storage == own)
 
     def add_cleanup_finalizer(self, definition: Object) -> None:
         """Add the finalizer with which a definition waits for the deletion of its objects, in place."""

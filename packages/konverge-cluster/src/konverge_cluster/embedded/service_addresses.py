@@ -62,12 +62,12 @@ def allocate_addresses(service: Object, others: Iterable[Object], entropy: Entro
     if kind == "ExternalName":
         return
     other_specs = list(others)
-    wanted = spec.get("clusterIP")
-    if not wanted:
-        wanted = spec["clusterIP"] = _draw_address({other.get("clusterIP") for other in other_specs}, entropy)
-    elif wanted != "None":
-        _check_address(service, wanted, other_specs)
-    spec["clusterIPs"] = [wanted]
+    address = spec.get("clusterIP")
+    if not address:
+        address = spec["clusterIP"] = _draw_address({other.get("clusterIP") for other in other_specs}, entropy)
+    elif address != "None":
+        _check_address(service, address, other_specs)
+    spec["clusterIPs"] = [address]
     spec.setdefault("ipFamilies", ["IPv4"])
     spec.setdefault("ipFamilyPolicy", "SingleStack")
     spec.setdefault("internalTrafficPolicy", "Cluster")
@@ -85,21 +85,21 @@ def allocate_addresses(service: Object, others: Iterable[Object], entropy: Entro
         taken.add(port["nodePort"])
 
 
-def _check_address(service: Object, wanted: str, other_specs: list[Any]) -> None:
-    if ipaddress.ip_address(wanted) not in _NETWORK:
+def _check_address(service: Object, address: str, other_specs: list[Any]) -> None:
+    if ipaddress.ip_address(address) not in _NETWORK:
         message = (
-            f"failed to allocate IP {wanted}: the provided IP ({wanted}) is not in the valid range. "
+            f"failed to allocate IP {address}: the provided IP ({address}) is not in the valid range. "
             f"The range of valid IPs is {_NETWORK}"
         )
-    elif any(other.get("clusterIP") == wanted for other in other_specs):
-        message = f"failed to allocate IP {wanted}: provided IP is already allocated"
+    elif any(other.get("clusterIP") == address for other in other_specs):
+        message = f"failed to allocate IP {address}: provided IP is already allocated"
     else:
         return
-    raise _new_invalid_service(service, field_invalid("spec.clusterIPs", [wanted], message))
+    raise _new_invalid_service(service, field_invalid("spec.clusterIPs", [address], message))
 
 
-def _new_invalid_service(service: Object, mistake: FieldError) -> Exception:
-    return new_invalid("", "Service", service["metadata"].get("name", ""), [mistake])
+def _new_invalid_service(service: Object, error: FieldError) -> Exception:
+    return new_invalid("", "Service", service["metadata"].get("name", ""), [error])
 
 
 def _draw_address(taken: set[Any], entropy: Entropy) -> str:

@@ -155,12 +155,12 @@ class Storage:
     def list_objects(self, resource: str, namespace: str = "") -> list[StoredObject]:
         """Return the resource's objects in the order of their keys, optionally of one namespace."""
         stored_objects = self._objects.get(resource, {})
-        found = (
+        listed = (
             [stored for key, stored in stored_objects.items() if key.namespace == namespace]
             if namespace
             else stored_objects.values()
         )
-        return sorted(found, key=_sort_key)
+        return sorted(listed, key=_sort_key)
 
     def iter_objects(self, resource: str) -> Iterator[StoredObject]:
         """Iterate over the resource's objects without order, which avoids the sort."""

@@ -97,18 +97,18 @@ class _TypedDecoder:
         decoded: dict[str, Any] = {}
         properties, anything = schema.properties, schema.additional_properties
         owner = schema.name.rpartition(".")[2] or owner
-        for name, found in value.items():
+        for name, actual_type in value.items():
             child = properties.get(name)
             if child is not None:
-                if found is not None:
+                if actual_type is not None:
                     below = f"{path}.{name}" if path else name
-                    decoded[name] = self.decode(found, child, below, f"{field}.{name}" if field else name, owner)
+                    decoded[name] = self.decode(actual_type, child, below, f"{field}.{name}" if field else name, owner)
             elif anything is None:
                 self._unknown.append(f"{path}.{name}" if path else name)
-            elif found is None:
+            elif actual_type is None:
                 decoded[name] = _get_zero_value(anything)
             else:
-                decoded[name] = self.decode(found, anything, f"{path}.{name}", field, owner)
+                decoded[name] = self.decode(actual_type, anything, f"{path}.{name}", field, owner)
         return decoded
 
 
@@ -155,12 +155,12 @@ def _find_invalid_character(text: str) -> int:
 
 
 def _decode_integer(value: Any, schema: Schema, field: str, owner: str) -> int:
-    wanted = schema.format or "int32"
+    expected_type = schema.format or "int32"
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _new_wrong_type(value, field, owner, wanted)
-    limit = 2**63 if wanted == "int64" else 2**31
+        raise _new_wrong_type(value, field, owner, expected_type)
+    limit = 2**63 if expected_type == "int64" else 2**31
     if (isinstance(value, float) and not value.is_integer()) or not -limit <= value < limit:
-        raise _new_unmarshal_error(f"number {value}", field, owner, wanted)
+        raise _new_unmarshal_error(f"number {value}", field, owner, expected_type)
     return int(value)
 
 
@@ -178,24 +178,24 @@ def _get_zero_value(schema: Schema) -> Any:
             return {}
 
 
-def _new_wrong_type(value: Any, field: str, owner: str, wanted: str) -> BadRequestError:
+def _new_wrong_type(value: Any, field: str, owner: str, expected_type: str) -> BadRequestError:
     match value:
         case bool():
-            found = "bool"
+            actual_type = "bool"
         case int() | float():
-            found = "number"
+            actual_type = "number"
         case str():
-            found = "string"
+            actual_type = "string"
         case list():
-            found = "array"
+            actual_type = "array"
         case _:
-            found = "object"
-    return _new_unmarshal_error(found, field, owner, wanted)
+            actual_type = "object"
+    return _new_unmarshal_error(actual_type, field, owner, expected_type)
 
 
-def _new_unmarshal_error(found: str, field: str, owner: str, wanted: str) -> BadRequestError:
+def _new_unmarshal_error(actual_type: str, field: str, owner: str, expected_type: str) -> BadRequestError:
     where = f"Go struct field {owner}.{field}" if field else "Go value"
-    return BadRequestError(f"json: cannot unmarshal {found} into {where} of type {wanted}")
+    return BadRequestError(f"json: cannot unmarshal {actual_type} into {where} of type {expected_type}")
 
 
 def _get_go_type(schema: Schema) -> str:

@@ -106,8 +106,8 @@ class ServerVerbs:
             check_identity(changed, key)
             try:
                 body = read_patch_result(resource, changed, write.fields)
-            except BadRequestError as mistake:
-                raise api_errors.new_unreadable_patch(mistake.message) from None
+            except BadRequestError as error:
+                raise api_errors.new_unreadable_patch(error.message) from None
             return (yield from self._update(resource, stored, body, write, subresource, is_patch=True))
 
         return (yield from self._retry_concurrent_writes(resource, {"metadata": {"name": key.name}}, attempt))

@@ -111,15 +111,15 @@ class Cluster:
     def _list_written_paths(self, *, also_by_control_plane: bool = False) -> Iterable[str]:
         """Return the paths of the namespace's collections that received writes."""
         pattern = re.compile(rf"(/.+)/([^/]+)/namespaces/{re.escape(self.namespace)}/([^/]+)")
-        found: dict[tuple[str, str], str] = {}  # one path for all versions of a kind
+        paths: dict[tuple[str, str], str] = {}  # one path for all versions of a kind
         for request in self._server.list_requests():
             path = pattern.match(request.path)
             if path is None or request.verb not in _WRITES:
                 continue
             is_others = request.user_agent.startswith(_CONTROL_PLANE)
             if also_by_control_plane or path[3] == _WITHOUT_OWNER or not is_others:
-                found[path[1], path[3]] = path[0]
-        return found.values()
+                paths[path[1], path[3]] = path[0]
+        return paths.values()
 
     def _list_changed_outside(self) -> set[str]:
         """Return the paths of the cluster-scoped objects that the test has changed."""
@@ -165,7 +165,7 @@ class Cluster:
         Raises:
             AssertionError: A controller of the cluster has not observed one of the objects yet.
         """
-        found = {}
+        versions = {}
         for path in (*self._list_written_paths(also_by_control_plane=True), *self._list_changed_outside()):
             if path.rpartition("/")[2] in _NEVER_STEADY:
                 continue
@@ -179,8 +179,8 @@ class Cluster:
                 object_path = f"{path}/{obj['metadata']['name']}" if is_list else path
                 if not has_been_observed(resource, obj, is_real=self.name == "real"):
                     raise AssertionError(f"{object_path}: the controller has not observed this object")
-                found[object_path] = obj["metadata"]["resourceVersion"]
-        return found
+                versions[object_path] = obj["metadata"]["resourceVersion"]
+        return versions
 
     async def wait_until_steady(self, *user_agents: str, seconds: float = 1.0, timeout_seconds: float = 90.0) -> None:
         """Wait until the cluster's controllers write nothing and the given clients send no requests.

@@ -58,14 +58,14 @@ async def eventually(
         async with deadline:
             while True:
                 try:
-                    found = check()
-                    answer = await found if inspect.isawaitable(found) else found
+                    result = check()
+                    outcome = await result if inspect.isawaitable(result) else result
                 except (AssertionError, KonvergeError) as error:
                     last, cause = f"{type(error).__name__}: {error}", error
                 else:
-                    if answer:
-                        return answer
-                    last, cause = repr(answer), None
+                    if outcome:
+                        return outcome
+                    last, cause = repr(outcome), None
                 await clock.sleep(pause_seconds)
                 pause_seconds = min(pause_seconds * _DELAY_GROWTH, _MAX_DELAY_SECONDS)
     except TimeoutError:

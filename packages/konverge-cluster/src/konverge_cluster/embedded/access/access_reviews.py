@@ -96,8 +96,8 @@ class AccessReviewHandler:
         seconds = spec.get("expirationSeconds") or _TOKEN_SECONDS
         if not isinstance(seconds, int) or seconds < _SHORTEST_SECONDS:
             detail = "may not specify a duration less than 10 minutes"
-            mistake = field_invalid("spec.expirationSeconds", seconds, detail)
-            raise new_invalid(_AUTHENTICATION, "TokenRequest", "", [mistake])
+            error = field_invalid("spec.expirationSeconds", seconds, detail)
+            raise new_invalid(_AUTHENTICATION, "TokenRequest", "", [error])
         audiences = [str(audience) for audience in spec.get("audiences") or (AUDIENCE,)]
         metadata, now = account["metadata"], self._clock.now()
         token = self._gate.tokens.issue(ObjectKey.of(account), metadata["uid"], audiences, seconds)
@@ -167,8 +167,8 @@ def _parse_spec(spec: Mapping[str, Any]) -> RequestAttributes:
     return RequestAttributes(**{name: str(resource.get(name) or "") for name in names})
 
 
-def _new_invalid_review(mistake: FieldError) -> Exception:
-    return new_invalid(_AUTHORIZATION, "", "", [mistake])
+def _new_invalid_review(error: FieldError) -> Exception:
+    return new_invalid(_AUTHORIZATION, "", "", [error])
 
 
 def _format_expiry(now: datetime, seconds: int) -> str:

@@ -55,13 +55,13 @@ def claim_objects(
 
     An owner that is being deleted changes nothing.
     """
-    wanted = LabelSelector.from_object(selector)
-    if wanted is None:
+    parsed_selector = LabelSelector.from_object(selector)
+    if parsed_selector is None:
         return []
     metadata = owner["metadata"]
     claimed = []
     for obj in view.list_controlled(gvk, metadata["uid"]):
-        if wanted.matches(obj["metadata"].get("labels") or {}):
+        if parsed_selector.matches(obj["metadata"].get("labels") or {}):
             claimed.append(obj)
         elif not is_deleting(obj) and not is_deleting(owner):
             kept = [reference for reference in list_owner_references(obj) if reference["uid"] != metadata["uid"]]
@@ -69,7 +69,7 @@ def claim_objects(
     if is_deleting(owner):
         return claimed
     for obj in view.list_orphans(gvk, metadata["namespace"]):
-        if not is_deleting(obj) and wanted.matches(obj["metadata"].get("labels") or {}):
+        if not is_deleting(obj) and parsed_selector.matches(obj["metadata"].get("labels") or {}):
             references = [*list_owner_references(obj), build_owner_reference(owner)]
             claimed.append(writer.update({**obj, "metadata": {**obj["metadata"], "ownerReferences": references}}))
     return claimed

@@ -75,7 +75,11 @@ class DaemonSetController:
         if status != (daemon_set.get("status") or {}):
             self._writer.update_status(daemon_set, status)
         hashes = {current_hash, *(_get_template_hash(pod) for pod in pods)}
-        used = {each["metadata"]["name"] for each in history if each["metadata"]["labels"].get(_HASH_LABEL) in hashes}
+        used = {
+            revision["metadata"]["name"]
+            for revision in history
+            if revision["metadata"]["labels"].get(_HASH_LABEL) in hashes
+        }
         self._revisions.delete_unused(daemon_set, history, used)
         waits = [compute_seconds_to_available(pod, daemon_set["spec"].get("minReadySeconds", 0), now) for pod in pods]
         return min((seconds for seconds in waits if seconds), default=None)

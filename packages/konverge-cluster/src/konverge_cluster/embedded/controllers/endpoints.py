@@ -138,14 +138,14 @@ class LoadBalancerController:
         if service is None or is_deleting(service):
             return None
         assigned = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress")
-        wanted = service["spec"].get("type") == "LoadBalancer"
-        if wanted and not assigned:
+        needs_address = service["spec"].get("type") == "LoadBalancer"
+        if needs_address and not assigned:
             number = self._next_address
             self._next_address = (number + 1) % 508
             network = ("192.0.2", "198.51.100")[number // 254]
             ingress = [{"ip": f"{network}.{number % 254 + 1}", "ipMode": "VIP"}]
             self._writer.update_status(service, {**service["status"], "loadBalancer": {"ingress": ingress}})
-        elif assigned and not wanted:
+        elif assigned and not needs_address:
             self._writer.update_status(service, {**service["status"], "loadBalancer": {}})
         return None
 

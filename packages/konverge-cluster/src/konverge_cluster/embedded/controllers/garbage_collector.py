@@ -182,10 +182,10 @@ class GarbageCollector:
         ]
 
     def _list_waiting_owners(self, obj: Object) -> list[str]:
-        found = (
+        owners = (
             (reference["uid"], self._view.find_by_uid(reference["uid"])) for reference in list_owner_references(obj)
         )
-        return [uid for uid, owner in found if owner is not None and is_in_foreground(owner.object)]
+        return [uid for uid, owner in owners if owner is not None and is_in_foreground(owner.object)]
 
 
 def _matches_owner(reference: dict[str, Any], owner: ViewItem, dependent: Object) -> bool:

@@ -55,8 +55,10 @@ class JobController:
                 if is_active(pod):
                     self._writer.delete(pod)
         else:
-            wanted = min(job["spec"].get("parallelism", 1), _get_required_completions(job) - status.get("succeeded", 0))
-            for _ in range(wanted - status.get("active", 0)):
+            missing_pods = min(
+                job["spec"].get("parallelism", 1), _get_required_completions(job) - status.get("succeeded", 0)
+            )
+            for _ in range(missing_pods - status.get("active", 0)):
                 self._writer.create(build_pod_from_template(job["spec"]["template"], job))
         if status != (job.get("status") or {}):
             self._writer.update_status(job, status)
@@ -127,7 +129,7 @@ def _get_required_completions(job: Object) -> int:
 
 def _get_finish_time(job: Object) -> datetime | None:
     for condition_type in ("Complete", "Failed"):
-        found = find_condition((job.get("status") or {}).get("conditions") or (), condition_type)
-        if found is not None and found["status"] == "True":
-            return parse_time(found["lastTransitionTime"])
+        condition = find_condition((job.get("status") or {}).get("conditions") or (), condition_type)
+        if condition is not None and condition["status"] == "True":
+            return parse_time(condition["lastTransitionTime"])
     return None

@@ -48,20 +48,23 @@ def build_pod_status(
     initial = _build_container_statuses(
         spec.get("initContainers"), before.get("initContainerStatuses"), behavior_of, elapsed_seconds, moment
     )
-    initialized = all(each["ready"] for each in initial)
+    initialized = all(container_status["ready"] for container_status in initial)
     if initialized:
         initial = [
-            _build_finished_status(each, moment) if not _is_sidecar(container) else each
-            for each, container in zip(initial, spec.get("initContainers") or (), strict=True)
+            _build_finished_status(container_status, moment) if not _is_sidecar(container) else container_status
+            for container_status, container in zip(initial, spec.get("initContainers") or (), strict=True)
         ]
         containers = _build_container_statuses(
             spec["containers"], before.get("containerStatuses"), behavior_of, elapsed_seconds, moment
         )
     else:
-        containers = [_build_waiting_status(each, "PodInitializing") for each in spec["containers"]]
-    unready = [each["name"] for each in containers if not each["ready"]]
-    incomplete = [each["name"] for each in initial if not each["ready"]]
-    waiting = any("waiting" in each["state"] and not each.get("lastState") for each in containers)
+        containers = [_build_waiting_status(container, "PodInitializing") for container in spec["containers"]]
+    unready = [container_status["name"] for container_status in containers if not container_status["ready"]]
+    incomplete = [container_status["name"] for container_status in initial if not container_status["ready"]]
+    waiting = any(
+        "waiting" in container_status["state"] and not container_status.get("lastState")
+        for container_status in containers
+    )
     conditions = _build_conditions(unready, incomplete)
     return _build_status(pod, "Pending" if waiting else "Running", conditions, initial, containers, now, place)
 
@@ -72,8 +75,8 @@ def build_completed_status(pod: Object, succeeded: bool, now: datetime, place: P
     moment = format_time(now)
     exit_code = 0 if succeeded else 1
     containers = [
-        {**_build_finished_status(each, moment, exit_code=exit_code), "ready": False}
-        for each in before.get("containerStatuses") or ()
+        {**_build_finished_status(container_status, moment, exit_code=exit_code), "ready": False}
+        for container_status in before.get("containerStatuses") or ()
     ]
     reason = "PodCompleted" if succeeded else "PodFailed"
     conditions = {
@@ -92,9 +95,9 @@ def compute_seconds_to_ready(
     """Return the seconds until the next change without an event; None if there is none."""
     spec = pod["spec"]
     waits = [
-        found.after_seconds - elapsed_seconds
-        for each in [*(spec.get("initContainers") or ()), *spec["containers"]]
-        if (found := behavior_of(each.get("image", ""))).name == "ready"
+        behavior.after_seconds - elapsed_seconds
+        for container in [*(spec.get("initContainers") or ()), *spec["containers"]]
+        if (behavior := behavior_of(container.get("image", ""))).name == "ready"
     ]
     return min((seconds for seconds in waits if seconds > 0), default=None)
 
@@ -106,12 +109,16 @@ def _build_container_statuses(
     elapsed_seconds: float,
     moment: str,
 ) -> list[Object]:
-    earlier = {each["name"]: each for each in before or ()}
+    earlier = {container["name"]: container for container in before or ()}
     return [
         _build_container_status(
-            each, earlier.get(each["name"]), behavior_of(each.get("image", "")), elapsed_seconds, moment
+            container,
+            earlier.get(container["name"]),
+            behavior_of(container.get("image", "")),
+            elapsed_seconds,
+            moment,
         )
-        for each in containers or ()
+        for container in containers or ()
     ]
 
 
@@ -212,9 +219,9 @@ def _build_status(
     place: PodPlacement,
 ) -> Object:
     before = pod.get("status") or {}
-    earlier = {each["type"]: each for each in before.get("conditions") or ()}
+    earlier = {condition["type"]: condition for condition in before.get("conditions") or ()}
     scheduled = earlier.pop("PodScheduled", None)
-    kept = [each for condition_type, each in earlier.items() if condition_type not in conditions]
+    kept = [condition for condition_type, condition in earlier.items() if condition_type not in conditions]
     listed = [_build_dated_condition(name, written, earlier.get(name), now) for name, written in conditions.items()]
     status: Object = {
         "phase": phase,

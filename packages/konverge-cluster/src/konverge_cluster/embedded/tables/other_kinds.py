@@ -206,10 +206,10 @@ def _autoscaler(obj: Object, now: datetime) -> list[Any]:
     ]
 
 
-def _metrics(wanted: list[Any], found: list[Any]) -> str:
-    if not wanted:
+def _metrics(desired: list[Any], current: list[Any]) -> str:
+    if not desired:
         return NONE
-    listed = [_metric(metric, found[index] if index < len(found) else {}) for index, metric in enumerate(wanted)]
+    listed = [_metric(metric, current[index] if index < len(current) else {}) for index, metric in enumerate(desired)]
     text = ", ".join(listed[:2])
     return f"{text} + {len(listed) - 2} more..." if len(listed) > 2 else text
 
@@ -217,10 +217,10 @@ def _metrics(wanted: list[Any], found: list[Any]) -> str:
 def _metric(metric: Mapping[str, Any], status: Mapping[str, Any]) -> str:
     source = metric.get("type", "")
     key = source[:1].lower() + source[1:]
-    wanted, current = metric.get(key) or {}, get_field(status, key, "current", default={})
-    target = wanted.get("target") or {}
+    desired, current = metric.get(key) or {}, get_field(status, key, "current", default={})
+    target = desired.get("target") or {}
     if key in ("resource", "containerResource"):
-        prefix = f"{wanted.get('name', '')}: "
+        prefix = f"{desired.get('name', '')}: "
         if "averageValue" not in target:
             share, aim = current.get("averageUtilization"), target.get("averageUtilization")
             return f"{prefix}{'<unknown>' if share is None else f'{share}%'}/{'<auto>' if aim is None else f'{aim}%'}"

@@ -95,16 +95,16 @@ def _compile_pattern(text: str) -> re.Pattern[str]:
         raise ValueError(f"error parsing regexp: {error}") from None
 
 
-def _index_of(value: Any, wanted: Any, start: int = 0) -> int:
+def _index_of(value: Any, searched: Any, start: int = 0) -> int:
     if isinstance(value, str):
-        return value.find(wanted, start)
-    return next((at for at, item in enumerate(value) if item == wanted), -1)
+        return value.find(searched, start)
+    return next((at for at, item in enumerate(value) if item == searched), -1)
 
 
-def _last_index_of(value: Any, wanted: Any) -> int:
+def _last_index_of(value: Any, searched: Any) -> int:
     if isinstance(value, str):
-        return value.rfind(wanted)
-    return next((at for at in range(len(value) - 1, -1, -1) if value[at] == wanted), -1)
+        return value.rfind(searched)
+    return next((at for at in range(len(value) - 1, -1, -1) if value[at] == searched), -1)
 
 
 def _split(text: str, separator: str, limit: int = -1) -> list[str]:
@@ -132,8 +132,8 @@ def _char_at(text: str, at: int) -> str:
 
 
 def _find(text: str, pattern: str) -> str:
-    found = _compile_pattern(pattern).search(text)
-    return found.group() if found else ""
+    match = _compile_pattern(pattern).search(text)
+    return match.group() if match else ""
 
 
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:

@@ -33,8 +33,8 @@ def validate_client_config(config: Mapping[str, Any], field: str) -> Iterator[Fi
 def _validate_url(url: str, field: str) -> Iterator[FieldError]:
     try:
         parts = urlsplit(url)
-    except ValueError as mistake:
-        yield field_required(field, f"url must be a valid URL: {mistake}; {_FORM}")
+    except ValueError as error:
+        yield field_required(field, f"url must be a valid URL: {error}; {_FORM}")
         return
     if parts.scheme != "https":
         yield field_invalid(field, parts.scheme, f"'https' is the only allowed URL scheme; {_FORM}")

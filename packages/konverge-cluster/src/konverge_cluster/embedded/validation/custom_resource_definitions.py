@@ -65,11 +65,11 @@ def validate_definition(obj: Object) -> Iterator[FieldError]:
 
 def _list_schemas(versions: list[Mapping[str, Any]]) -> list[tuple[str, Any]]:
     """Return each schema with its path in messages: the server stores a schema of all versions only once."""
-    found = [_get_schema(version) for version in versions]
-    if all(schema == found[0] for schema in found):
-        return [("spec.validation.openAPIV3Schema", schema) for schema in found[:1] if schema is not None]
-    fields = [f"{_VERSIONS}[{index}].schema.openAPIV3Schema" for index in range(len(found))]
-    return [(field, schema) for field, schema in zip(fields, found, strict=True) if schema is not None]
+    schemas = [_get_schema(version) for version in versions]
+    if all(schema == schemas[0] for schema in schemas):
+        return [("spec.validation.openAPIV3Schema", schema) for schema in schemas[:1] if schema is not None]
+    fields = [f"{_VERSIONS}[{index}].schema.openAPIV3Schema" for index in range(len(schemas))]
+    return [(field, schema) for field, schema in zip(fields, schemas, strict=True) if schema is not None]
 
 
 def _validate_names(names: Mapping[str, Any]) -> Iterator[FieldError]:
@@ -168,18 +168,18 @@ def _validate_own_default(schema: Mapping[str, Any], field: str) -> Iterator[Fie
     read, default = Schema(schema), schema["default"]
     if prune_value(deepcopy(default), read):
         yield field_invalid(field, default, "must not have unknown fields")
-    for mistake in list(validate_value(default, read)) or validate_default_rules(default, read):
+    for error in list(validate_value(default, read)) or validate_default_rules(default, read):
         # Duplicate items in a set or a keyed list are only checked in an object that has the default.
-        if mistake.reason != "FieldValueDuplicate":
-            below = "" if mistake.field in ("", "<nil>") else f".{mistake.field}"
-            yield replace(mistake, field=f"{field}{below}")
+        if error.reason != "FieldValueDuplicate":
+            below = "" if error.field in ("", "<nil>") else f".{error.field}"
+            yield replace(error, field=f"{field}{below}")
 
 
 def _validate_pattern(pattern: str, field: str) -> Iterator[FieldError]:
     try:
         Pattern(pattern)
-    except PatternSyntaxError as mistake:
-        detail = f"must be a valid regular expression, but isn't: error parsing regexp: {mistake}"
+    except PatternSyntaxError as error:
+        detail = f"must be a valid regular expression, but isn't: error parsing regexp: {error}"
         yield field_invalid(field, pattern, detail)
 
 

@@ -98,22 +98,24 @@ def _get_go_type(value: Any) -> str:
 
 
 def _validate_type(value: Any, schema: Schema, path: str) -> Iterator[FieldError]:
-    found = _get_type_name(value)
+    actual_type = _get_type_name(value)
     if value is None and schema.nullable:
         return
     if schema.int_or_string:
-        if found not in ("integer", "string"):
-            yield field_type_invalid(path, found, f'{path} in body must be of type integer,string: "{found}"')
+        if actual_type not in ("integer", "string"):
+            yield field_type_invalid(
+                path, actual_type, f'{path} in body must be of type integer,string: "{actual_type}"'
+            )
         return
-    if not schema.type or schema.type == found or (schema.type == "number" and found == "integer"):
+    if not schema.type or schema.type == actual_type or (schema.type == "number" and actual_type == "integer"):
         return
     if schema.type == "integer" and isinstance(value, float):
         if value.is_integer():
             return
-        found, wanted = "float64", schema.format or "integer"
-        yield field_type_invalid(path, found, f'{path} in body must be of type {wanted}: "{found}"')
+        actual_type, expected_type = "float64", schema.format or "integer"
+        yield field_type_invalid(path, actual_type, f'{path} in body must be of type {expected_type}: "{actual_type}"')
         return
-    yield field_type_invalid(path, found, f'{path} in body must be of type {schema.type}: "{found}"')
+    yield field_type_invalid(path, actual_type, f'{path} in body must be of type {schema.type}: "{actual_type}"')
 
 
 def _validate_text(value: str, schema: Schema, path: str) -> Iterator[FieldError]:
@@ -201,7 +203,7 @@ def _validate_junctors(value: Any, schema: Schema, path: str) -> Iterator[FieldE
             yield from min(tries, key=len)
     if schema.one_of:
         tries = [list(validate_value(value, branch, path)) for branch in schema.one_of]
-        fitting = sum(not mistakes for mistakes in tries)
+        fitting = sum(not errors for errors in tries)
         if fitting != 1:
             summary = f"Found {fitting} valid alternatives" if fitting else "Found none valid"
             yield field_invalid("<nil>", "", f'"{path}" must validate one and only one schema (oneOf). {summary}')
@@ -211,8 +213,8 @@ def _validate_junctors(value: Any, schema: Schema, path: str) -> Iterator[FieldE
         tries = [list(validate_value(value, branch, path)) for branch in schema.all_of]
         if any(tries):
             yield field_invalid("<nil>", "", f'"{path}" must validate all the schemas (allOf)')
-            for mistakes in tries:
-                yield from mistakes
+            for errors in tries:
+                yield from errors
     if schema.negated is not None and not list(validate_value(value, schema.negated, path)):
         yield field_invalid("<nil>", "", f'"{path}" must not validate the schema (not)')
 

@@ -108,13 +108,11 @@ def _format_count(count: int, unit: str) -> str:
     return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
 
 
-def new_invalid(group: str, kind: str, name: str, mistakes: Sequence[FieldError]) -> InvalidError:
+def new_invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> InvalidError:
     """Return error 422 with all distinct validation errors."""
-    unique = list(dict.fromkeys(mistakes))
-    message = str(unique[0]) if len(unique) == 1 else f"[{', '.join(str(mistake) for mistake in unique)}]"
+    unique = list(dict.fromkeys(errors))
+    message = str(unique[0]) if len(unique) == 1 else f"[{', '.join(str(error) for error in unique)}]"
     details: dict[str, Any] = {key: value for key, value in (("name", name), ("group", group), ("kind", kind)) if value}
-    details["causes"] = [
-        {"reason": mistake.reason, "message": mistake.message, "field": mistake.field} for mistake in unique
-    ]
+    details["causes"] = [{"reason": error.reason, "message": error.message, "field": error.field} for error in unique]
     what = f"{kind}.{group}" if group else kind
     return InvalidError(f'{what} "{name}" is invalid: {message}', details=details)

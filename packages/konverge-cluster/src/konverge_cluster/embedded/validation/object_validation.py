@@ -80,8 +80,8 @@ def check_create(resource: ServedResource, obj: Object) -> None:
     Raises:
         InvalidError: The object is invalid; the error contains all validation errors.
     """
-    mistakes = [*validate_metadata(resource, obj), *_validate_object(resource, obj)]
-    _raise_errors(resource, obj, _add_cel_errors(resource, obj, ABSENT, mistakes))
+    errors = [*validate_metadata(resource, obj), *_validate_object(resource, obj)]
+    _raise_errors(resource, obj, _add_cel_errors(resource, obj, ABSENT, errors))
 
 
 def check_update(resource: ServedResource, old: Object, new: Object, *, sent: Object, subresource: str = "") -> None:
@@ -99,23 +99,23 @@ def check_update(resource: ServedResource, old: Object, new: Object, *, sent: Ob
     Raises:
         InvalidError: The object is invalid; the error contains all validation errors.
     """
-    mistakes = [*validate_metadata_update(old, sent), *validate_metadata(resource, new)]
+    errors = [*validate_metadata_update(old, sent), *validate_metadata(resource, new)]
     if not subresource or resource.is_custom:
-        mistakes += _validate_object(resource, new)
+        errors += _validate_object(resource, new)
     if subresource == "status" and resource.storage == "services":
-        mistakes += services.validate_service_status(new)
+        errors += services.validate_service_status(new)
     if not subresource and resource.storage in _UPDATE_RULES:
-        mistakes += _UPDATE_RULES[resource.storage](old, new)
-    _raise_errors(resource, new, _add_cel_errors(resource, new, old, mistakes))
+        errors += _UPDATE_RULES[resource.storage](old, new)
+    _raise_errors(resource, new, _add_cel_errors(resource, new, old, errors))
 
 
-def _add_cel_errors(resource: ServedResource, obj: Object, old: Any, mistakes: list[FieldError]) -> list[FieldError]:
+def _add_cel_errors(resource: ServedResource, obj: Object, old: Any, errors: list[FieldError]) -> list[FieldError]:
     """Add the errors of CEL rules if the object has the form that the rules expect."""
     if not resource.is_custom or not has_cel_rules(resource.schema):
-        return mistakes
-    if any(mistake.reason in BLOCKING for mistake in mistakes):
-        return [*mistakes, UNCHECKED]
-    return [*mistakes, *validate_rules(obj, old, resource.schema)]
+        return errors
+    if any(error.reason in BLOCKING for error in errors):
+        return [*errors, UNCHECKED]
+    return [*errors, *validate_rules(obj, old, resource.schema)]
 
 
 def _validate_object(resource: ServedResource, obj: Object) -> Iterator[FieldError]:
@@ -126,6 +126,6 @@ def _validate_object(resource: ServedResource, obj: Object) -> Iterator[FieldErr
     return rules(obj) if rules is not None else iter(())
 
 
-def _raise_errors(resource: ServedResource, obj: Object, mistakes: list[FieldError]) -> None:
-    if mistakes:
-        raise new_invalid(resource.gvk.group, resource.gvk.kind, obj["metadata"].get("name", ""), mistakes)
+def _raise_errors(resource: ServedResource, obj: Object, errors: list[FieldError]) -> None:
+    if errors:
+        raise new_invalid(resource.gvk.group, resource.gvk.kind, obj["metadata"].get("name", ""), errors)

@@ -156,16 +156,16 @@ def _validate_container_ports(ports: Sequence[Mapping[str, Any]], field: str) ->
 
 
 def _validate_port_name(name: str) -> list[str]:
-    mistakes = ["must be no more than 15 characters"] if len(name) > 15 else []
+    errors = ["must be no more than 15 characters"] if len(name) > 15 else []
     if not _PORT_NAME.fullmatch(name):
-        mistakes.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+        errors.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
     if not re.search("[a-z]", name):
-        mistakes.append("must contain at least one letter (a-z)")
+        errors.append("must contain at least one letter (a-z)")
     if "--" in name:
-        mistakes.append("must not contain consecutive hyphens")
+        errors.append("must not contain consecutive hyphens")
     if name.startswith("-") or name.endswith("-"):
-        mistakes.append("must not begin or end with a hyphen")
-    return mistakes
+        errors.append("must not begin or end with a hyphen")
+    return errors
 
 
 def validate_port(port: Any, field: str) -> Iterator[FieldError]:
@@ -210,17 +210,17 @@ def _validate_variable(variable: Mapping[str, Any], field: str) -> Iterator[Fiel
 
 def validate_config_key(key: str) -> list[str]:
     """Return the reasons why a text cannot be a key of a ConfigMap or a Secret."""
-    mistakes = ["must be no more than 253 characters"] if len(key) > 253 else []
+    errors = ["must be no more than 253 characters"] if len(key) > 253 else []
     if not _CONFIG_KEY.fullmatch(key):
-        mistakes.append(
+        errors.append(
             "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or "
             "'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
         )
     elif key in (".", ".."):
-        mistakes.append(f"must not be '{key}'")
+        errors.append(f"must not be '{key}'")
     elif key.startswith(".."):
-        mistakes.append("must not start with '..'")
-    return mistakes
+        errors.append("must not start with '..'")
+    return errors
 
 
 def _validate_mounts(mounts: Sequence[Mapping[str, Any]], field: str, volumes: set[Any]) -> Iterator[FieldError]:

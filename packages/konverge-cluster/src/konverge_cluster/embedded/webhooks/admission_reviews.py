@@ -164,11 +164,11 @@ def _find_response(review: Mapping[str, Any]) -> Mapping[str, Any] | None:
     response = review.get("response")
     if response is None:
         return None
-    for what, value, wanted, name in (
+    for what, value, expected_type, name in (
         ("response", response, Mapping, "v1.AdmissionResponse"),
         ("response.allowed", response.get("allowed", False) if isinstance(response, Mapping) else False, bool, "bool"),
     ):
-        if not isinstance(value, wanted):
+        if not isinstance(value, expected_type):
             found = {str: "string", int: "number", float: "number", list: "array", bool: "bool"}.get(
                 type(value), "object"
             )
@@ -189,8 +189,8 @@ def _decode_patch(response: Mapping[str, Any], invalid: str) -> list[Any] | None
     undecodable = "received undecodable patch in webhook response"
     try:
         decoded = msgspec.json.decode(base64.b64decode(text, validate=True))
-    except (TypeError, ValueError, binascii.Error, msgspec.DecodeError, RecursionError) as mistake:
-        raise CallFailedError(f"{undecodable}: {mistake}") from None
+    except (TypeError, ValueError, binascii.Error, msgspec.DecodeError, RecursionError) as error:
+        raise CallFailedError(f"{undecodable}: {error}") from None
     if not isinstance(decoded, list):
         raise CallFailedError(f"{undecodable}: json: cannot unmarshal object into Go value of type jsonpatch.Patch")
     if kind != "JSONPatch":

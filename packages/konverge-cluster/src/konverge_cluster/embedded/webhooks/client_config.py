@@ -80,8 +80,8 @@ def parse_review(call: WebhookCall, reply: WebhookReply) -> Mapping[str, Any]:
         raise CallFailedError(f"Post {quote(call.url)}: {reply.problem}")
     try:
         body = msgspec.json.decode(reply.body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as mistake:
-        body = mistake
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        body = error
     if not 200 <= reply.status < 300:
         if isinstance(body, Mapping) and body.get("kind") == "Status" and body.get("message"):
             raise CallFailedError(str(body["message"]))

@@ -190,12 +190,12 @@ def _check_converted_object(index: int, before: Object, form: Any, version: str)
         if was != now:
             raise CallFailedError(f"returned invalid object: must have the same {name}: {was} != {now}")
     labels, annotations = new.get("labels") or {}, new.get("annotations") or {}
-    mistakes = [
+    errors = [
         *validate_labels(labels, "metadata.labels"),
         *validate_annotations(annotations, "metadata.annotations"),
     ]
-    if mistakes:
-        raise CallFailedError(f"returned invalid metadata: {mistakes[0]}")
+    if errors:
+        raise CallFailedError(f"returned invalid metadata: {errors[0]}")
     metadata = {name: value for name, value in old.items() if name not in ("labels", "annotations")}
     if labels:
         metadata["labels"] = labels

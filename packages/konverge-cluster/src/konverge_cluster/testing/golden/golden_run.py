@@ -90,15 +90,15 @@ class GoldenRun:
             ConfigurationError: There is no path and no running test.
         """
         if self.test is not None:
-            found = self.test.golden if path is None else self.test.file.parent / path
+            golden = self.test.golden if path is None else self.test.file.parent / path
         elif path is not None:
-            found = Path.cwd() / path
+            golden = Path.cwd() / path
         else:
             raise ConfigurationError(
                 "assert_golden: expected a path or a running test, found neither; pass a path, or load "
                 'pytest_plugins = ["konverge_cluster.testing.pytest_plugin"] in the top conftest.py'
             )
-        return Path(os.path.normpath(found))
+        return Path(os.path.normpath(golden))
 
     @property
     def update_command(self) -> str:

@@ -101,11 +101,11 @@ class VersionMatrix(Generic[S]):
         reveal_secrets: bool = False,
     ) -> None:
         self._folder = Path(folder)
-        mistakes = [*find_shape_errors(versions, fixtures, exclude), *validate_function("build", build)]
+        errors = [*find_shape_errors(versions, fixtures, exclude), *validate_function("build", build)]
         # Contradictions can only be found in arguments of the right shape.
-        mistakes = mistakes or [*find_contradictions(versions, fixtures, exclude)]
-        if mistakes:
-            raise BuildError(f"version matrix {self._folder}", mistakes)
+        errors = errors or [*find_contradictions(versions, fixtures, exclude)]
+        if errors:
+            raise BuildError(f"version matrix {self._folder}", errors)
         self._versions = tuple(versions)
         self._fixtures = tuple(fixtures)
         self._build = build
@@ -165,11 +165,15 @@ class VersionMatrix(Generic[S]):
 
     def _list_expectations(self) -> Iterable[tuple[str, str]]:
         """Return every mutation that the matrix names, with the path of the argument."""
-        found = [("exclude", name) for name in self._exclude]
+        expectations = [("exclude", name) for name in self._exclude]
         for fixture in self._fixtures:
-            found += [(f"fixture {fixture.name}, requires", name) for name, _ in parse_expectations(fixture.requires)]
-            found += [(f"fixture {fixture.name}, forbids", name) for name, _ in parse_expectations(fixture.forbids)]
-        return dict.fromkeys(found)
+            expectations += [
+                (f"fixture {fixture.name}, requires", name) for name, _ in parse_expectations(fixture.requires)
+            ]
+            expectations += [
+                (f"fixture {fixture.name}, forbids", name) for name, _ in parse_expectations(fixture.forbids)
+            ]
+        return dict.fromkeys(expectations)
 
     def _check_version(self, fixture: Fixture[S], version: str) -> None:
         __tracebackhide__ = True
@@ -229,12 +233,12 @@ class VersionMatrix(Generic[S]):
             return subject
 
     def _find_firings(self, fixture: Fixture[S]) -> dict[str, Firing]:
-        found = {}
+        firings = {}
         for version in self._versions:
             built = self._build_subject(fixture, version)
             with wrap_author_errors(f"failed to evaluate the gates of {_format_location(fixture, version)}"):
-                found[version] = find_firing(built)
-        return found
+                firings[version] = find_firing(built)
+        return firings
 
     def _serialize(self, fixture: Fixture[S], version: str) -> str:
         built = self._build_subject(fixture, version)
