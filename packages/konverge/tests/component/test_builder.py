@@ -168,22 +168,23 @@ MISTAKES: list[Any] = [
         f"{GUARDED}: its gate cannot be evaluated: RuntimeError: the licence server is away",
     ),
     # What is wrong with the object or its functions
-    (with_resource(lambda: ConfigMap(ABSENT)), "v1/ConfigMap/: the object is missing (None)"),
+    (with_resource(lambda: ConfigMap(ABSENT)), "v1/ConfigMap/: expected an object, found None"),
     (
         with_resource(lambda: ConfigMap({"metadata": {"namespace": "default"}})),
-        "v1/ConfigMap/default/: metadata.name is empty: expected the object's name",
+        "v1/ConfigMap/default/: metadata.name: expected the object's name, found none",
     ),
     (
         with_resource(lambda: ConfigMap({"metadata": {"name": "settings"}})),
-        "v1/ConfigMap/settings: metadata.namespace is empty: a ConfigMap lives in a namespace",
+        "v1/ConfigMap/settings: metadata.namespace: expected a namespace for a ConfigMap, found none",
     ),
     (
         with_resource(lambda: Static(NAMESPACED, cluster_scoped=True)),
-        "v1/Namespace/default/settings: metadata.namespace is 'default': a cluster-scoped Namespace has none",
+        "v1/Namespace/default/settings: metadata.namespace: expected none for a cluster-scoped Namespace, "
+        "found 'default'",
     ),
     (
         with_resource(lambda: config(mutations=[Mutation("paint", print), Mutation("paint", print)])),
-        f"{GUARDED}: two mutations are named 'paint': golden files and errors refer to the name",
+        f"{GUARDED}: mutations: expected unique names, found 'paint' twice; golden files and errors contain the name",
     ),
     (
         with_resource(lambda: config(mutations=Mutation("paint", ABSENT))),
@@ -191,12 +192,12 @@ MISTAKES: list[Any] = [
     ),
     (
         with_resource(lambda: Task(NAMESPACED, converging_status=ABSENT)),
-        "v1/Namespace/default/settings: converging_status is missing: nothing is known of this kind, so its author "
-        "says when it is ready",
+        "v1/Namespace/default/settings: converging_status: expected a function, found None: konverge has no default "
+        "for this kind",
     ),
     (
         with_resource(lambda: config(metrics_identifier="")),
-        f"{GUARDED}: metrics_identifier is '': expected a name that is the same for all owners",
+        f"{GUARDED}: metrics_identifier: expected a name that is the same for all owners, found ''",
     ),
     (
         lambda: ComponentBuilder("it", condition_type="ItReady").with_prerequisite(depends_on("ItReady")),

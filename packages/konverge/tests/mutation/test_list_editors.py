@@ -114,7 +114,7 @@ def test_binding_subjects(before: Object, edit: Callable[[BindingSubjectsEditor]
 
 
 def test_a_subject_without_a_name_is_refused() -> None:
-    with pytest.raises(ValueError, match="needs one"):
+    with pytest.raises(ValueError, match="name: expected a non-empty string"):
         BindingSubjectsEditor({}).ensure_subject({"kind": "User"})
 
 

@@ -41,9 +41,9 @@ def test_yaml_merges(text: str | None, patch: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("text", "patch", "message"),
     [
-        pytest.param("a: [", "a: 1", "app.yaml holds not one YAML document", id="entry"),
-        pytest.param("a: 1", "a: [", "the patch of app.yaml is not one YAML document", id="patch"),
-        pytest.param("a: 1", "a: 1\n---\nb: 2", "the patch of app.yaml is not one YAML document", id="two documents"),
+        pytest.param("a: [", "a: 1", "app.yaml: expected one YAML document", id="entry"),
+        pytest.param("a: 1", "a: [", "patch of app.yaml: expected one YAML document", id="patch"),
+        pytest.param("a: 1", "a: 1\n---\nb: 2", "patch of app.yaml: expected one YAML document", id="two documents"),
     ],
 )
 def test_what_is_no_yaml_is_named(text: str, patch: str, message: str) -> None:

@@ -154,7 +154,7 @@ def test_an_edit_that_records_another_edit_is_an_error_instead_of_lost() -> None
     def nested(m: WorkloadMutator) -> None:
         m.edit_pod_spec(lambda _: m.ensure_container({"name": "late"}))
 
-    with pytest.raises(KonvergeError, match=r"planned mutations of nested: an edit was recorded inside an edit"):
+    with pytest.raises(KonvergeError, match=r"planned mutations of nested: an edit recorded another edit"):
         mutate(workload(), Mutation("nested", nested))
 
 
@@ -198,7 +198,7 @@ def fail_edit(spec: PodSpecEditor) -> None:
         pytest.param(
             Mutation[WorkloadMutator]("tracing", lambda m: m.ensure_container({"image": "proxy"})),
             f"failed to mutate resource {WEB}: failed to apply mutation intent for tracing: "
-            "ValueError: an item that is found by its name needs one (found name=None)",
+            "ValueError: name: expected a non-empty string, found None",
             id="callback",
         ),
         pytest.param(

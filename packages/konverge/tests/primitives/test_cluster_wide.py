@@ -124,10 +124,12 @@ def test_suspension_leaves_them_in_place(kind: type[Namespace] | type[CustomReso
 def test_they_have_no_namespace(kind: type[Namespace] | type[CustomResourceDefinition]) -> None:
     assert kind({"metadata": {"name": "web"}}).errors == ()
     assert kind({"metadata": {"name": "web", "namespace": "default"}}).errors == (
-        f"metadata.namespace is 'default': a cluster-scoped {kind.__name__} has none",
+        f"metadata.namespace: expected none for a cluster-scoped {kind.__name__}, found 'default'",
     )
 
 
 def test_a_definition_cannot_be_deleted_by_suspension() -> None:
     (mistake,) = CustomResourceDefinition({"metadata": {"name": "web"}}, delete_on_suspend=True).errors
-    assert mistake.startswith("delete_on_suspend is set: with a CustomResourceDefinition all objects of its kind are")
+    assert mistake.startswith(
+        "delete_on_suspend: expected False, found True: the deletion of a CustomResourceDefinition"
+    )

@@ -34,8 +34,8 @@ def test_entries_have_shortcuts() -> None:
 def test_entries_that_are_no_text_are_mistakes() -> None:
     config = ConfigMap(build_named(data={"port": 8080, "mode": "fast", "logo": b"\x00"}))
     assert config.errors == (
-        "data['port']: expected text, found int",
-        "data['logo']: expected text, found bytes",
+        "data['port']: expected a string, found int",
+        "data['logo']: expected a string, found bytes",
     )
 
 

@@ -153,7 +153,7 @@ def test_one_required_condition_needs_no_tuple() -> None:
 @pytest.mark.parametrize("given", ["", ("Ready", ""), (None,)])
 def test_a_required_condition_without_a_name_is_a_mistake(given: Any) -> None:
     (mistake,) = Custom(build_widget(), required_conditions=given).errors
-    assert mistake.startswith("required_conditions: expected types of conditions such as 'Ready', found ")
+    assert mistake.startswith("required_conditions: expected condition types such as 'Ready', found ")
 
 
 def test_the_kind_may_have_no_namespaces() -> None:
@@ -161,7 +161,8 @@ def test_the_kind_may_have_no_namespaces() -> None:
     assert Custom(cluster_scoped, cluster_scoped=True).identity == "demo.konverge.dev/v1/Fleet/all"
     assert Custom(cluster_scoped, cluster_scoped=True).errors == ()
     assert Custom(cluster_scoped).errors == (
-        "metadata.namespace is empty: expected a namespace, or cluster_scoped=True if the kind Fleet has none",
+        "metadata.namespace: expected a namespace for a Fleet, found none; if Fleet is a cluster-scoped kind, pass "
+        "cluster_scoped=True",
     )
     assert Custom(build_named()).errors != ()
 

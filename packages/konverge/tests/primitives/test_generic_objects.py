@@ -53,7 +53,7 @@ def test_the_author_s_rule_judges() -> None:
 
 def test_a_missing_rule_is_a_mistake() -> None:
     assert Workload(build_widget(), converging_status=None).errors == (  # type: ignore[arg-type]
-        "converging_status is missing: nothing is known of this kind, so its author says when it is ready",
+        "converging_status: expected a function, found None: konverge has no default for this kind",
     )
 
 
@@ -61,7 +61,8 @@ def test_without_a_namespace_nothing_false_is_said_of_a_kind_whose_scope_only_th
     role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "readers"}}
 
     assert Static(role).errors == (
-        "metadata.namespace is empty: expected a namespace, or cluster_scoped=True if the kind ClusterRole has none",
+        "metadata.namespace: expected a namespace for a ClusterRole, found none; if ClusterRole is a cluster-scoped "
+        "kind, pass cluster_scoped=True",
     )
     assert Static(role, cluster_scoped=True).errors == ()
 

@@ -235,5 +235,5 @@ def test_mutations_edit_the_spec(primitive: Primitive[Any], spec: Object) -> Non
 def test_a_volume_has_no_namespace() -> None:
     assert volume().errors == ()
     assert PersistentVolume(build_named()).errors == (
-        "metadata.namespace is 'default': a cluster-scoped PersistentVolume has none",
+        "metadata.namespace: expected none for a cluster-scoped PersistentVolume, found 'default'",
     )

@@ -195,7 +195,9 @@ def test_a_mutation_cannot_turn_the_object_into_another_one() -> None:
     def rename(m: Mutator) -> None:
         m.edit_object_metadata(lambda metadata: metadata.raw().update(name="other"))
 
-    with pytest.raises(KonvergeError, match="default/web: a mutation changed the object's key to default/other"):
+    with pytest.raises(
+        KonvergeError, match="default/web: expected the key default/web, found default/other after a mutation"
+    ):
         ConfigMap(build_named(), mutations=Mutation("rename", rename)).render()
 
 
@@ -267,59 +269,59 @@ async def waits(*_: object) -> Any:
 @pytest.mark.parametrize(
     ("primitive", "mistakes"),
     [
-        pytest.param(Deployment(None), ("the object is missing (None)",), id="no object"),  # type: ignore[arg-type]
+        pytest.param(Deployment(None), ("expected an object, found None",), id="no object"),  # type: ignore[arg-type]
         pytest.param(
             Deployment(3),  # type: ignore[arg-type]
-            ("expected a mapping or something with to_dict(), found int",),
+            ("expected a mapping or an object with to_dict(), found int",),
             id="no mapping",
         ),
         pytest.param(
             Deployment({"apiVersion": "v1", "kind": "Service", **build_named()}),
             (
-                "apiVersion is 'v1', expected 'apps/v1'",
-                "kind is 'Service', expected 'Deployment'",
+                "apiVersion: expected 'apps/v1', found 'v1'",
+                "kind: expected 'Deployment', found 'Service'",
             ),
             id="another kind",
         ),
         pytest.param(
             Deployment({"apiVersion": "apps/v1beta1", "kind": "Deployment", **build_named()}),
-            ("apiVersion is 'apps/v1beta1', expected 'apps/v1'",),
+            ("apiVersion: expected 'apps/v1', found 'apps/v1beta1'",),
             id="another version",
         ),
         pytest.param(
             Deployment({}),
             (
-                "metadata.name is empty: expected the object's name",
-                "metadata.namespace is empty: a Deployment lives in a namespace",
+                "metadata.name: expected the object's name, found none",
+                "metadata.namespace: expected a namespace for a Deployment, found none",
             ),
             id="neither name nor namespace",
         ),
         pytest.param(
             Static(build_widget(), cluster_scoped=True),
-            ("metadata.namespace is 'default': a cluster-scoped Widget has none",),
+            ("metadata.namespace: expected none for a cluster-scoped Widget, found 'default'",),
             id="namespace of a cluster-scoped kind",
         ),
         pytest.param(
             Static(build_named()),
-            ("apiVersion and kind are missing: expected both, as text",),
+            ("apiVersion, kind: expected two non-empty strings, found none",),
             id="any kind, not said which",
         ),
         pytest.param(
             Deployment({"api_version": "apps/v1", "kind": "Deployment"}),
             (
-                "its fields are in Python's spelling (api_version), expected the API's (apiVersion): with the "
+                "field names: expected those of the API (apiVersion), found those of Python (api_version); with the "
                 "kubernetes client, pass ApiClient().sanitize_for_serialization(obj)",
             ),
             id="the kubernetes client's to_dict()",
         ),
         pytest.param(
             ConfigMap(build_named(metadata_of=object())),
-            ("it is no JSON object: object is no JSON value",),
+            ("expected a JSON object: found a value of type object",),
             id="no JSON",
         ),
         pytest.param(
             Deployment(build_named(), mutations=[label("a", "1"), label("b", "1"), label("a", "2")]),
-            ("two mutations are named 'a': golden files and errors refer to the name",),
+            ("mutations: expected unique names, found 'a' twice; golden files and errors contain the name",),
             id="duplicate mutation name",
         ),
         pytest.param(
@@ -334,11 +336,11 @@ async def waits(*_: object) -> Any:
                 ],
             ),
             (
-                "a mutation has no name: golden files and errors refer to it",
+                "mutations: expected a name for each mutation, found an empty one; golden files and errors contain it",
                 "mutation 'null': mutate: expected a function, found NoneType",
-                "mutation 'slow': mutate is a coroutine function: it runs inside a pass and cannot wait; "
-                "expected a plain one",
-                "mutation 'gated': its gate has no enabled(), found bool",
+                "mutation 'slow': mutate: expected a plain function, found a coroutine function; it runs in a "
+                "reconcile and cannot await",
+                "mutation 'gated': gate: expected an object with enabled(), found bool",
                 "mutations: expected a Mutation, found str",
             ),
             id="mutations that are none",
@@ -352,7 +354,8 @@ async def waits(*_: object) -> Any:
             Deployment(build_named(), guard=True, extract=[None], grace_status=waits),  # type: ignore[arg-type, list-item]
             (
                 "guard: expected a function, found bool",
-                "grace_status is a coroutine function: it runs inside a pass and cannot wait; expected a plain one",
+                "grace_status: expected a plain function, found a coroutine function; it runs in a reconcile "
+                "and cannot await",
                 "extract: expected a function, found NoneType",
             ),
             id="functions that are none",
@@ -360,7 +363,8 @@ async def waits(*_: object) -> Any:
         pytest.param(
             Deployment(build_named(), requires=[None], optional_data=None, extract=Data("port").fill_with(waits)),  # type: ignore[list-item, arg-type]
             (
-                "extract is a coroutine function: it runs inside a pass and cannot wait; expected a plain one",
+                "extract: expected a plain function, found a coroutine function; it runs in a reconcile "
+                "and cannot await",
                 "requires: expected Data, found NoneType",
                 "optional_data: expected Data, found NoneType",
             ),
@@ -370,7 +374,7 @@ async def waits(*_: object) -> Any:
             Deployment(build_named(), recreate="no", metrics_identifier=" "),  # type: ignore[arg-type]
             (
                 "recreate: expected a bool, found str",
-                "metrics_identifier is ' ': expected a name that is the same for all owners",
+                "metrics_identifier: expected a name that is the same for all owners, found ' '",
             ),
             id="options of the wrong type",
         ),
@@ -383,7 +387,7 @@ def test_mistakes_are_collected(primitive: Primitive[Any], mistakes: tuple[str, 
 def test_a_primitive_with_mistakes_raises_them_when_it_is_used() -> None:
     with pytest.raises(BuildError) as raised:
         Deployment({"metadata": {"name": "web"}}).render()
-    assert raised.value.errors == ("metadata.namespace is empty: a Deployment lives in a namespace",)
+    assert raised.value.errors == ("metadata.namespace: expected a namespace for a Deployment, found none",)
 
 
 def test_a_kind_of_one_s_own_needs_a_health_rule_and_a_mutator() -> None:

@@ -52,9 +52,9 @@ def test_base64_text_is_accepted(text: str) -> None:
 def test_entries_that_the_api_refuses_are_mistakes_by_key() -> None:
     secret = Secret(build_named(data={"password": PASSWORD, "pin": 1234}, stringData={"token": PASSWORD.encode()}))
     assert secret.errors == (
-        "data['password']: expected base64 text; give bytes here, or plain text in stringData",
-        "data['pin']: expected bytes or base64 text, found int",
-        "stringData['token']: expected text, found bytes",
+        "data['password']: expected base64; pass bytes here, or the plain text in stringData",
+        "data['pin']: expected bytes or a base64 string, found int",
+        "stringData['token']: expected a string, found bytes",
     )
 
 
@@ -65,10 +65,10 @@ def set_number(m: SecretMutator) -> None:
 @pytest.mark.parametrize(
     ("secret", "told"),
     [
-        (Secret(build_named(), mutations=Mutation("pin", set_number)), "data['pin']: expected text, found int"),
+        (Secret(build_named(), mutations=Mutation("pin", set_number)), "data['pin']: expected a string, found int"),
         (
             Static({"apiVersion": "v1", "kind": "Secret", **build_named(data={"pin": [1234]})}),
-            "data['pin']: expected text",
+            "data['pin']: expected a string",
         ),
         (
             Static({"apiVersion": "v1", "kind": "Secret", **build_named(data=[1234])}),
@@ -142,7 +142,7 @@ def test_reprs_show_no_values() -> None:
 
 def test_text_that_is_no_unicode_is_a_mistake_that_does_not_quote_it() -> None:
     assert Secret(build_named(stringData={"password": "hunter2\udc80"})).errors == (
-        "it is no JSON object: UnicodeEncodeError",
+        "expected a JSON object: UnicodeEncodeError",
     )
 
 

@@ -182,7 +182,7 @@ def test_volume_claim_templates_of_a_stored_object_are_left_alone() -> None:
 
 def test_a_volume_claim_template_needs_a_name() -> None:
     nameless = Mutation[StatefulSetMutator]("claims", lambda m: m.ensure_volume_claim_template({"spec": {}}))
-    with pytest.raises(KonvergeError, match=r"intent for claims: ValueError: .* needs metadata.name"):
+    with pytest.raises(KonvergeError, match=r"intent for claims: ValueError: .* metadata.name: expected a name"):
         StatefulSet(build_named(), mutations=nameless).render()
 
 

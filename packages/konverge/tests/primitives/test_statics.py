@@ -61,7 +61,7 @@ def test_it_is_ready_by_existing_and_left_alone_by_suspension(primitive: Primiti
 @pytest.mark.parametrize("kind", [ClusterRole, ClusterRoleBinding])
 def test_what_is_for_the_whole_cluster_has_no_namespace(kind: type[ClusterRole] | type[ClusterRoleBinding]) -> None:
     (mistake,) = kind(build_named(roleRef=ROLE_REF)).errors
-    assert mistake == f"metadata.namespace is 'default': a cluster-scoped {kind.gvk.kind} has none"
+    assert mistake == f"metadata.namespace: expected none for a cluster-scoped {kind.gvk.kind}, found 'default'"
 
 
 @pytest.mark.parametrize("role_ref", [None, {}, [], {"apiGroup": 1, "kind": None, "name": ""}])
@@ -70,9 +70,9 @@ def test_a_binding_without_a_whole_role_is_a_mistake(
     kind: type[RoleBinding] | type[ClusterRoleBinding], obj: Object, role_ref: object
 ) -> None:
     assert kind({**obj, "roleRef": role_ref}).errors == (
-        "roleRef.apiGroup is empty: expected rbac.authorization.k8s.io",
-        "roleRef.kind is empty: expected Role or ClusterRole",
-        "roleRef.name is empty: expected the role's",
+        "roleRef.apiGroup: expected rbac.authorization.k8s.io, found none",
+        "roleRef.kind: expected Role or ClusterRole, found none",
+        "roleRef.name: expected the name of the role, found none",
     )
 
 
@@ -80,7 +80,7 @@ def test_a_binding_without_a_whole_role_is_a_mistake(
 def test_each_part_of_the_role_is_asked_for(missing: str) -> None:
     role_ref = {name: value for name, value in ROLE_REF.items() if name != missing}
     (mistake,) = RoleBinding(build_named(roleRef=role_ref)).errors
-    assert mistake.startswith(f"roleRef.{missing} is empty")
+    assert mistake.startswith(f"roleRef.{missing}: expected ")
 
 
 def pull(m: ServiceAccountMutator) -> None:
@@ -121,7 +121,7 @@ def test_the_last_aggregation_rule_counts() -> None:
 def test_rules_beside_an_aggregation_rule_are_a_mistake(rules: list[Object]) -> None:
     selectors = {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}
     (mistake,) = ClusterRole(cluster_wide(aggregationRule=selectors, rules=rules)).errors
-    assert mistake == "rules: leave them out beside aggregationRule, a controller of the cluster writes them"
+    assert mistake == "rules: expected none with an aggregationRule, because a controller of the cluster writes them"
     assert ClusterRole(cluster_wide(aggregationRule=selectors, rules=None)).errors == ()
 
 

@@ -84,7 +84,7 @@ def test_a_mistake_in_an_object_holds_it_back_and_is_told_without_its_values() -
 
     assert entry.unplannable is not None
     assert entry.unplannable.is_failure
-    assert "spec.crds.web.onReconcile.secrets[0]: data['key']: expected base64 text" in entry.unplannable.reason
+    assert "spec.crds.web.onReconcile.secrets[0]: data['key']: expected base64" in entry.unplannable.reason
     assert "hunter2" not in entry.unplannable.reason
 
 

@@ -186,7 +186,7 @@ def test_the_text_says_what_the_object_says(data: dict[str, str]) -> None:
             {"metadata": {"namespace": "default", "name": "web"}},
             "object default/web: expected an object with apiVersion",
         ),
-        ({**config(), "spec": object()}, "v1/ConfigMap/default/web is not a JSON object: object is no JSON value"),
+        ({**config(), "spec": object()}, "v1/ConfigMap/default/web is not a JSON object: found a value of type object"),
         (config(key="\ud800"), "v1/ConfigMap/default/web is not a JSON object: UnicodeEncodeError"),
         (42, "cannot render int: expected a component, a primitive, an object"),
         ("web", "cannot render str: expected a component"),

@@ -1,10 +1,10 @@
-"""Mutations: what a feature changes in a desired object, kept apart from the object's baseline.
+"""Mutations: the changes of a feature to a desired object, separate from the object's baseline.
 
-An author writes the baseline as the newest shape and one named, gated `Mutation` for each feature or old version that
-departs from it. A mutation's callback gets a mutator, which records edits; the edits themselves get editors. The plans
-are then carried out in registration order, and inside one in the kind's order of categories (`EditCategory`), on a
-private
-copy of the baseline: the same input gives the same object on every pass, in previews and in tests.
+An author writes the baseline in its newest form, and one named `Mutation` with a gate for each feature or old version
+that differs. The callback of a mutation gets a mutator, which records edits; the edits get editors. konverge applies
+the recorded edits to a private copy of the baseline: the mutations in registration order, and the edits of one mutation
+in the kind's order of categories (`EditCategory`). The same input gives the same object in every reconcile, in previews
+and in tests.
 """
 
 from konverge.mutation.author_errors import wrap_author_errors

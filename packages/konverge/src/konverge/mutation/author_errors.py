@@ -1,4 +1,4 @@
-"""How the failure of an author's function is reported: with the name of what failed, and without a Secret's values."""
+"""Errors of the author's functions: reported with a subject and without the values of a Secret."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["wrap_author_errors"]
 
 @contextmanager
 def wrap_author_errors(subject: str, *, is_withheld: bool = False) -> Iterator[None]:
-    """Turn whatever the body raises into a `KonvergeError` that says what failed, with the original as its cause.
+    """Convert any exception of the body into a `KonvergeError` with the subject and with the exception as its cause.
 
-    A `TerminalError` stays one, so that the key is still not retried.
+    A `TerminalError` stays a `TerminalError`, so that the key is still not retried.
 
     Args:
         subject: For example ``failed to mutate resource v1/ConfigMap/default/web``.
-        is_withheld: The body works on a Secret. An error from outside konverge may quote a value: it shows by its type
-            alone, and without a cause, because a log prints causes. Errors of konverge's own tree hold no values.
+        is_withheld: True if the body handles a Secret. An exception of another library may quote a value: only its type
+            is reported, without a cause, because logs print causes. konverge's own errors contain no values.
     """
     try:
         yield
@@ -31,9 +31,7 @@ def wrap_author_errors(subject: str, *, is_withheld: bool = False) -> Iterator[N
         raise KonvergeError(f"{subject}: {error}") from (None if is_withheld else error)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # an extension in Rust panics with one of its own, and a library may exit
+    except BaseException as error:  # an extension in Rust panics with its own exception, and a library may exit
         if is_withheld:
-            raise KonvergeError(
-                f"{subject}: {type(error).__name__} (its text is withheld: it may quote the Secret)"
-            ) from None
+            raise KonvergeError(f"{subject}: {type(error).__name__} (its text is withheld: it may quote the Secret)") from None
         raise KonvergeError(f"{subject}: {format_error(error)}") from error

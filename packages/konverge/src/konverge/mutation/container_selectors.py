@@ -1,7 +1,7 @@
-"""Container selectors: which containers an edit is for.
+"""Container selectors: predicates for the containers of an edit.
 
-A selector is any function of a container's index and the container. All selectors of a mutation are asked before its
-first container edit runs, so an edit that renames a container does not change what the others match.
+A selector is any function of a container's index and the container. All selectors of a mutation are evaluated before
+its first container edit, so an edit that renames a container does not change the matches of the others.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ ContainerSelector: TypeAlias = Callable[[int, Mapping[str, Any]], bool]
 
 
 def all_containers() -> ContainerSelector:
-    """Every container."""
+    """Select every container, whatever its name."""
     return lambda _index, _container: True
 
 
 def container_named(name: str) -> ContainerSelector:
-    """The container of that name."""
+    """Select the container of this name."""
     return containers_named(name)
 
 
 def containers_named(*names: str) -> ContainerSelector:
-    """The containers of these names."""
+    """Select the containers of these names."""
     return lambda _index, container: container.get("name") in names
 
 
 def container_not_named(name: str) -> ContainerSelector:
-    """Every container but the one of that name."""
+    """Select every container except the one of this name."""
     return containers_not_named(name)
 
 
 def containers_not_named(*names: str) -> ContainerSelector:
-    """Every container but those of these names."""
+    """Select every container except those of these names."""
     return lambda _index, container: container.get("name") not in names
 
 
 def container_at_index(index: int) -> ContainerSelector:
-    """The container at that place, counted from 0."""
-    return lambda found, _container: found == index
+    """Select the container at this index, counted from 0."""
+    return lambda position, _container: position == index

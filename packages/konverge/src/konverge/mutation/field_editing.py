@@ -1,7 +1,7 @@
-"""Fields of a JSON-shaped object that may be absent: what every editor is made of.
+"""Edits of optional fields of a JSON-shaped object, shared by all editors.
 
-Null counts as absent. A removal that empties a field drops it, because an empty map or list that is sent is a field
-that is owned, while the API's own serialization leaves it out.
+Null counts as absent. A removal that empties a field drops the field: the API's own serialization omits an empty map or
+list, and sending it would make the applier its owner.
 """
 
 from __future__ import annotations
@@ -29,89 +29,89 @@ __all__ = [
 def _to_plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"{type(value).__name__} is no JSON value")
+    raise TypeError(f"found a value of type {type(value).__name__}")
 
 
 _encoder = msgspec.json.Encoder(enc_hook=_to_plain)
 
 
 def encode_json(value: Any) -> bytes:
-    """The value as JSON: tuples become lists, bytes become base64 text.
+    """Encode the value as JSON: tuples become lists, bytes become base64 text.
 
     Raises:
-        TypeError: Something in it is no JSON value.
-        ValueError: A text in it is no Unicode.
+        TypeError: A value in it has no JSON form.
+        ValueError: A string in it is not valid Unicode.
     """
     return _encoder.encode(value)
 
 
 def copy_json(value: Any) -> Any:
-    """A private copy of a JSON-shaped value, by way of `encode_json`; several times as fast as `copy.deepcopy`."""
+    """Return a private copy of a JSON-shaped value through `encode_json`, much faster than `copy.deepcopy`."""
     return msgspec.json.decode(encode_json(value))
 
 
 def ensure_mapping(parent: Object, *path: str) -> Object:
-    """The mapping under these fields, made where it is absent.
+    """Return the mapping at this path, created where it is absent.
 
     Raises:
-        TypeError: Something else is there.
+        TypeError: A field has a value of another type.
     """
     for field in path:
-        found = parent.get(field)
-        if found is None:
-            found = parent[field] = {}
-        elif not isinstance(found, dict):
-            raise TypeError(f"{field}: expected a mapping, found {type(found).__name__}")
-        parent = found
+        value = parent.get(field)
+        if value is None:
+            value = parent[field] = {}
+        elif not isinstance(value, dict):
+            raise TypeError(f"{field}: expected a mapping, found {type(value).__name__}")
+        parent = value
     return parent
 
 
 def ensure_list(parent: Object, field: str) -> list[Any]:
-    """The list in this field, made when it is absent.
+    """Return the list in this field, created if it is absent.
 
     Raises:
-        TypeError: Something else is there.
+        TypeError: The field has a value of another type.
     """
-    found = parent.get(field)
-    if found is None:
-        found = parent[field] = []
-    elif not isinstance(found, list):
-        raise TypeError(f"{field}: expected a list, found {type(found).__name__}")
-    return found
+    value = parent.get(field)
+    if value is None:
+        value = parent[field] = []
+    elif not isinstance(value, list):
+        raise TypeError(f"{field}: expected a list, found {type(value).__name__}")
+    return value
 
 
 def read_name(item: Mapping[str, Any]) -> str:
-    """The name by which a list knows the item.
+    """Return the name of a list item, which is its key.
 
     Raises:
-        ValueError: It has none.
+        ValueError: The item has no name.
     """
     name = item.get("name")
     if not (isinstance(name, str) and name):
-        raise ValueError(f"an item that is found by its name needs one (found name={name!r})")
+        raise ValueError(f"name: expected a non-empty string, found {name!r}")
     return name
 
 
 def match_names(*names: str) -> Callable[[Any], bool]:
-    """A test for the items of a list that have one of these names."""
+    """Return a predicate for list items with one of these names."""
     wanted = frozenset(names)
     return lambda item: isinstance(item, dict) and item.get("name") in wanted
 
 
 def set_item(parent: Object, field: str, item: Any, is_same: Callable[[Any], bool]) -> None:
-    """Put a copy of the item in the place of the first one that is the same, else at the end of the list."""
+    """Replace the first item for which `is_same` is true by a copy of the item, else append the copy."""
     items = ensure_list(parent, field)
-    # A copy, because the author's value outlives this pass and a later edit may change the item in place.
+    # A copy, because the author's value outlives this reconcile and a later edit may change the item in place.
     own = copy_json(item)
-    for index, found in enumerate(items):
-        if is_same(found):
+    for index, candidate in enumerate(items):
+        if is_same(candidate):
             items[index] = own
             return
     items.append(own)
 
 
 def remove_items(parent: Object, field: str, is_unwanted: Callable[[Any], bool]) -> None:
-    """Remove every such item from the list; there may be none, and no list."""
+    """Remove every item for which `is_unwanted` is true; the list may be absent."""
     if parent.get(field) is None:
         return
     kept = [item for item in ensure_list(parent, field) if not is_unwanted(item)]
@@ -122,10 +122,10 @@ def remove_items(parent: Object, field: str, is_unwanted: Callable[[Any], bool])
 
 
 def remove_key(parent: Object, field: str, key: str) -> None:
-    """Remove an entry of the mapping in this field; there may be none, and no mapping."""
+    """Remove an entry of the mapping in this field; both may be absent."""
     if parent.get(field) is None:
         return
-    found = ensure_mapping(parent, field)
-    found.pop(key, None)
-    if not found:
+    mapping = ensure_mapping(parent, field)
+    mapping.pop(key, None)
+    if not mapping:
         del parent[field]

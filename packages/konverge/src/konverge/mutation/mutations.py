@@ -1,4 +1,4 @@
-"""Mutations: named changes to a desired object, each behind a gate."""
+"""Mutations: named changes of a desired object, each with an optional gate."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ M = TypeVar("M", bound=Mutator)
 M_contra = TypeVar("M_contra", bound=Mutator, contravariant=True)
 
 
-# Without slots: a frozen generic class with slots cannot be made as Mutation[WorkloadMutator](...) before Python 3.12.
+# Without slots: before Python 3.12, Mutation[WorkloadMutator](...) fails for a frozen generic class with slots.
 @dataclass(frozen=True)
 class Mutation(Generic[M_contra]):
-    """A named change.
+    """A named change of a desired object.
 
-    Contravariant in the mutator: a mutation that asks only for a `WorkloadMutator` fits every kind whose mutator is
-    one.
+    It is contravariant in the mutator: a mutation for a `WorkloadMutator` works with every kind whose mutator derives
+    from it.
 
     Args:
-        name: Unique within the resource; previews, golden files and errors refer to it.
-        mutate: Gets the kind's mutator and records edits on it. It runs on every pass: keep it free of side effects.
-        gate: None is always on.
+        name: The name in previews, golden files and errors; unique within the resource.
+        mutate: Gets the kind's mutator and records edits on it. It runs in every reconcile: keep it free of side
+            effects.
+        gate: The condition for the mutation (default: None, always enabled).
     """
 
     name: str
@@ -44,41 +45,41 @@ def apply_mutations(
     identity: str,
     is_secret: bool = False,
 ) -> None:
-    """Change the object, in place, by every mutation whose gate is on.
+    """Apply every mutation whose gate is enabled to the object, in place.
 
-    All gates are asked and all callbacks record their edits before the first edit is made. Then the plans are carried
-    out in order, so that each mutation meets the object as the earlier ones left it.
+    konverge evaluates all gates, and all callbacks record their edits, before the first edit. Then it applies the edits
+    of each mutation in order, so that a mutation sees the changes of earlier ones.
 
     Args:
         obj: The desired object.
-        mutations: In order of registration.
-        new_mutator: Makes the kind's mutator; each mutation gets one of its own.
-        identity: The object's, for errors.
-        is_secret: Withhold the text of foreign errors (`failure_of`).
+        mutations: The mutations in order of registration.
+        new_mutator: Creates the kind's mutator; each mutation gets its own.
+        identity: The object's identity for errors.
+        is_secret: True to withhold the texts of errors that are not konverge's (`wrap_author_errors`).
 
     Raises:
-        KonvergeError: A gate, a callback or an edit failed; names the object and the mutation.
+        KonvergeError: A gate, a callback or an edit failed; the message names the object and the mutation.
     """
-    failed = f"failed to mutate resource {identity}"
+    subject = f"failed to mutate resource {identity}"
     plans: list[tuple[str, M]] = []
     for mutation in mutations:
         with wrap_author_errors(
-            f"{failed}: failed to apply mutation intent for {mutation.name}", is_withheld=is_secret
+            f"{subject}: failed to apply mutation intent for {mutation.name}", is_withheld=is_secret
         ):
             if is_enabled(mutation.gate):
                 mutator = new_mutator()
                 mutation.mutate(mutator)
                 plans.append((mutation.name, mutator))
     for name, mutator in plans:
-        with wrap_author_errors(f"{failed}: failed to apply planned mutations of {name}", is_withheld=is_secret):
+        with wrap_author_errors(f"{subject}: failed to apply planned mutations of {name}", is_withheld=is_secret):
             mutator.apply_to(obj)
 
 
 def firing_set(mutations: Sequence[Mutation[M]], *, identity: str) -> tuple[str, ...]:
-    """The names of the mutations whose gate is on.
+    """Return the names of the mutations whose gate is enabled.
 
     Raises:
-        KonvergeError: A gate failed; names the object and the mutation.
+        KonvergeError: A gate failed; the message names the object and the mutation.
     """
     names = []
     for mutation in mutations:

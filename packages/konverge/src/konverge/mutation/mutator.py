@@ -1,8 +1,8 @@
-"""The mutator: what a mutation's callback talks to.
+"""The mutator: the argument of a mutation's callback.
 
-It records edits and makes none. When the callback has returned, the edits are made in the kind's order of categories,
-and inside a category in the order in which they were recorded. A callback therefore cannot depend on the order of its
-own statements, nor on an object that other mutations have half changed.
+It only records edits. After the callback, konverge applies them in the kind's order of categories, and inside a
+category in the order of recording. A callback therefore cannot depend on the order of its statements, nor on an object
+in the middle of other mutations.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ __all__ = ["EditCategory", "EditFunction", "Mutator"]
 E = TypeVar("E", bound=Editor | ListEditor)
 
 EditFunction: TypeAlias = Callable[[E], object]
-"""Gets an editor and uses it; its answer is ignored, so that ``lambda spec: spec.raw().pop("paused")`` is one."""
+"""Gets an editor and uses it; its result is ignored, so that ``lambda spec: spec.raw().pop("paused")`` is valid."""
 
 
 class EditCategory(IntEnum):
-    """The order in which the recorded edits of one mutation are made; each kind uses the categories that it has."""
+    """The order of the recorded edits of one mutation; each kind uses a part of the categories."""
 
     OBJECT_METADATA = 1
     CONTENT = 2
-    """The kind's own part: its spec, data, rules or subjects."""
+    """The part that is specific to the kind: its spec, data, rules or subjects."""
     JOB_SPEC = 3
-    """The spec of the Jobs that a CronJob makes."""
+    """The spec of the Jobs that a CronJob creates."""
     POD_TEMPLATE_METADATA = 4
     POD_SPEC = 5
     CONTAINER_PRESENCE = 6
@@ -47,9 +47,9 @@ _category = itemgetter(0)
 
 
 class Mutator:
-    """Records the edits of one mutation; kinds add methods for their own parts.
+    """Records the edits of one mutation; kinds add methods for their specific parts.
 
-    A None given as an edit is ignored, for edits assigned conditionally.
+    An edit of None is ignored, so that an edit can be conditional.
     """
 
     def __init__(self) -> None:
@@ -57,11 +57,11 @@ class Mutator:
         self._is_applied = False
 
     def edit_object_metadata(self, edit: EditFunction[ObjectMetaEditor] | None) -> None:
-        """Edit the object's labels and annotations."""
+        """Record an edit of the object's labels and annotations."""
         self._edit(EditCategory.OBJECT_METADATA, ObjectMetaEditor, ("metadata",), edit)
 
     def apply_to(self, obj: Object) -> None:
-        """Make the recorded edits, in place. The engine's half of the contract: callbacks have no use for it."""
+        """Apply the recorded edits in place. Only the engine calls this, never a callback."""
         self._is_applied = True
         for _, change in sorted(self._plan, key=_category):
             change(obj)
@@ -73,12 +73,12 @@ class Mutator:
         path: tuple[str, ...],
         edit: EditFunction[E] | None,
     ) -> None:
-        """Record an edit of the mapping under that path."""
+        """Record an edit of the mapping at this path."""
         if edit is not None:
             self._record(category, lambda obj: edit(editor(ensure_mapping(obj, *path))))
 
     def _record(self, category: EditCategory, change: Callable[[Object], object]) -> None:
-        # An edit that records another one would be lost without a word: the plan is already being carried out.
+        # An edit that records another one would be lost silently: konverge is already applying the plan.
         if self._is_applied:
-            raise KonvergeError("an edit was recorded inside an edit: record all edits in the mutation's callback")
+            raise KonvergeError("an edit recorded another edit: record all edits in the callback of the mutation")
         self._plan.append((category, change))

@@ -1,9 +1,9 @@
-"""The editing surfaces that kinds with pods share: a pod's spec, a template of it, and workloads that keep running.
+"""Mutators that kinds with pods share: for a pod's spec, for a pod template, and for workloads that keep running.
 
-A mutation written against `WorkloadMutator` fits a Deployment, a StatefulSet and a DaemonSet: the same tracing sidecar
-for all of them is one function. A type checker refuses it on a ReplicaSet, a Pod, a Job or a CronJob, which can be
-changed only in part or have to end: a sidecar that goes on for ever would keep a Job from completing. What is meant
-for those as well says so, and is written against `PodTemplateMutator` or `PodSpecMutator`.
+A mutation for a `WorkloadMutator` works with a Deployment, a StatefulSet and a DaemonSet, so one function adds the same
+tracing sidecar to all of them. A type checker rejects it for a ReplicaSet, a Pod, a Job or a CronJob. These are only
+partly mutable or have to end: a sidecar that never ends would keep a Job from completing. A mutation that is intended
+for these kinds, too, uses `PodTemplateMutator` or `PodSpecMutator`.
 """
 
 from __future__ import annotations
@@ -25,38 +25,38 @@ _ContainerEdit: TypeAlias = tuple[ContainerSelector, EditFunction[ContainerEdito
 
 
 class PodSpecMutator(Mutator):
-    """Edits a pod's spec and its containers, wherever the kind keeps it.
+    """Records edits of a pod's spec and its containers, at the path of the kind.
 
-    A None given as a selector or an edit is ignored.
+    A selector or an edit of None is ignored.
     """
 
     pod_spec: ClassVar[tuple[str, ...]] = ("spec",)
-    """Where it is kept."""
+    """Path of the pod spec in the object."""
 
     def __init__(self) -> None:
         super().__init__()
         self._container_edits: dict[str, list[_ContainerEdit]] = {}
 
     def edit_pod_spec(self, edit: EditFunction[PodSpecEditor] | None) -> None:
-        """Edit what the containers share: volumes, tolerations, the service account."""
+        """Record an edit of the parts that containers share: volumes, tolerations, the service account."""
         self._edit(EditCategory.POD_SPEC, PodSpecEditor, self.pod_spec, edit)
 
     def edit_containers(self, selector: ContainerSelector | None, edit: EditFunction[ContainerEditor] | None) -> None:
-        """Edit the selected containers, as they are after all containers were ensured and removed."""
+        """Record an edit of the selected containers, applied after all additions and removals of containers."""
         self._edit_containers("containers", EditCategory.CONTAINER_EDITS, selector, edit)
 
     def edit_init_containers(
         self, selector: ContainerSelector | None, edit: EditFunction[ContainerEditor] | None
     ) -> None:
-        """Edit the selected init containers."""
+        """Record an edit of the selected init containers."""
         self._edit_containers("initContainers", EditCategory.INIT_CONTAINER_EDITS, selector, edit)
 
     def ensure_container(self, container: Mapping[str, Any]) -> None:
-        """Replace the container of that name, else append it."""
+        """Replace the container of the same name, else append it."""
         self._set_container("containers", EditCategory.CONTAINER_PRESENCE, container)
 
     def remove_container(self, name: str) -> None:
-        """Remove the container of that name."""
+        """Remove the container of this name."""
         self._remove_containers("containers", EditCategory.CONTAINER_PRESENCE, (name,))
 
     def remove_containers(self, names: Iterable[str]) -> None:
@@ -64,11 +64,11 @@ class PodSpecMutator(Mutator):
         self._remove_containers("containers", EditCategory.CONTAINER_PRESENCE, names)
 
     def ensure_init_container(self, container: Mapping[str, Any]) -> None:
-        """Replace the init container of that name, else append it."""
+        """Replace the init container of the same name, else append it."""
         self._set_container("initContainers", EditCategory.INIT_CONTAINER_PRESENCE, container)
 
     def remove_init_container(self, name: str) -> None:
-        """Remove the init container of that name."""
+        """Remove the init container of this name."""
         self._remove_containers("initContainers", EditCategory.INIT_CONTAINER_PRESENCE, (name,))
 
     def remove_init_containers(self, names: Iterable[str]) -> None:
@@ -89,7 +89,7 @@ class PodSpecMutator(Mutator):
         self.edit_containers(all_containers(), lambda container: container.remove_env_vars(unwanted))
 
     def ensure_container_arg(self, argument: str) -> None:
-        """Add an argument to all containers that have not exactly this one."""
+        """Add an argument to all containers that do not have exactly this one."""
         self.edit_containers(all_containers(), lambda container: container.ensure_arg(argument))
 
     def remove_container_arg(self, argument: str) -> None:
@@ -129,32 +129,32 @@ class PodSpecMutator(Mutator):
 
 
 class PodTemplateMutator(PodSpecMutator):
-    """Edits the pod template too, of kinds that make their pods from one."""
+    """Records edits of a pod template, for kinds that create their pods from one."""
 
     pod_spec: ClassVar[tuple[str, ...]] = ("spec", "template", "spec")
 
     def edit_pod_template_metadata(self, edit: EditFunction[ObjectMetaEditor] | None) -> None:
-        """Edit the labels and annotations of the pods."""
+        """Record an edit of the labels and annotations of the pods."""
         self._edit(EditCategory.POD_TEMPLATE_METADATA, ObjectMetaEditor, (*self.pod_spec[:-1], "metadata"), edit)
 
 
 class WorkloadMutator(PodTemplateMutator):
-    """What mutations of a Deployment, a StatefulSet and a DaemonSet share."""
+    """Records edits that a Deployment, a StatefulSet and a DaemonSet share."""
 
 
 def _edit_selected_containers(pod_spec: Object, field: str, edits: list[_ContainerEdit]) -> None:
-    """Make the edits container by container.
+    """Apply the edits container by container.
 
-    Every selector is asked before the first edit: it sees the containers as the presence operations left them.
+    Every selector is evaluated before the first edit: it sees the containers after all additions and removals.
     """
     if pod_spec.get(field) is None:
         return
-    containers = [found for found in ensure_list(pod_spec, field) if isinstance(found, dict)]
+    containers = [container for container in ensure_list(pod_spec, field) if isinstance(container, dict)]
     selected = [
         (container, [edit for selector, edit in edits if selector(index, container)])
         for index, container in enumerate(containers)
     ]
-    for container, wanted in selected:
+    for container, container_edits in selected:
         editor = ContainerEditor(container)
-        for edit in wanted:
+        for edit in container_edits:
             edit(editor)

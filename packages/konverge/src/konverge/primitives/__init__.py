@@ -1,17 +1,20 @@
-"""Primitives: one Kubernetes object each, with everything its kind knows about being healthy, late and suspended.
+"""Primitives: one Kubernetes object each, with its kind's rules for health, grace and suspension.
 
-A primitive is a value made from a desired object and its author's functions; what goes out is the protocol
-`konverge.primitives.resource_protocol.Resource`, through which the engine renders and judges it. Nothing here talks to
-a cluster, keeps state between calls, or raises because a server sent something odd.
+A primitive is a value, made from a desired object and functions of the author. It implements the protocol
+`konverge.primitives.resource_protocol.Resource`, through which the engine renders and judges the object. Primitives
+send no requests, keep no state between calls, and do not raise on unexpected content of a live object.
 
-One module a kind, each in the same order: the class with its defaults for health, grace and suspension, then the
-mutator. What kinds share lives in `primitive` (every kind), `kind_categories` (which answers a kind gives),
-`replica_health` (kinds that keep a number of replicas), `load_balancer` (kinds that wait for an address),
-`status_conditions` (kinds that are judged by conditions on their latest spec; `gateway_api` those with conditions in
-several places) and `field_access` (how a live object is read that nobody has checked). `argument_validation` checks
-what an author gives, `data_cells` has the cells between resources. `Custom` judges any other kind by the conditions
-that most kinds have (`kstatus`); `Static`, `Workload`, `Task` and `Integration` (`generic_objects`) leave the judgement
-to the author.
+Each kind has one module, in the same order: the class with its defaults for health, grace and suspension, then the
+mutator. The shared modules are:
+
+* `primitive`: every kind; `kind_categories`: the lifecycle handlers of each category.
+* `replica_health`: kinds with a number of replicas; `load_balancer`: kinds that wait for an address.
+* `status_conditions`: kinds with conditions on their latest spec; `gateway_api`: conditions in several places.
+* `field_access`: reads of live objects, whose content is not validated.
+* `argument_validation`: checks of the author's arguments; `data_cells`: the cells between resources.
+
+`Custom` judges any other kind by the conditions that most kinds have (`kstatus`). For `Static`, `Workload`, `Task` and
+`Integration` (`generic_objects`), the author provides the judgment.
 """
 
 from konverge.primitives.cluster_role import ClusterRole, ClusterRoleMutator

@@ -1,4 +1,4 @@
-"""ClusterRole: static, cluster-scoped."""
+"""ClusterRole: a static primitive, cluster-scoped."""
 
 from __future__ import annotations
 
@@ -16,29 +16,32 @@ __all__ = ["ClusterRole", "ClusterRoleMutator"]
 class ClusterRole(StaticKind["ClusterRoleMutator"]):
     """An ``rbac.authorization.k8s.io/v1`` ClusterRole: ready once applied, left alone by suspension.
 
-    Who writes a role must hold its permissions, or the verb ``escalate`` on cluster roles.
+    The client that writes a role must hold its permissions, or the verb ``escalate`` on cluster roles.
     """
 
     gvk = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole")
     is_cluster_scoped = True
 
     def create_mutator(self) -> ClusterRoleMutator:
-        """What the callbacks of this kind's mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return ClusterRoleMutator()
 
     def validate_kind(self, obj: Mapping[str, Any]) -> Iterator[str]:
-        """Rules beside an aggregation rule, even none: both sides would write them, turn by turn, for ever."""
+        """Report rules, even an empty list, next to an aggregation rule.
+
+        The operator and the cluster's controller would overwrite each other's rules forever.
+        """
         if obj.get("aggregationRule") is not None and obj.get("rules") is not None:
-            yield "rules: leave them out beside aggregationRule, a controller of the cluster writes them"
+            yield "rules: expected none with an aggregationRule, because a controller of the cluster writes them"
 
 
 class ClusterRoleMutator(RoleMutator):
     """Records edits of a ClusterRole."""
 
     def set_aggregation_rule(self, rule: Mapping[str, Any]) -> None:
-        """Replace which cluster roles are gathered into this one: ``{"clusterRoleSelectors": [{"matchLabels": …}]}``.
+        """Replace the selectors of the aggregated cluster roles: ``{"clusterRoleSelectors": [{"matchLabels": …}]}``.
 
-        A controller of the cluster then writes ``rules``: leave them out.
+        A controller of the cluster then writes ``rules``: omit them.
         """
 
         def change(obj: Object) -> None:

@@ -1,4 +1,4 @@
-"""ClusterRoleBinding: static, cluster-scoped."""
+"""ClusterRoleBinding: a static primitive, cluster-scoped."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ __all__ = ["ClusterRoleBinding", "ClusterRoleBindingMutator"]
 class ClusterRoleBinding(StaticKind["ClusterRoleBindingMutator"]):
     """An ``rbac.authorization.k8s.io/v1`` ClusterRoleBinding: ready once applied, left alone by suspension.
 
-    Its role cannot be changed, neither by a mutation nor on the server. Who writes a binding must hold the role's
-    permissions, or the verb ``bind`` on the role.
+    Its role is immutable: mutations cannot change it, and the server rejects a change. The client that writes a binding
+    must hold the role's permissions, or the verb ``bind`` on the role.
     """
 
     gvk = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding")
     is_cluster_scoped = True
 
     def create_mutator(self) -> ClusterRoleBindingMutator:
-        """What the callbacks of this kind's mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return ClusterRoleBindingMutator()
 
     def validate_kind(self, obj: Mapping[str, Any]) -> Iterator[str]:
-        """A role that is not fully named."""
+        """Report the missing fields of the role reference."""
         return validate_role_ref(obj)
 
 

@@ -1,4 +1,4 @@
-"""ConfigMap: static."""
+"""ConfigMap: a static primitive without health."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ class ConfigMap(StaticKind["ConfigMapMutator"]):
     gvk = GroupVersionKind("", "v1", "ConfigMap")
 
     def create_mutator(self) -> ConfigMapMutator:
-        """What the callbacks of this kind's mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return ConfigMapMutator()
 
     def validate_kind(self, obj: Mapping[str, Any]) -> Iterator[str]:
-        """Entries of ``data`` that are no text: the API takes nothing else, not even numbers."""
+        """Report the values of ``data`` that are not strings: the API accepts no others, not even numbers."""
         for key, value in read_entries(obj, "data"):
             if not isinstance(value, str):
-                yield f"data[{key!r}]: expected text, found {type(value).__name__}"
+                yield f"data[{key!r}]: expected a string, found {type(value).__name__}"
 
     @staticmethod
     def hash_data(obj: Mapping[str, Any]) -> str:
-        """A hash that changes with the content, for an annotation on the pods that read it."""
+        """Return a hash that changes with the content, for an annotation on the pods that read it."""
         return hash_content([obj.get("data") or {}, obj.get("binaryData") or {}])
 
     def hash_desired_data(self) -> str:
-        """`data_hash` of the desired object."""
+        """Return `hash_data` of the desired object."""
         return self.hash_data(self.render())
 
 
@@ -43,17 +43,17 @@ class ConfigMapMutator(Mutator):
     """Records edits of a ConfigMap."""
 
     def edit_data(self, edit: EditFunction[ConfigMapDataEditor] | None) -> None:
-        """Edit the data."""
+        """Record an edit of the data."""
         self._edit(EditCategory.CONTENT, ConfigMapDataEditor, (), edit)
 
     def set_entry(self, key: str, value: str) -> None:
-        """Set a text entry."""
+        """Set an entry of ``data``."""
         self.edit_data(lambda data: data.set(key, value))
 
     def remove_entry(self, key: str) -> None:
-        """Remove a text entry."""
+        """Remove an entry of ``data``."""
         self.edit_data(lambda data: data.remove(key))
 
     def merge_yaml(self, key: str, patch: str) -> None:
-        """Merge a YAML document into the one that the entry holds (`ConfigMapDataEditor.merge_yaml`)."""
+        """Merge a YAML document into the entry's document (`ConfigMapDataEditor.merge_yaml`)."""
         self.edit_data(lambda data: data.merge_yaml(key, patch))

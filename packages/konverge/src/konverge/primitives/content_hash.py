@@ -1,4 +1,4 @@
-"""Content hashes: what a pod template carries so that its pods restart when their configuration changes."""
+"""Content hashes: annotations on a pod template, so that its pods restart when their configuration changes."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ __all__ = ["hash_content"]
 
 
 def hash_content(content: Any) -> str:
-    """The SHA-256 of the content as JSON with sorted keys, in hexadecimal."""
+    """Return the SHA-256 of the content as JSON with sorted keys, in hexadecimal."""
     return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()

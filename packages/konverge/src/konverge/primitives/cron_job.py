@@ -1,4 +1,4 @@
-"""CronJob: makes Jobs by a schedule."""
+"""CronJob: an integration that creates Jobs by a schedule."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ __all__ = ["CronJob", "CronJobMutator"]
 
 
 class CronJob(IntegrationKind["CronJobMutator"]):
-    """A ``batch/v1`` CronJob. Suspension keeps it from making Jobs and waits for those that run."""
+    """A ``batch/v1`` CronJob. Suspension stops the creation of Jobs and waits for the running ones."""
 
     gvk = GroupVersionKind("batch", "v1", "CronJob")
 
     def create_mutator(self) -> CronJobMutator:
-        """What the callbacks of this kind's mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return CronJobMutator()
 
     @staticmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
-        """Operational: to exist is all that it takes, and its schedule may be due next year."""
+        """Return Operational: existence is enough, because the next run may be a year away."""
         return Convergence(ConvergingStatus.OPERATIONAL, "CronJob is scheduled")
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:
-        """Healthy, always."""
+        """Return Healthy in every state."""
         return Grace(GraceStatus.HEALTHY, "CronJob is scheduled")
 
     @staticmethod
     def default_suspend(mutator: CronJobMutator) -> None:
-        """Make no more Jobs."""
+        """Stop the creation of Jobs."""
         mutator.edit_cron_job_spec(lambda spec: spec.raw().update(suspend=True))
 
     @staticmethod
     def default_suspension_status(live: Object) -> Suspension:
-        """Suspended when the CronJob is told to be and no Job of it is active."""
+        """Return Suspended when ``spec.suspend`` is true and no Job is active."""
         if not read_boolean(live, "spec", "suspend"):
             return Suspension(SuspensionStatus.SUSPENDING, "Waiting for CronJob to be suspended")
         if active := len(read_items(live, "status", "active")):
@@ -61,9 +61,9 @@ class CronJobMutator(PodTemplateMutator):
     pod_spec: ClassVar[tuple[str, ...]] = ("spec", "jobTemplate", "spec", "template", "spec")
 
     def edit_cron_job_spec(self, edit: EditFunction[CronJobSpecEditor] | None) -> None:
-        """Edit the spec outside the job template."""
+        """Record an edit of the spec outside the job template."""
         self._edit(EditCategory.CONTENT, CronJobSpecEditor, ("spec",), edit)
 
     def edit_job_spec(self, edit: EditFunction[JobSpecEditor] | None) -> None:
-        """Edit the spec of the Jobs, outside their pod template."""
+        """Record an edit of the spec of the Jobs, outside their pod template."""
         self._edit(EditCategory.JOB_SPEC, JobSpecEditor, ("spec", "jobTemplate", "spec"), edit)

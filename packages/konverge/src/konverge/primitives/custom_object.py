@@ -1,4 +1,4 @@
-"""Custom: an object of any kind whose status follows the common conventions, judged without any code."""
+"""Custom: an object of any kind whose status follows the common conventions, judged without code of the author."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ __all__ = ["Custom"]
 
 
 class Custom(IntegrationKind[ContentMutator]):
-    """An object of any kind, ready when its own controller says so in the usual way (`konverge.primitives.kstatus`).
+    """An object of any kind, ready when its controller reports it by the conventions of `konverge.primitives.kstatus`.
 
-    An integration: what the object stands for is another controller's work. Its kind's own words for being suspended
-    are not known, so suspension changes nothing unless `suspend` says what; nor does it delete.
+    It is an integration, because another controller does the work. konverge does not know how to suspend the kind:
+    without `suspend`, suspension changes nothing and deletes nothing.
 
     Args:
         obj: The desired baseline, with apiVersion and kind; copied.
-        cluster_scoped: The kind has no namespaces.
-        required_conditions: One type of condition or many that must be True before the object is ready, and that are
-            waited for where they are absent, such as ``"Ready"`` or ``("Synced", "Ready")``. Without one, an object
-            on which nobody has reported yet is ready.
-        mutations: One or many, in order.
-        converging_status: Instead of kstatus.
-        grace_status: Instead of kstatus.
-        suspend: Records the edits that suspend it; none by default.
-        suspension_status: How far it is suspended; by default at once.
-        delete_on_suspend: Suspension ends in deletion.
-        **common: Guard, extractors, data cells and the rest of `CommonOptions`.
+        cluster_scoped: True if the kind is cluster-scoped.
+        required_conditions: One condition type or several that must be True before the object is ready, such as
+            ``"Ready"`` or ``("Synced", "Ready")``. The object is not ready while one is absent. Without required
+            conditions, an object without any reported status is ready.
+        mutations: One mutation or several, in order.
+        converging_status: A function in place of kstatus.
+        grace_status: A function in place of kstatus.
+        suspend: Records the edits that suspend the object (default: none).
+        suspension_status: Returns the progress of the suspension (default: Suspended at once).
+        delete_on_suspend: True if suspension ends in the deletion of the object.
+        **common: The guard, the extractors, the data cells and the other `CommonOptions`.
     """
 
     def __init__(
@@ -73,21 +73,21 @@ class Custom(IntegrationKind[ContentMutator]):
         self.errors += tuple(_validate_condition_types(required))
 
     def create_mutator(self) -> ContentMutator:
-        """What the callbacks of the mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return ContentMutator()
 
     @staticmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
-        """By kstatus, without required conditions."""
+        """Return the convergence by kstatus, without required conditions."""
         return convergence_by_kstatus(live)
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:
-        """By kstatus, without required conditions."""
+        """Return the grace by kstatus, without required conditions."""
         return grace_by_kstatus(live)
 
 
 def _validate_condition_types(condition_types: Iterable[object]) -> Iterator[str]:
-    for found in condition_types:
-        if not isinstance(found, str) or not found:
-            yield f"required_conditions: expected types of conditions such as 'Ready', found {found!r}"
+    for condition_type in condition_types:
+        if not isinstance(condition_type, str) or not condition_type:
+            yield f"required_conditions: expected condition types such as 'Ready', found {condition_type!r}"

@@ -1,4 +1,4 @@
-"""CustomResourceDefinition: an integration, because the API server decides whether it serves the kind."""
+"""CustomResourceDefinition: an integration, because the API server decides whether to serve the kind."""
 
 from __future__ import annotations
 
@@ -25,32 +25,36 @@ __all__ = ["CustomResourceDefinition"]
 class CustomResourceDefinition(IntegrationKind[ContentMutator]):
     """An ``apiextensions.k8s.io/v1`` CustomResourceDefinition.
 
-    Suspension never deletes it, and cannot be made to: every object of the kind would go with it, everybody's.
+    Suspension never deletes it, and no option changes that: the API server would delete all objects of the kind with
+    it, also those of other owners.
     """
 
     gvk = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
     is_cluster_scoped = True
 
     def create_mutator(self) -> ContentMutator:
-        """What the callbacks of the mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return ContentMutator()
 
     def validate_kind(self, obj: Mapping[str, Any]) -> Iterator[str]:
-        """Deletion on suspension."""
+        """Report ``delete_on_suspend``, which this kind does not support."""
         if self.deletes_on_suspend:
             yield (
-                "delete_on_suspend is set: with a CustomResourceDefinition all objects of its kind are deleted; "
-                "use the component's delete options where that is meant"
+                "delete_on_suspend: expected False, found True: the deletion of a CustomResourceDefinition deletes all "
+                "objects of its kind; if that is intended, use the delete options of the component"
             )
 
     @staticmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
-        """Operational when its names are accepted and the kind is established; failing when another kind has a name."""
+        """Return Operational when the names are accepted and the kind is established.
+
+        It is failing if another kind has one of the names.
+        """
         return Convergence(*_evaluate_status(live))
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:
-        """Down until the kind is established; Degraded when it is, and its new names are not accepted."""
+        """Return Down until the kind is established, and Degraded if it is but its new names are not accepted."""
         status, reason = _evaluate_status(live)
         if status is ConvergingStatus.OPERATIONAL:
             return Grace(GraceStatus.HEALTHY, reason)
@@ -60,7 +64,7 @@ class CustomResourceDefinition(IntegrationKind[ContentMutator]):
 
     @staticmethod
     def default_suspension_status(live: Object) -> Suspension:
-        """Suspended: there is nothing to wait for."""
+        """Return Suspended: there is nothing to wait for."""
         return Suspension(SuspensionStatus.SUSPENDED, "CustomResourceDefinition stays in place while suspended")
 
 
@@ -71,7 +75,7 @@ def _evaluate_status(live: Object) -> tuple[ConvergingStatus, str]:
     names = read_condition(live, "NamesAccepted", generation)
     if names.status == "False":
         return ConvergingStatus.OPERATION_FAILING, names.description
-    for found in (names, read_condition(live, "Established", generation)):
-        if found.status != "True":
-            return ConvergingStatus.OPERATION_PENDING, found.description
+    for condition in (names, read_condition(live, "Established", generation)):
+        if condition.status != "True":
+            return ConvergingStatus.OPERATION_PENDING, condition.description
     return ConvergingStatus.OPERATIONAL, "CustomResourceDefinition is established"

@@ -18,28 +18,28 @@ __all__ = ["DaemonSet", "DaemonSetMutator"]
 
 
 class DaemonSet(WorkloadKind["DaemonSetMutator"]):
-    """An ``apps/v1`` DaemonSet. Suspension deletes it: its pods cannot be scaled away."""
+    """An ``apps/v1`` DaemonSet. Suspension deletes it, because a DaemonSet cannot be scaled to zero."""
 
     gvk = GroupVersionKind("apps", "v1", "DaemonSet")
     deletes_on_suspend_by_default = True
 
     def create_mutator(self) -> DaemonSetMutator:
-        """What the callbacks of this kind's mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return DaemonSetMutator()
 
     @staticmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
-        """Healthy when the pods of all selected nodes are ready and updated, and when no node is selected."""
+        """Return Healthy when the pods of all selected nodes are ready and updated, or when no node is selected."""
         return evaluate_convergence(live, operation, _count_replicas(live))
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:
-        """Down when no pod is ready, Degraded when some are."""
+        """Return Down if no pod is ready, and Degraded if only some are."""
         return evaluate_grace(live, _count_replicas(live))
 
     @staticmethod
     def default_suspension_status(live: Object) -> Suspension:
-        """Suspended at once: there is nothing to wait for before the deletion."""
+        """Return Suspended at once: there is nothing to wait for before the deletion."""
         return Suspension(SuspensionStatus.SUSPENDED, "DaemonSet deleted on suspend")
 
 
@@ -59,7 +59,7 @@ def _read_desired_pods(live: Object) -> int:
 
 
 def _describe_rollout(live: Object) -> str:
-    # With OnDelete the pods are updated when somebody deletes them, which may be never.
+    # With OnDelete, a pod is updated only after its deletion, which may never happen.
     if read_text(live, "spec", "updateStrategy", "type") == "OnDelete":
         return ""
     desired, updated = _read_desired_pods(live), read_integer(live, "status", "updatedNumberScheduled")
@@ -70,5 +70,5 @@ class DaemonSetMutator(WorkloadMutator):
     """Records edits of a DaemonSet."""
 
     def edit_daemon_set_spec(self, edit: EditFunction[DaemonSetSpecEditor] | None) -> None:
-        """Edit the spec outside the pod template."""
+        """Record an edit of the spec outside the pod template."""
         self._edit(EditCategory.CONTENT, DaemonSetSpecEditor, ("spec",), edit)

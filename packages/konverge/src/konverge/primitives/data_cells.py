@@ -1,12 +1,12 @@
-"""Data cells: what one resource tells the later ones of its component, by name and with a type.
+"""Data cells: typed values that one resource of a component passes to later ones.
 
-A cell is made beside the resources that use it. One resource fills it from its live object (``extract=``), others need
-it (``requires=``) or take it if it is there (``optional_data=``). A component checks when it is built that whoever
-reads a cell comes after somebody who fills it, and blocks a resource for as long as a cell that it requires is empty.
+One resource fills a cell from its live object (``extract=``); others require it (``requires=``) or use it if it is set
+(``optional_data=``). When a component is built, it checks that a resource that fills a cell comes before each resource
+that reads it. A resource is blocked while a cell that it requires is empty.
 
-A cell holds nothing itself. Values live in the context of the running task (`contextvars`), in a mapping that is
-replaced and never changed, so passes that run at the same time cannot see each other's, even where they share a cell
-that was made once for all owners.
+The cell itself does not store the value. Values are in the context of the running task (`contextvars`), in a mapping
+that is replaced and never changed. Concurrent reconciles therefore cannot see each other's values, even if they share
+a cell that was created once for all owners.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ __all__ = ["Data", "Extraction", "clear_cells"]
 T = TypeVar("T")
 D = TypeVar("D")
 
-# Weak: a task that lives long meets new cells in each pass.
+# Weak: a long-running task uses new cells in each reconcile.
 _values: ContextVar[Mapping[Data[Any], Any] | None] = ContextVar("konverge_data", default=None)
 
 
 class Data(Generic[T]):
-    """A named value that is there or not; cells are told apart by identity, never by name.
+    """A named value that may be empty; the identity of a cell is the object, never its name.
 
     ::
 
@@ -37,14 +37,14 @@ class Data(Generic[T]):
         ConfigMap(settings, extract=endpoint.fill_with(lambda live: live["data"]["endpoint"]))
         Deployment(pages, requires=endpoint, mutations=Mutation("endpoint", lambda pods: ...endpoint.require()...))
 
-    Each reconcile of a component begins with its cells empty. After it, in the same task, they hold what was extracted.
+    Each reconcile of a component starts with empty cells. After it, they have the extracted values in the same task.
 
     Args:
-        name: What conditions and errors call it; unique within a component.
+        name: The name in conditions and errors; unique within a component.
 
     Attributes:
-        holds_secret: Tell whether a Secret fills it, so that errors of those who read it may quote the Secret; the
-            primitive that fills it says so.
+        holds_secret: True if a Secret fills the cell, so that errors of its readers may quote the Secret. The primitive
+            that fills it sets this.
     """
 
     __slots__ = ("__weakref__", "holds_secret", "name")
@@ -54,11 +54,11 @@ class Data(Generic[T]):
         self.holds_secret = False
 
     def __repr__(self) -> str:
-        return f"Data({self.name!r})"  # without its value, which may be a Secret's
+        return f"Data({self.name!r})"  # without the value, which may belong to a Secret
 
     @property
     def is_set(self) -> bool:
-        """Tell whether it holds a value."""
+        """True if the cell has a value."""
         return self in (_values.get() or ())
 
     @overload
@@ -68,14 +68,14 @@ class Data(Generic[T]):
     def get(self, default: D) -> T | D: ...
 
     def get(self, default: object = None) -> object:
-        """The value, or the default while it is empty."""
+        """Return the value, or the default if the cell is empty."""
         return (_values.get() or {}).get(self, default)
 
     def require(self) -> T:
-        """The value.
+        """Return the value of the cell.
 
         Raises:
-            konverge.errors.NotExtractedError: It is empty.
+            konverge.errors.NotExtractedError: The cell is empty.
         """
         values = _values.get()
         if values is None or self not in values:
@@ -84,23 +84,24 @@ class Data(Generic[T]):
         return value
 
     def set(self, value: T) -> None:
-        """Hold that value from now on."""
+        """Set the value for the running task."""
         values = _copy_values()
         values[self] = value
         _values.set(values)
 
     def clear(self) -> None:
-        """Hold nothing."""
+        """Remove the value for the running task."""
         if self.is_set:
             clear_cells((self,))
 
     def fill_with(self, extractor: Callable[[Object], T | None]) -> Extraction[T]:
-        """For ``extract=``: fill the cell with what this function finds in the live object.
+        """Return an extractor for ``extract=`` that fills the cell with the result of this function.
 
-        Several resources may fill one cell; the last one that finds something wins.
+        If several resources fill one cell, the last value wins.
 
         Args:
-            extractor: Gets a private copy of the live object; None says that it is not there yet, and changes nothing.
+            extractor: Gets a private copy of the live object. A result of None means that there is no value yet, and
+                does not change the cell.
         """
         return Extraction(self, extractor)
 
@@ -109,7 +110,7 @@ class Extraction(Generic[T]):
     """An extractor that fills a cell; made by `Data.fill_with`.
 
     Attributes:
-        cell: What it fills.
+        cell: The cell to fill.
         extractor: The author's function.
     """
 
@@ -127,7 +128,7 @@ class Extraction(Generic[T]):
 
 
 def clear_cells(cells: Iterable[Data[Any]]) -> None:
-    """Empty these cells for the running task."""
+    """Remove the values of these cells for the running task."""
     values = _copy_values()
     for cell in cells:
         values.pop(cell, None)

@@ -1,4 +1,4 @@
-"""Deployment: a workload that rolls out replica sets."""
+"""Deployment: a workload that rolls out ReplicaSets."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ class Deployment(WorkloadKind["DeploymentMutator"]):
     gvk = GroupVersionKind("apps", "v1", "Deployment")
 
     def create_mutator(self) -> DeploymentMutator:
-        """What the callbacks of this kind's mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return DeploymentMutator()
 
     @staticmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
-        """Healthy when all replicas are ready, updated and none of an older revision is left."""
+        """Return Healthy when all replicas are ready and updated, and none of an older revision is left."""
         return evaluate_convergence(live, operation, _count_replicas(live))
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:
-        """Down when no replica is ready, Degraded when some are."""
+        """Return Down if no replica is ready, and Degraded if only some are."""
         return evaluate_grace(live, _count_replicas(live))
 
     @staticmethod
     def default_suspend(mutator: DeploymentMutator) -> None:
-        """Scale to zero."""
+        """Scale the desired object to zero replicas."""
         mutator.ensure_replicas(0)
 
     @staticmethod
     def default_suspension_status(live: Object) -> Suspension:
-        """Suspended when no replica is left."""
+        """Return Suspended when no replica is left."""
         return evaluate_suspension(live, "Deployment")
 
 
@@ -61,7 +61,7 @@ def _count_replicas(live: Object) -> ReplicaCounts:
 
 
 def _describe_rollout(live: Object) -> str:
-    # A paused Deployment does not roll out; it would otherwise be unfinished for as long as it is paused.
+    # A paused Deployment does not roll out: without this exception, it would never be ready.
     if read_boolean(live, "spec", "paused"):
         return ""
     desired = read_desired_replicas(live)
@@ -73,18 +73,18 @@ def _describe_rollout(live: Object) -> str:
 
 
 def _describe_failure(live: Object) -> str:
-    # The deadline last: when pods cannot be created, it passes because of that.
-    found = (describe_replica_failure(live), describe_failed_condition(live, "Progressing", "False"))
-    return "; ".join(failure for failure in found if failure)
+    # The exceeded deadline comes last: failed pod creations are its cause.
+    failures = (describe_replica_failure(live), describe_failed_condition(live, "Progressing", "False"))
+    return "; ".join(failure for failure in failures if failure)
 
 
 class DeploymentMutator(WorkloadMutator):
     """Records edits of a Deployment."""
 
     def edit_deployment_spec(self, edit: EditFunction[DeploymentSpecEditor] | None) -> None:
-        """Edit the spec outside the pod template."""
+        """Record an edit of the spec outside the pod template."""
         self._edit(EditCategory.CONTENT, DeploymentSpecEditor, ("spec",), edit)
 
     def ensure_replicas(self, replicas: int) -> None:
-        """Set how many pods are wanted."""
+        """Set the desired number of pods."""
         self.edit_deployment_spec(lambda spec: spec.set(replicas=replicas))

@@ -1,7 +1,6 @@
-"""Reading objects that nobody has checked: what a server sends may lack any field, or hold something else in it.
+"""Reads of unvalidated objects: any field may be absent or have a wrong type.
 
-A field that is missing or of the wrong type reads as its default, so that no answer of a server can make a handler
-raise.
+A field that is absent or has a wrong type reads as its default, so that no response of a server makes a handler raise.
 """
 
 from __future__ import annotations
@@ -13,39 +12,39 @@ __all__ = ["read_boolean", "read_entries", "read_integer", "read_items", "read_t
 
 
 def _read_value(obj: Mapping[str, Any], path: tuple[str, ...]) -> Any:
-    found: Any = obj
+    value: Any = obj
     for field in path:
-        # What JSON decodes to is a dict; to ask whether it is any mapping takes several times as long.
-        if type(found) is not dict and not isinstance(found, Mapping):
+        # Decoded JSON is a dict; the check for any mapping takes several times as long.
+        if type(value) is not dict and not isinstance(value, Mapping):
             return None
-        found = found.get(field)
-    return found
+        value = value.get(field)
+    return value
 
 
 def read_integer(obj: Mapping[str, Any], *path: str, default: int = 0) -> int:
-    """The whole number under these fields. A boolean is none, although Python counts it as one."""
-    found = _read_value(obj, path)
-    return found if isinstance(found, int) and not isinstance(found, bool) else default
+    """Return the integer at this path; a boolean does not count, although Python treats it as an integer."""
+    value = _read_value(obj, path)
+    return value if isinstance(value, int) and not isinstance(value, bool) else default
 
 
 def read_text(obj: Mapping[str, Any], *path: str) -> str:
-    """The text under these fields, empty by default."""
-    found = _read_value(obj, path)
-    return found if isinstance(found, str) else ""
+    """Return the string at this path (default: an empty one)."""
+    value = _read_value(obj, path)
+    return value if isinstance(value, str) else ""
 
 
 def read_boolean(obj: Mapping[str, Any], *path: str) -> bool:
-    """Tell whether true is under these fields."""
+    """Return whether the value at this path is true."""
     return _read_value(obj, path) is True
 
 
 def read_items(obj: Mapping[str, Any], *path: str) -> list[Mapping[str, Any]]:
-    """The mappings in the list under these fields; other items are left out."""
-    found = _read_value(obj, path)
-    return [item for item in found if isinstance(item, Mapping)] if isinstance(found, list) else []
+    """Return the mappings in the list at this path, without items of other types."""
+    items = _read_value(obj, path)
+    return [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
 
 
 def read_entries(obj: Mapping[str, Any], *path: str) -> list[tuple[str, Any]]:
-    """The keys and values of the mapping under these fields, in its order."""
-    found = _read_value(obj, path)
-    return list(found.items()) if isinstance(found, Mapping) else []
+    """Return the keys and values of the mapping at this path, in its order."""
+    entries = _read_value(obj, path)
+    return list(entries.items()) if isinstance(entries, Mapping) else []

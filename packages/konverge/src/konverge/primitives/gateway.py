@@ -1,4 +1,4 @@
-"""Gateway: an integration, because another controller makes it listen."""
+"""Gateway: an integration, because another controller implements its listeners."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ class Gateway(IntegrationKind[ContentMutator]):
     gvk = GroupVersionKind(GATEWAY_GROUP, "v1", "Gateway")
 
     def create_mutator(self) -> ContentMutator:
-        """What the callbacks of the mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return ContentMutator()
 
     @staticmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
-        """Operational when it is accepted and programmed by its latest spec, and no listener reports the contrary."""
+        """Return Operational when the latest spec is accepted and programmed, and no listener reports otherwise."""
         return Convergence(*_evaluate_status(live))
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:
-        """Down unless it is programmed; Degraded when it is, for a part of its listeners or an older spec."""
+        """Return Down unless it is programmed, and Degraded if only some listeners or an older spec are."""
         status, reason = _evaluate_status(live)
         if status is ConvergingStatus.OPERATIONAL:
             return Grace(GraceStatus.HEALTHY, reason)
@@ -55,7 +55,7 @@ class Gateway(IntegrationKind[ContentMutator]):
 
     @staticmethod
     def default_suspension_status(live: Object) -> Suspension:
-        """Suspended: there is nothing to wait for."""
+        """Return Suspended: there is nothing to wait for."""
         return Suspension(SuspensionStatus.SUSPENDED, "Gateway stays in place while suspended")
 
 
@@ -71,13 +71,13 @@ def _evaluate_status(live: Object) -> ConditionFinding:
 
 
 def _find_listener_findings(live: Object, generation: int) -> Iterator[ConditionFinding]:
-    """What listeners report against themselves; what they leave out, the Gateway's own conditions answer for."""
+    """Yield the failures that listeners report; the Gateway's own conditions cover what listeners omit."""
     for listener in read_items(live, "status", "listeners"):
-        where = f"listener {read_text(listener, 'name')}: "
+        prefix = f"listener {read_text(listener, 'name')}: "
         for condition_type in ("Accepted", "Programmed", "ResolvedRefs"):
-            found = read_condition({"status": listener}, condition_type, generation)
-            if found.is_present and found.status != "True":
-                yield evaluate_condition(found, where)
+            condition = read_condition({"status": listener}, condition_type, generation)
+            if condition.is_present and condition.status != "True":
+                yield evaluate_condition(condition, prefix)
         conflicted = read_condition({"status": listener}, "Conflicted", generation)
         if conflicted.status == "True":
-            yield ConvergingStatus.OPERATION_FAILING, f"{where}{conflicted.description}"
+            yield ConvergingStatus.OPERATION_FAILING, f"{prefix}{conflicted.description}"

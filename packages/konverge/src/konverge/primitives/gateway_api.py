@@ -1,7 +1,7 @@
-"""The health of the Gateway API's kinds: conditions on several parts of one status, the worst of which counts.
+"""Health of the kinds of the Gateway API: several parts of the status have conditions, and the worst one counts.
 
-The API's conditions are always there once a controller has taken the object on, and name the generation that they have
-seen. One that is False refuses, unless its reason says that it only waits.
+A controller that handles an object always sets the API's conditions with their observed generation. A condition with
+status False is a rejection, unless its reason is one of waiting.
 """
 
 from __future__ import annotations
@@ -17,39 +17,39 @@ __all__ = ["GATEWAY_GROUP", "ConditionFinding", "evaluate_condition", "find_unme
 GATEWAY_GROUP = "gateway.networking.k8s.io"
 
 ConditionFinding: TypeAlias = tuple[ConvergingStatus, str]
-"""How far one part is, and why."""
+"""The status of one part and its reason."""
 
 _WAITING = frozenset({"Pending", "NoResources", "AddressNotAssigned"})
 
 
-def evaluate_condition(found: ReportedCondition, where: str = "") -> ConditionFinding:
-    """What is to be thought of a condition that is not True."""
-    refuses = found.status == "False" and found.reason not in _WAITING
-    status = ConvergingStatus.OPERATION_FAILING if refuses else ConvergingStatus.OPERATION_PENDING
-    return status, f"{where}{found.description}"
+def evaluate_condition(condition: ReportedCondition, prefix: str = "") -> ConditionFinding:
+    """Return the status of a part that has this condition, which is not True."""
+    is_rejection = condition.status == "False" and condition.reason not in _WAITING
+    status = ConvergingStatus.OPERATION_FAILING if is_rejection else ConvergingStatus.OPERATION_PENDING
+    return status, f"{prefix}{condition.description}"
 
 
 def find_unmet_conditions(
-    holder: Mapping[str, Any], condition_types: Iterable[str], generation: int, where: str = ""
+    holder: Mapping[str, Any], condition_types: Iterable[str], generation: int, prefix: str = ""
 ) -> Iterator[ConditionFinding]:
-    """The conditions of one part that are not True, or not of this generation.
+    """Yield a finding for each condition of one part that is not True or not of this generation.
 
     Args:
-        holder: What has ``status.conditions``.
-        condition_types: Those that must be True.
-        generation: The object's.
-        where: Which part it is, put before each reason.
+        holder: The mapping with ``status.conditions``.
+        condition_types: The types of the conditions that must be True.
+        generation: The generation of the object.
+        prefix: The name of the part, put before each reason.
     """
     for condition_type in condition_types:
-        found = read_condition(holder, condition_type, generation)
-        if found.status != "True":
-            yield evaluate_condition(found, where)
+        condition = read_condition(holder, condition_type, generation)
+        if condition.status != "True":
+            yield evaluate_condition(condition, prefix)
 
 
 def select_worst(findings: Iterable[ConditionFinding], ready: str) -> ConditionFinding:
-    """All that fails, else all that is pending, else that it is operational."""
-    listed = list(findings)
+    """Return the failing findings together, else the pending ones, else Operational with the given reason."""
+    collected = list(findings)
     for status in (ConvergingStatus.OPERATION_FAILING, ConvergingStatus.OPERATION_PENDING):
-        if reasons := [reason for found, reason in listed if found is status]:
+        if reasons := [reason for part_status, reason in collected if part_status is status]:
             return status, "; ".join(reasons)
     return ConvergingStatus.OPERATIONAL, ready

@@ -1,6 +1,6 @@
-"""Primitives for any other kind: the object says what it is, the author says how to judge it.
+"""Primitives for any other kind: the object names its kind, and the author's functions judge it.
 
-For a kind that is used often, derive a class from its category in `konverge.primitives.kind_categories` instead, as the
+For a kind that you use often, derive a class from its category in `konverge.primitives.kind_categories`, as the
 built-in kinds do.
 """
 
@@ -26,13 +26,13 @@ _Mutations: TypeAlias = "Mutation[ContentMutator] | Iterable[Mutation[ContentMut
 
 
 class Static(StaticKind["ContentMutator"]):
-    """Any object that is ready by existing; suspension leaves it alone.
+    """Any object that is ready once it exists; suspension does not change it.
 
     Args:
         obj: The desired baseline, with apiVersion and kind; copied.
-        cluster_scoped: The kind has no namespaces.
-        mutations: One or many, in order.
-        **common: Guard, extractors, data cells and the rest of `CommonOptions`.
+        cluster_scoped: True if the kind is cluster-scoped.
+        mutations: One mutation or several, in order.
+        **common: The guard, the extractors, the data cells and the other `CommonOptions`.
     """
 
     def __init__(
@@ -47,22 +47,22 @@ class Static(StaticKind["ContentMutator"]):
         super().__init__(obj, mutations=mutations, **common)
 
     def create_mutator(self) -> ContentMutator:
-        """What the callbacks of the mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return ContentMutator()
 
 
 class Task(Primitive["ContentMutator"]):
-    """Any object that runs to completion. It is not graded.
+    """Any object that runs to completion. It has no grace status.
 
     Args:
         obj: The desired baseline, with apiVersion and kind; copied.
-        converging_status: Answers Completed, TaskRunning, TaskPending or TaskFailing.
-        cluster_scoped: The kind has no namespaces.
-        mutations: One or many, in order.
-        suspend: Records the edits that suspend it; none by default.
-        suspension_status: How far it is suspended; by default at once.
-        delete_on_suspend: Suspension ends in deletion.
-        **common: Guard, extractors, data cells and the rest of `CommonOptions`.
+        converging_status: Returns Completed, TaskRunning, TaskPending or TaskFailing.
+        cluster_scoped: True if the kind is cluster-scoped.
+        mutations: One mutation or several, in order.
+        suspend: Records the edits that suspend the object (default: none).
+        suspension_status: Returns the progress of the suspension (default: Suspended at once).
+        delete_on_suspend: True if suspension ends in the deletion of the object.
+        **common: The guard, the extractors, the data cells and the other `CommonOptions`.
     """
 
     def __init__(
@@ -88,23 +88,23 @@ class Task(Primitive["ContentMutator"]):
         self.errors += _validate_handler(converging_status)
 
     def create_mutator(self) -> ContentMutator:
-        """What the callbacks of the mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return ContentMutator()
 
 
 class _GradedObject(Primitive["ContentMutator"]):
-    """Any object that stays, is judged, graded and can be suspended.
+    """Any object that stays, has a converging status and a grace status, and can be suspended.
 
     Args:
         obj: The desired baseline, with apiVersion and kind; copied.
-        converging_status: How far the live object is.
-        cluster_scoped: The kind has no namespaces.
-        mutations: One or many, in order.
-        grace_status: How bad it is not to have converged; by default not at all.
-        suspend: Records the edits that suspend it; none by default.
-        suspension_status: How far it is suspended; by default at once.
-        delete_on_suspend: Suspension ends in deletion.
-        **common: Guard, extractors, data cells and the rest of `CommonOptions`.
+        converging_status: Returns the converging status of the live object.
+        cluster_scoped: True if the kind is cluster-scoped.
+        mutations: One mutation or several, in order.
+        grace_status: Returns the severity after the grace period (default: Healthy).
+        suspend: Records the edits that suspend the object (default: none).
+        suspension_status: Returns the progress of the suspension (default: Suspended at once).
+        delete_on_suspend: True if suspension ends in the deletion of the object.
+        **common: The guard, the extractors, the data cells and the other `CommonOptions`.
     """
 
     def __init__(
@@ -132,27 +132,27 @@ class _GradedObject(Primitive["ContentMutator"]):
         self.errors += _validate_handler(converging_status)
 
     def create_mutator(self) -> ContentMutator:
-        """What the callbacks of the mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return ContentMutator()
 
 
 class Workload(_GradedObject):
-    """Any object that keeps something running; answers Healthy, Creating, Updating, Scaling or Failing."""
+    """Any object that keeps pods or processes running: Healthy, Creating, Updating, Scaling or Failing."""
 
 
 class Integration(_GradedObject):
-    """Any object that waits for something outside; answers Operational, OperationPending or OperationFailing."""
+    """Any object that depends on an outside system: Operational, OperationPending or OperationFailing."""
 
 
 def _validate_handler(converging_status: object) -> tuple[str, ...]:
     if converging_status is not None:
         return ()
-    return ("converging_status is missing: nothing is known of this kind, so its author says when it is ready",)
+    return ("converging_status: expected a function, found None: konverge has no default for this kind",)
 
 
 class ContentMutator(Mutator):
     """Records edits of any object."""
 
     def edit_content(self, edit: EditFunction[ContentEditor] | None) -> None:
-        """Edit any field by its path."""
+        """Record an edit of any field by its path."""
         self._edit(EditCategory.CONTENT, ContentEditor, (), edit)

@@ -21,31 +21,31 @@ __all__ = ["HorizontalPodAutoscaler", "HorizontalPodAutoscalerMutator"]
 class HorizontalPodAutoscaler(IntegrationKind["HorizontalPodAutoscalerMutator"]):
     """An ``autoscaling/v2`` HorizontalPodAutoscaler.
 
-    Suspension deletes it: left in place, it would scale a suspended workload up again. What it scales should leave
-    ``spec.replicas`` out, or the two take turns in writing it.
+    Suspension deletes it: otherwise it would scale a suspended workload up again. The workload that it scales should
+    omit ``spec.replicas``; otherwise the autoscaler and the operator overwrite each other's value.
     """
 
     gvk = GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler")
     deletes_on_suspend_by_default = True
 
     def create_mutator(self) -> HorizontalPodAutoscalerMutator:
-        """What the callbacks of this kind's mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return HorizontalPodAutoscalerMutator()
 
     @staticmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
-        """Operational when it scales; failing when it cannot reach its target or has no metrics."""
+        """Return Operational when it scales; it is failing if it cannot reach its target or has no metrics."""
         return Convergence(*_evaluate_status(live))
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:
-        """Down when it cannot scale, Degraded while its controller has not said."""
+        """Return Down if it cannot scale, and Degraded until its controller has reported."""
         status, reason = _evaluate_status(live)
         return Grace(_GRACE[status], reason)
 
     @staticmethod
     def default_suspension_status(live: Object) -> Suspension:
-        """Suspended: what is left is to delete it."""
+        """Return Suspended: the deletion follows."""
         return Suspension(SuspensionStatus.SUSPENDED, "HorizontalPodAutoscaler deleted on suspend")
 
 
@@ -76,5 +76,5 @@ class HorizontalPodAutoscalerMutator(Mutator):
     """Records edits of a HorizontalPodAutoscaler."""
 
     def edit_horizontal_pod_autoscaler_spec(self, edit: EditFunction[HorizontalPodAutoscalerSpecEditor] | None) -> None:
-        """Edit the spec."""
+        """Record an edit of the spec."""
         self._edit(EditCategory.CONTENT, HorizontalPodAutoscalerSpecEditor, ("spec",), edit)

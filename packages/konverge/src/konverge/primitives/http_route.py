@@ -1,4 +1,4 @@
-"""HTTPRoute: an integration, because the gateways that it names decide on it."""
+"""HTTPRoute: an integration, because the gateways that it refers to decide whether to accept it."""
 
 from __future__ import annotations
 
@@ -25,33 +25,34 @@ __all__ = ["HTTPRoute"]
 
 
 class HTTPRoute(IntegrationKind[ContentMutator]):
-    """A ``gateway.networking.k8s.io/v1`` HTTPRoute. Suspension leaves it in place: without backends it answers 5xx."""
+    """A ``gateway.networking.k8s.io/v1`` HTTPRoute. Suspension keeps it: gateways respond with 5xx without backends."""
 
     gvk = GroupVersionKind(GATEWAY_GROUP, "v1", "HTTPRoute")
 
     def create_mutator(self) -> ContentMutator:
-        """What the callbacks of the mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return ContentMutator()
 
     @staticmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
-        """Operational when each parent has accepted the latest spec and found what it refers to."""
+        """Return Operational when each parent has accepted the latest spec and resolved its references."""
         return Convergence(*_evaluate_status(live))
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:
-        """Down when no parent has accepted it; Degraded when one has, though not all of it or an older spec."""
+        """Return Down if no parent has accepted it, and Degraded if one has, perhaps in part or an older spec."""
         status, reason = _evaluate_status(live)
         if status is ConvergingStatus.OPERATIONAL:
             return Grace(GraceStatus.HEALTHY, reason)
-        reports = [report for _, found in _iter_parents(live) for report in found]
+        reports = [report for _, parent_reports in _iter_parents(live) for report in parent_reports]
         accepted = [find_condition({"status": report}, "Accepted") for report in reports]
-        serves = any(each is not None and each.status == "True" for each in accepted) and not describe_termination(live)
+        is_accepted = any(condition is not None and condition.status == "True" for condition in accepted)
+        serves = is_accepted and not describe_termination(live)
         return Grace(GraceStatus.DEGRADED if serves else GraceStatus.DOWN, reason)
 
     @staticmethod
     def default_suspension_status(live: Object) -> Suspension:
-        """Suspended: there is nothing to wait for."""
+        """Return Suspended: there is nothing to wait for."""
         return Suspension(SuspensionStatus.SUSPENDED, "HTTPRoute stays in place while suspended")
 
 
@@ -62,7 +63,7 @@ def _evaluate_status(live: Object) -> ConditionFinding:
     if not parents:
         return ConvergingStatus.OPERATION_PENDING, "Waiting for a parent: spec.parentRefs is empty"
     return select_worst(
-        (each for parent in parents for each in _find_parent_findings(*parent, live)), "HTTPRoute is accepted"
+        (finding for parent in parents for finding in _find_parent_findings(*parent, live)), "HTTPRoute is accepted"
     )
 
 
@@ -76,20 +77,20 @@ def _find_parent_findings(name: str, reports: list[Mapping[str, Any]], live: Obj
 
 
 def _iter_parents(live: Object) -> Iterator[tuple[str, list[Mapping[str, Any]]]]:
-    """Each parent that the spec names, with what controllers report for it; there may be several.
+    """Yield each parent of the spec with the reports of its controllers; a parent may have several.
 
-    A report for a parent that the spec no longer names is left out: its controller may be gone, and the report stay.
+    Reports for parents that are no longer in the spec are ignored: they stay if their controller is gone.
     """
     namespace = read_text(live, "metadata", "namespace")
     reports = read_items(live, "status", "parents")
     for reference in read_items(live, "spec", "parentRefs"):
-        wanted = _normalize_reference(reference, namespace)
-        found = [report for report in reports if _normalize_reference(report.get("parentRef"), namespace) == wanted]
-        yield f"{read_text(reference, 'kind') or 'Gateway'} {read_text(reference, 'name')}", found
+        parent = _normalize_reference(reference, namespace)
+        matching = [report for report in reports if _normalize_reference(report.get("parentRef"), namespace) == parent]
+        yield f"{read_text(reference, 'kind') or 'Gateway'} {read_text(reference, 'name')}", matching
 
 
 def _normalize_reference(reference: object, namespace: str) -> tuple[Any, ...]:
-    """A reference with the API's defaults."""
+    """Return a reference with the API's defaults."""
     fields = reference if isinstance(reference, Mapping) else {}
     return (
         fields.get("group", GATEWAY_GROUP),

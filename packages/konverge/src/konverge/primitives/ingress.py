@@ -1,4 +1,4 @@
-"""Ingress: an integration, because its address comes from outside."""
+"""Ingress: an integration, because a controller outside the component assigns its address."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ __all__ = ["Ingress", "IngressMutator"]
 
 
 class Ingress(IntegrationKind["IngressMutator"]):
-    """A ``networking.k8s.io/v1`` Ingress. Suspension leaves it in place, with its address.
+    """A ``networking.k8s.io/v1`` Ingress. Suspension keeps it and its address.
 
-    Some ingress controllers publish no address; there, give a `converging_status` and a `grace_status` of your own.
+    Some ingress controllers publish no address. For these, pass your own `converging_status` and `grace_status`.
     """
 
     gvk = GroupVersionKind("networking.k8s.io", "v1", "Ingress")
 
     def create_mutator(self) -> IngressMutator:
-        """What the callbacks of this kind's mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return IngressMutator()
 
     @staticmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
-        """Operational when it has an address."""
+        """Return Operational when it has an address."""
         if has_address(live):
             return Convergence(ConvergingStatus.OPERATIONAL, ADDRESS_ASSIGNED)
         return Convergence(ConvergingStatus.OPERATION_PENDING, AWAITING_ADDRESS)
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:
-        """Degraded without the address: what it leads to may work."""
+        """Return Degraded without an address: its backends may work."""
         if has_address(live):
             return Grace(GraceStatus.HEALTHY, ADDRESS_ASSIGNED)
         return Grace(GraceStatus.DEGRADED, AWAITING_ADDRESS)
 
     @staticmethod
     def default_suspension_status(live: Object) -> Suspension:
-        """Suspended: there is nothing to wait for."""
+        """Return Suspended: there is nothing to wait for."""
         return Suspension(SuspensionStatus.SUSPENDED, "Ingress suspended (backend unavailable)")
 
 
@@ -55,5 +55,5 @@ class IngressMutator(Mutator):
     """Records edits of an Ingress."""
 
     def edit_ingress_spec(self, edit: EditFunction[IngressSpecEditor] | None) -> None:
-        """Edit the spec."""
+        """Record an edit of the spec."""
         self._edit(EditCategory.CONTENT, IngressSpecEditor, ("spec",), edit)

@@ -1,4 +1,4 @@
-"""Job: a task whose pods run until enough of them have succeeded."""
+"""Job: a task that is complete when enough of its pods have succeeded."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ __all__ = ["Job", "JobMutator"]
 
 
 class Job(TaskKind["JobMutator"]):
-    """A ``batch/v1`` Job. Suspension stops its pods, then deletes it: resumed, it runs anew, also when it was complete.
+    """A ``batch/v1`` Job. Suspension stops its pods and deletes it: after a resume it runs again, even if it completed.
 
-    It is not graded: a Job may take as long as it takes.
+    It has no grace status: a Job may take any time.
     """
 
     gvk = GroupVersionKind("batch", "v1", "Job")
     deletes_on_suspend_by_default = True
 
     def create_mutator(self) -> JobMutator:
-        """What the callbacks of this kind's mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return JobMutator()
 
     @staticmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
-        """Completed or TaskFailing by the Job's own verdict; until then TaskRunning while pods run."""
+        """Return Completed or TaskFailing by the Job's conditions; until then TaskRunning while pods are active."""
         if _find_true_condition(live, "Complete"):
             return Convergence(ConvergingStatus.COMPLETED, "Job completed")
         if failed := _find_true_condition(live, "Failed"):
@@ -37,12 +37,12 @@ class Job(TaskKind["JobMutator"]):
 
     @staticmethod
     def default_suspend(mutator: JobMutator) -> None:
-        """Stop the pods."""
+        """Stop the pods of the Job."""
         mutator.edit_job_spec(lambda spec: spec.raw().update(suspend=True))
 
     @staticmethod
     def default_suspension_status(live: Object) -> Suspension:
-        """Suspended when the Job is told to be and no pod is active."""
+        """Return Suspended when ``spec.suspend`` is true and no pod is active."""
         if not read_boolean(live, "spec", "suspend"):
             return Suspension(SuspensionStatus.SUSPENDING, "Waiting for Job to be suspended")
         if (active := read_integer(live, "status", "active")) > 0:
@@ -51,13 +51,13 @@ class Job(TaskKind["JobMutator"]):
 
 
 def _find_true_condition(live: Object, condition_type: str) -> Condition | None:
-    found = find_condition(live, condition_type)
-    return found if found is not None and found.status == "True" else None
+    condition = find_condition(live, condition_type)
+    return condition if condition is not None and condition.status == "True" else None
 
 
 class JobMutator(PodTemplateMutator):
     """Records edits of a Job."""
 
     def edit_job_spec(self, edit: EditFunction[JobSpecEditor] | None) -> None:
-        """Edit the spec outside the pod template."""
+        """Record an edit of the spec outside the pod template."""
         self._edit(EditCategory.CONTENT, JobSpecEditor, ("spec",), edit)

@@ -1,16 +1,16 @@
-"""The four categories of kinds: which lifecycle answers a kind gives (specification, "Status Model").
+"""The four categories of kinds and their lifecycle handlers (specification, "Status Model").
 
 ==============  ==========================  =======  ===========
-category        converging                  graded   suspendable
+category        converging                  grace    suspendable
 ==============  ==========================  =======  ===========
-static          no: ready by existing       no       no
+static          no: ready once it exists    no       no
 workload        Healthy, Creating, …        yes      yes
 task            Completed, TaskRunning, …   no       yes
 integration     Operational, …              yes      yes
 ==============  ==========================  =======  ===========
 
-A kind derives from its category and gives its defaults as static methods, ``default_…``. They are public: a function of
-the author's own may ask them first and then refine the answer.
+A kind derives from its category and defines its defaults as static methods, ``default_…``. They are public: a function
+of the author can call them first and then refine the result.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ SuspensionHandler: TypeAlias = Callable[[Object], Suspension]
 
 
 class StaticKind(Primitive[M]):
-    """A kind that is ready by existing; suspension leaves it alone.
+    """A kind that is ready once it exists; suspension does not change it.
 
     Args:
-        obj: The desired baseline; copied. A missing apiVersion and kind are filled in.
-        mutations: One or many, in order.
-        **common: Guard, extractors, data cells and the rest of `CommonOptions`.
+        obj: The desired baseline; copied. A missing apiVersion and kind are added.
+        mutations: One mutation or several, in order.
+        **common: The guard, the extractors, the data cells and the other `CommonOptions`.
     """
 
     def __init__(
@@ -68,36 +68,38 @@ class StaticKind(Primitive[M]):
 
 
 class _SuspendableKind(Primitive[M]):
-    """A kind whose live object is judged and which can be suspended."""
+    """A kind that has a converging status and can be suspended."""
 
     deletes_on_suspend_by_default: ClassVar[bool] = False
 
     @staticmethod
     @abstractmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
-        """How far the live object is."""
+        """Return the converging status of the live object."""
 
     @staticmethod
     def default_suspend(mutator: M) -> None:
-        """Record the edits that suspend the desired object: none."""
+        """Record the edits that suspend the desired object (default: none)."""
 
     @staticmethod
     def default_suspension_status(live: Object) -> Suspension:
-        """How far the live object is suspended: there is nothing to wait for."""
+        """Return the progress of the suspension (default: Suspended at once)."""
         return Suspension(SuspensionStatus.SUSPENDED, "Resource needs no suspension")
 
 
 class TaskKind(_SuspendableKind[M]):
-    """A kind that runs to completion. It is not graded: late, it is down where nothing else in its component is graded.
+    """A kind that runs to completion. It has no grace status.
+
+    After the grace period it counts as Down if no other resource of the component has a grace status.
 
     Args:
-        obj: The desired baseline; copied. A missing apiVersion and kind are filled in.
-        mutations: One or many, in order.
-        converging_status: Instead of `default_converging_status`.
-        suspend: Instead of `default_suspend`.
-        suspension_status: Instead of `default_suspension_status`.
-        delete_on_suspend: Instead of the kind's `deletes_on_suspend_by_default`.
-        **common: Guard, extractors, data cells and the rest of `CommonOptions`.
+        obj: The desired baseline; copied. A missing apiVersion and kind are added.
+        mutations: One mutation or several, in order.
+        converging_status: A function in place of `default_converging_status`.
+        suspend: A function in place of `default_suspend`.
+        suspension_status: A function in place of `default_suspension_status`.
+        delete_on_suspend: A value in place of the kind's `deletes_on_suspend_by_default`.
+        **common: The guard, the extractors, the data cells and the other `CommonOptions`.
     """
 
     def __init__(
@@ -121,17 +123,17 @@ class TaskKind(_SuspendableKind[M]):
 
 
 class _GradedKind(_SuspendableKind[M]):
-    """A kind that stays, is judged, graded and can be suspended.
+    """A kind that stays, has a converging status and a grace status, and can be suspended.
 
     Args:
-        obj: The desired baseline; copied. A missing apiVersion and kind are filled in.
-        mutations: One or many, in order.
-        converging_status: Instead of `default_converging_status`.
-        grace_status: Instead of `default_grace_status`.
-        suspend: Instead of `default_suspend`.
-        suspension_status: Instead of `default_suspension_status`.
-        delete_on_suspend: Instead of the kind's `deletes_on_suspend_by_default`.
-        **common: Guard, extractors, data cells and the rest of `CommonOptions`.
+        obj: The desired baseline; copied. A missing apiVersion and kind are added.
+        mutations: One mutation or several, in order.
+        converging_status: A function in place of `default_converging_status`.
+        grace_status: A function in place of `default_grace_status`.
+        suspend: A function in place of `default_suspend`.
+        suspension_status: A function in place of `default_suspension_status`.
+        delete_on_suspend: A value in place of the kind's `deletes_on_suspend_by_default`.
+        **common: The guard, the extractors, the data cells and the other `CommonOptions`.
     """
 
     def __init__(
@@ -157,13 +159,13 @@ class _GradedKind(_SuspendableKind[M]):
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:
-        """How bad it is not to have converged: not at all."""
+        """Return the severity after the grace period (default: Healthy)."""
         return Grace(GraceStatus.HEALTHY)
 
 
 class WorkloadKind(_GradedKind[M]):
-    """A kind that keeps something running; answers Healthy, Creating, Updating, Scaling or Failing."""
+    """A kind that keeps pods or processes running: Healthy, Creating, Updating, Scaling or Failing."""
 
 
 class IntegrationKind(_GradedKind[M]):
-    """A kind that waits for something outside; answers Operational, OperationPending or OperationFailing."""
+    """A kind that depends on an outside system: Operational, OperationPending or OperationFailing."""

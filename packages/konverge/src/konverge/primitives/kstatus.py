@@ -1,18 +1,17 @@
-"""kstatus: how far an object is, by the conditions that most kinds have (sigs.k8s.io/cli-utils, ``pkg/kstatus``).
+"""kstatus: the status of an object by the conditions that most kinds have (sigs.k8s.io/cli-utils, ``pkg/kstatus``).
 
-The first of these that holds decides:
+The first rule that matches decides:
 
-1. It is being deleted: terminating.
-2. ``status.observedGeneration`` is older than the spec: in progress. A status without it is believed to be new.
-3. Condition ``Stalled`` is True: failed. (kstatus takes ``Stalled`` or ``Reconciling``, whichever is listed first; here
+1. The object is being deleted: terminating.
+2. ``status.observedGeneration`` is older than the spec: in progress. A status without it counts as new.
+3. Condition ``Stalled`` is True: failed. (kstatus uses the first of ``Stalled`` and ``Reconciling`` in the list; here
    the more critical one wins.)
 4. Condition ``Reconciling`` is True: in progress.
-5. Condition ``Ready`` is there and not True: in progress. It cannot be told from doomed.
-6. Else it is current, also where it has no status at all: nobody may be going to write one.
+5. Condition ``Ready`` is present and not True: in progress. A permanent failure looks the same.
+6. Otherwise current, even without a status: perhaps no controller will write one.
 
-Beyond kstatus, a condition that names the generation it has seen is held to it as in rule 2, and an author who knows
-that the kind reports certain conditions can have them waited for, which closes the gap of rule 6: between the creation
-of an object and the first report on it.
+konverge adds two rules. Rule 2 also applies to a condition with an observed generation. An author can require
+conditions that the kind reports. This closes the gap of rule 6 between the creation of an object and its first report.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ __all__ = ["Kstatus", "compute_kstatus", "convergence_by_kstatus", "grace_by_kst
 
 
 class Kstatus(StrEnum):
-    """How far an object is, in kstatus' words."""
+    """The status of an object in the terms of kstatus."""
 
     CURRENT = "Current"
     IN_PROGRESS = "InProgress"
@@ -41,17 +40,17 @@ _CONVERGING = {
     Kstatus.CURRENT: ConvergingStatus.OPERATIONAL,
     Kstatus.IN_PROGRESS: ConvergingStatus.OPERATION_PENDING,
     Kstatus.FAILED: ConvergingStatus.OPERATION_FAILING,
-    # What was deleted behind our back is made anew as soon as it is gone.
+    # An object that another client deleted is created again once it is gone.
     Kstatus.TERMINATING: ConvergingStatus.OPERATION_PENDING,
 }
 
 
 def compute_kstatus(live: Object, required_conditions: Sequence[str] = ()) -> tuple[Kstatus, str]:
-    """Judge a live object, whatever is in it; answers with the reason.
+    """Return the kstatus of a live object and the reason, whatever the object contains.
 
     Args:
         live: The object.
-        required_conditions: The types of conditions that must be True besides; one that is absent is waited for.
+        required_conditions: The types of further conditions that must be True; an absent one means in progress.
     """
     if why := describe_termination(live):
         return Kstatus.TERMINATING, why
@@ -60,36 +59,36 @@ def compute_kstatus(live: Object, required_conditions: Sequence[str] = ()) -> tu
         kind = read_text(live, "kind").lower() or "the object's"
         return Kstatus.IN_PROGRESS, f"Waiting for {kind} controller to observe latest spec"
     for condition_type, bad in (("Stalled", Kstatus.FAILED), ("Reconciling", Kstatus.IN_PROGRESS)):
-        found = read_condition(live, condition_type, generation)
-        if found.status == "True":
-            return bad, found.description
-        if found.is_stale:
-            return Kstatus.IN_PROGRESS, found.description
+        condition = read_condition(live, condition_type, generation)
+        if condition.status == "True":
+            return bad, condition.description
+        if condition.is_stale:
+            return Kstatus.IN_PROGRESS, condition.description
     for condition_type in _list_good_types(required_conditions):
-        found = read_condition(live, condition_type, generation)
-        if found.status != "True" and (found.is_present or condition_type in required_conditions):
-            return Kstatus.IN_PROGRESS, found.description
+        condition = read_condition(live, condition_type, generation)
+        if condition.status != "True" and (condition.is_present or condition_type in required_conditions):
+            return Kstatus.IN_PROGRESS, condition.description
     return Kstatus.CURRENT, "Resource is current"
 
 
 def convergence_by_kstatus(live: Object, required_conditions: Sequence[str] = ()) -> Convergence:
-    """Operational when current, failing when failed, pending until then and while it is being deleted."""
+    """Return Operational for current, OperationFailing for failed, and OperationPending for the others."""
     status, reason = compute_kstatus(live, required_conditions)
     return Convergence(_CONVERGING[status], reason)
 
 
 def grace_by_kstatus(live: Object, required_conditions: Sequence[str] = ()) -> Grace:
-    """Grade a live object: Down where it says itself that it does not work, Degraded where it does not say.
+    """Return the grace of a live object: Down if it reports a failure, Degraded if it reports nothing.
 
-    ``Ready`` or a required condition False, failed, being deleted: Down. A controller that has not seen the latest
-    spec, or is at work on it, may well keep up what was there before: Degraded.
+    It is Down if ``Ready`` or a required condition is False, if it failed, or if it is being deleted. It is Degraded if
+    its controller has not observed the latest spec or is still processing it: the previous state may still work.
     """
     status, reason = compute_kstatus(live, required_conditions)
     if status is Kstatus.CURRENT:
         return Grace(GraceStatus.HEALTHY, reason)
-    found = (find_condition(live, condition_type) for condition_type in _list_good_types(required_conditions))
-    says_no = any(condition is not None and condition.status == "False" for condition in found)
-    if says_no or status in (Kstatus.FAILED, Kstatus.TERMINATING):
+    conditions = (find_condition(live, condition_type) for condition_type in _list_good_types(required_conditions))
+    is_unready = any(condition is not None and condition.status == "False" for condition in conditions)
+    if is_unready or status in (Kstatus.FAILED, Kstatus.TERMINATING):
         return Grace(GraceStatus.DOWN, reason)
     return Grace(GraceStatus.DEGRADED, reason)
 

@@ -1,4 +1,4 @@
-"""A load balancer's address, which comes from outside: what Service and Ingress wait for."""
+"""The address of a load balancer, for Service and Ingress."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ ADDRESS_ASSIGNED = "Load balancer IP/hostname assigned"
 
 
 def has_address(live: Object) -> bool:
-    """Tell whether some entry of the load balancer has an IP or a hostname."""
+    """Return whether an entry of the load balancer has an IP or a hostname."""
     entries = read_items(live, "status", "loadBalancer", "ingress")
     return any(read_text(entry, "ip") or read_text(entry, "hostname") for entry in entries)

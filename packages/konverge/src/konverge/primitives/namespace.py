@@ -1,4 +1,4 @@
-"""Namespace: an integration, because a namespace that is being deleted takes in nothing until it is gone."""
+"""Namespace: an integration, because a namespace in deletion accepts no new objects until it is gone."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ __all__ = ["Namespace"]
 
 
 class Namespace(IntegrationKind[ContentMutator]):
-    """A core ``v1`` Namespace. Suspension leaves it in place, with all that is in it."""
+    """A core ``v1`` Namespace. Suspension keeps it and its content."""
 
     gvk = GroupVersionKind("", "v1", "Namespace")
     is_cluster_scoped = True
 
     def create_mutator(self) -> ContentMutator:
-        """What the callbacks of the mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return ContentMutator()
 
     @staticmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
-        """Operational when it is active. One that is being deleted is pending: it is made anew when it is gone."""
+        """Return Operational when it is active, and pending during its deletion: afterwards it is created again."""
         return Convergence(*_evaluate_status(live))
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:
-        """Down until it is active: nothing can be made in it."""
+        """Return Down until it is active: the API server creates nothing in it before."""
         status, reason = _evaluate_status(live)
         is_active = status is ConvergingStatus.OPERATIONAL
         return Grace(GraceStatus.HEALTHY if is_active else GraceStatus.DOWN, reason)
 
     @staticmethod
     def default_suspension_status(live: Object) -> Suspension:
-        """Suspended: there is nothing to wait for."""
+        """Return Suspended: there is nothing to wait for."""
         return Suspension(SuspensionStatus.SUSPENDED, "Namespace stays in place while suspended")
 
 
@@ -57,7 +57,8 @@ def _evaluate_status(live: Object) -> tuple[ConvergingStatus, str]:
 
 
 def _list_obstacles(live: Object) -> list[str]:
-    """What is in the way of the deletion: the namespace's conditions are True for that only."""
-    standing = (each for each in read_items(live, "status", "conditions") if each.get("status") == "True")
-    messages = [message for each in standing if (message := read_text(each, "message"))]
+    """Return the messages about what prevents the deletion: only such conditions of a namespace are True."""
+    conditions = read_items(live, "status", "conditions")
+    obstacles = [condition for condition in conditions if condition.get("status") == "True"]
+    messages = [message for condition in obstacles if (message := read_text(condition, "message"))]
     return ["; ".join(messages)] if messages else []

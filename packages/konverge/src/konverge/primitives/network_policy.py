@@ -1,4 +1,4 @@
-"""NetworkPolicy: static."""
+"""NetworkPolicy: a static primitive without health."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class NetworkPolicy(StaticKind["NetworkPolicyMutator"]):
     gvk = GroupVersionKind("networking.k8s.io", "v1", "NetworkPolicy")
 
     def create_mutator(self) -> NetworkPolicyMutator:
-        """What the callbacks of this kind's mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return NetworkPolicyMutator()
 
 
@@ -23,5 +23,5 @@ class NetworkPolicyMutator(Mutator):
     """Records edits of a NetworkPolicy."""
 
     def edit_network_policy_spec(self, edit: EditFunction[NetworkPolicySpecEditor] | None) -> None:
-        """Edit the spec."""
+        """Record an edit of the spec."""
         self._edit(EditCategory.CONTENT, NetworkPolicySpecEditor, ("spec",), edit)

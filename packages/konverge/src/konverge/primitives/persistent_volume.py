@@ -1,4 +1,4 @@
-"""PersistentVolume: an integration, because what it stands for is outside; cluster-scoped."""
+"""PersistentVolume: an integration, because its storage is outside the cluster; cluster-scoped."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ __all__ = ["PersistentVolume", "PersistentVolumeMutator"]
 
 
 class PersistentVolume(IntegrationKind["PersistentVolumeMutator"]):
-    """A core ``v1`` PersistentVolume. Suspension changes nothing about it."""
+    """A core ``v1`` PersistentVolume. Suspension does not change it."""
 
     gvk = GroupVersionKind("", "v1", "PersistentVolume")
     is_cluster_scoped = True
 
     def create_mutator(self) -> PersistentVolumeMutator:
-        """What the callbacks of this kind's mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return PersistentVolumeMutator()
 
     @staticmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
-        """Operational when a claim can have it or has it; failing when its claim is gone or its reclaim failed."""
+        """Return Operational when it is available or bound, and failing if its claim is gone or its reclaim failed."""
         match read_text(live, "status", "phase"):
             case "Available" | "Bound":
                 return Convergence(ConvergingStatus.OPERATIONAL, _describe_phase(live))
@@ -37,7 +37,7 @@ class PersistentVolume(IntegrationKind["PersistentVolumeMutator"]):
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:
-        """Down when no claim can have it any more, Degraded while none can have it yet."""
+        """Return Down if no claim can use it any more, and Degraded while no claim can use it yet."""
         match read_text(live, "status", "phase"):
             case "Available" | "Bound":
                 return Grace(GraceStatus.HEALTHY, _describe_phase(live))
@@ -57,11 +57,11 @@ class PersistentVolumeMutator(Mutator):
     """Records edits of a PersistentVolume."""
 
     def edit_persistent_volume_spec(self, edit: EditFunction[PersistentVolumeSpecEditor] | None) -> None:
-        """Edit the spec."""
+        """Record an edit of the spec."""
         self._edit(EditCategory.CONTENT, PersistentVolumeSpecEditor, ("spec",), edit)
 
     def set_storage_class_name(self, name: str) -> None:
-        """Set the storage class."""
+        """Set the name of the storage class."""
         self.edit_persistent_volume_spec(lambda spec: spec.set(storageClassName=name))
 
     def set_reclaim_policy(self, policy: Literal["Delete", "Recycle", "Retain"]) -> None:
@@ -69,5 +69,5 @@ class PersistentVolumeMutator(Mutator):
         self.edit_persistent_volume_spec(lambda spec: spec.set(persistentVolumeReclaimPolicy=policy))
 
     def set_mount_options(self, options: Iterable[str]) -> None:
-        """Replace the options that it is mounted with."""
+        """Replace the mount options of the volume."""
         self.edit_persistent_volume_spec(lambda spec: spec.set(mountOptions=list(options)))

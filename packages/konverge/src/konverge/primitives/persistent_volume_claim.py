@@ -1,4 +1,4 @@
-"""PersistentVolumeClaim: an integration, because its volume comes from outside."""
+"""PersistentVolumeClaim: an integration, because a provisioner outside the component creates its volume."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _LOST = "PersistentVolumeClaim has lost its volume"
 
 
 class PersistentVolumeClaim(IntegrationKind["PersistentVolumeClaimMutator"]):
-    """A core ``v1`` PersistentVolumeClaim. Suspension leaves it in place, and with it the data.
+    """A core ``v1`` PersistentVolumeClaim. Suspension keeps it and its data.
 
-    A storage class may wait for the first pod before it binds a claim. The claim is pending until then, which holds
-    back no resource after it; a guard that waits for ``Bound`` would wait forever.
+    A storage class may wait for the first pod before it binds a claim. The claim is pending until then, which does not
+    block later resources. A guard that waits for ``Bound`` would wait forever.
     """
 
     gvk = GroupVersionKind("", "v1", "PersistentVolumeClaim")
 
     def create_mutator(self) -> PersistentVolumeClaimMutator:
-        """What the callbacks of this kind's mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return PersistentVolumeClaimMutator()
 
     @staticmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
-        """Operational when bound; failing when the volume it was bound to is gone."""
+        """Return Operational when it is bound; it is failing if its volume is lost."""
         match read_text(live, "status", "phase"):
             case "Bound":
                 return Convergence(ConvergingStatus.OPERATIONAL, _BOUND)
@@ -48,7 +48,7 @@ class PersistentVolumeClaim(IntegrationKind["PersistentVolumeClaimMutator"]):
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:
-        """Down when its volume is gone, Degraded while it has none yet."""
+        """Return Down if its volume is lost, and Degraded while it has none yet."""
         match read_text(live, "status", "phase"):
             case "Bound":
                 return Grace(GraceStatus.HEALTHY, _BOUND)
@@ -59,7 +59,7 @@ class PersistentVolumeClaim(IntegrationKind["PersistentVolumeClaimMutator"]):
 
     @staticmethod
     def default_suspension_status(live: Object) -> Suspension:
-        """Suspended: there is nothing to wait for."""
+        """Return Suspended: there is nothing to wait for."""
         return Suspension(SuspensionStatus.SUSPENDED, "PersistentVolumeClaim stays in place while suspended")
 
 
@@ -71,9 +71,9 @@ class PersistentVolumeClaimMutator(Mutator):
     """Records edits of a PersistentVolumeClaim."""
 
     def edit_persistent_volume_claim_spec(self, edit: EditFunction[PersistentVolumeClaimSpecEditor] | None) -> None:
-        """Edit the spec."""
+        """Record an edit of the spec."""
         self._edit(EditCategory.CONTENT, PersistentVolumeClaimSpecEditor, ("spec",), edit)
 
     def set_storage_request(self, storage: str) -> None:
-        """Set how much is asked for, for example ``10Gi``."""
+        """Set the requested storage, for example ``10Gi``."""
         self.edit_persistent_volume_claim_spec(lambda spec: spec.set_storage_request(storage))

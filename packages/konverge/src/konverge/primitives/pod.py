@@ -1,4 +1,4 @@
-"""Pod: a workload of its own, which nothing replaces when it ends."""
+"""Pod: a workload without a controller, which is not replaced when it ends."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ __all__ = ["Pod", "PodMutator"]
 class Pod(WorkloadKind["PodMutator"]):
     """A ``v1`` Pod. Suspension deletes it.
 
-    Little of a live Pod can be changed: its metadata, its images, its active deadline, additional tolerations.
+    Few fields of a live Pod are mutable: its metadata, its images, its active deadline and additional tolerations.
     """
 
     gvk = GroupVersionKind("", "v1", "Pod")
     deletes_on_suspend_by_default = True
 
     def create_mutator(self) -> PodMutator:
-        """What the callbacks of this kind's mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return PodMutator()
 
     @staticmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
-        """Healthy when it runs and all containers are ready; Failing when a container crashes or failed."""
+        """Return Healthy when it runs and all containers are ready, and Failing if a container crashes or failed."""
         if failure := _describe_failure(live):
             return Convergence(ConvergingStatus.FAILING, failure)
         if waiting := _describe_waiting(live):
@@ -47,15 +47,15 @@ class Pod(WorkloadKind["PodMutator"]):
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:
-        """Down when it does not run, Degraded when it runs and is not ready or has a container that fails."""
-        late = _describe_failure(live) or _describe_waiting(live)
-        if not late:
+        """Return Down if it does not run, and Degraded if it runs but is not ready or has a failing container."""
+        cause = _describe_failure(live) or _describe_waiting(live)
+        if not cause:
             return Grace(GraceStatus.HEALTHY, "Pod is ready")
-        return Grace(GraceStatus.DEGRADED if _is_running(live) else GraceStatus.DOWN, late)
+        return Grace(GraceStatus.DEGRADED if _is_running(live) else GraceStatus.DOWN, cause)
 
     @staticmethod
     def default_suspension_status(live: Object) -> Suspension:
-        """Suspended at once: there is nothing to wait for before the deletion."""
+        """Return Suspended at once: there is nothing to wait for before the deletion."""
         return Suspension(SuspensionStatus.SUSPENDED, "Pod deleted on suspend")
 
 
@@ -64,9 +64,9 @@ def _is_running(live: Object) -> bool:
 
 
 def _describe_failure(live: Object) -> str:
-    """What will not get better by itself; empty when there is no such thing.
+    """Return a container failure that does not recover without intervention, else an empty string.
 
-    The message of a waiting container stays out: it tells how long the kubelet backs off, which changes with each try.
+    The message of a waiting container is omitted: it contains the kubelet's backoff, which changes with each attempt.
     """
     for container in _iter_container_statuses(live):
         name = read_text(container, "name")
@@ -83,19 +83,19 @@ def _iter_container_statuses(live: Object) -> Iterator[Mapping[str, Any]]:
 
 
 def _describe_waiting(live: Object) -> str:
-    """What a pod that does not fail waits for; empty when it is ready."""
+    """Return the pending step of a pod without failures; empty when it is ready."""
     if not _is_running(live):
         phase = read_text(live, "status", "phase") or "Pending"
         return f"Waiting for pod to run: phase is {phase}{_describe_obstacle(live)}"
     containers = read_items(live, "status", "containerStatuses")
-    ready = sum(1 for each in containers if read_boolean(each, "ready"))
+    ready = sum(1 for container in containers if read_boolean(container, "ready"))
     if containers and ready == len(containers):
         return ""
     return f"Waiting for containers: {ready}/{len(containers)} ready{_describe_obstacle(live)}"
 
 
 def _describe_obstacle(live: Object) -> str:
-    """Why the pod is evicted, not scheduled, or a container not started, in parentheses."""
+    """Return, in parentheses, the reason of an eviction, a failed scheduling or a container that did not start."""
     if reason := read_text(live, "status", "reason"):
         return f" ({reason})"
     scheduled = find_condition(live, "PodScheduled")

@@ -1,4 +1,4 @@
-"""PodDisruptionBudget: static."""
+"""PodDisruptionBudget: a static primitive without health."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ __all__ = ["PodDisruptionBudget", "PodDisruptionBudgetMutator"]
 class PodDisruptionBudget(StaticKind["PodDisruptionBudgetMutator"]):
     """A ``policy/v1`` PodDisruptionBudget: ready once applied, left alone by suspension.
 
-    It does not count as unhealthy when it allows no disruption: that is the state of its pods, which their own kind
-    reports.
+    It is not unhealthy if it allows no disruption: that is the state of its pods, which their own kind reports.
     """
 
     gvk = GroupVersionKind("policy", "v1", "PodDisruptionBudget")
 
     def create_mutator(self) -> PodDisruptionBudgetMutator:
-        """What the callbacks of this kind's mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return PodDisruptionBudgetMutator()
 
 
@@ -27,5 +26,5 @@ class PodDisruptionBudgetMutator(Mutator):
     """Records edits of a PodDisruptionBudget."""
 
     def edit_spec(self, edit: EditFunction[PodDisruptionBudgetSpecEditor] | None) -> None:
-        """Edit the spec."""
+        """Record an edit of the spec."""
         self._edit(EditCategory.CONTENT, PodDisruptionBudgetSpecEditor, ("spec",), edit)

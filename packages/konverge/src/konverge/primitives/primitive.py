@@ -1,12 +1,11 @@
-"""The generic layer: everything that does not differ between kinds.
+"""The base class of all primitives, with everything that kinds share.
 
-A primitive is made from a desired object and functions of its author. It checks both when it is made, but does not
-raise: the mistakes wait in `Primitive.mistakes`, because a component's builder reports all mistakes of all its
-resources at once, and an exception from the first constructor would hide the rest. A primitive with mistakes that is
-used all the same raises them.
+A primitive is made from a desired object and functions of its author. The constructor validates both but does not
+raise. It collects the errors in `Primitive.errors`: the builder of a component reports all errors of all resources at
+once, and an exception from the first constructor would hide the others. The use of a primitive with errors raises them.
 
-The baseline is kept as JSON text. That makes the value immutable, gives each caller of `desired` a private object in a
-tenth of the time of a deep copy, and finds what is no JSON when the primitive is made.
+The baseline is stored as JSON text. This makes the value immutable and finds values that are not JSON in the
+constructor. Each caller of `copy_baseline` gets a private object in a tenth of the time of a deep copy.
 """
 
 from __future__ import annotations
@@ -53,36 +52,37 @@ A = TypeVar("A")
 
 
 class SupportsToDict(Protocol):
-    """An object of some library that knows its JSON form."""
+    """An object of another library with a conversion to JSON."""
 
     def to_dict(self) -> Mapping[str, Any]:
-        """The object as JSON has it, with the API's field names."""
+        """Return the object in its JSON form, with the API's field names."""
 
 
 DesiredObject: TypeAlias = Mapping[str, Any] | SupportsToDict
-"""What a primitive is made from."""
+"""The desired object that a primitive accepts."""
 
 Extractor: TypeAlias = Callable[[Object], object]
-"""Gets a private copy of the live object and takes from it what later resources need; its answer is ignored."""
+"""Gets a private copy of the live object and extracts data for later resources; its result is ignored."""
 
 
 CellsArgument: TypeAlias = Data[Any] | Iterable[Data[Any]]
-"""One data cell or many."""
+"""One data cell or several."""
 
 
 class CommonOptions(TypedDict, total=False):
-    """What every primitive may be given by keyword, whatever its category.
+    """The keyword arguments of every primitive, whatever its category.
 
     Attributes:
-        guard: What must allow the resource before it is applied or read.
-        extract: One or many; each gets its own copy of the live object, after each apply or read. One made by
-            `Data.fill_with` fills a cell for later resources.
-        requires: The data cells without which the resource cannot be made: it is blocked while one of them is empty.
-            Its guard is not asked before.
-        optional_data: The data cells that it reads if they hold something.
-        recreate: When the server refuses a change because a field is immutable, delete the object and make it anew in
-            a later pass. What belongs to it (pods, data of a volume) goes with it.
-        metrics_identifier: What metrics call the resource, the same for all owners; its kind in lower case by default.
+        guard: A function that must allow the resource before it is applied or read.
+        extract: One extractor or several. Each gets its own copy of the live object after each apply or read. An
+            extractor made by `Data.fill_with` fills a cell for later resources.
+        requires: The data cells that the resource requires: it is blocked while one of them is empty. Its guard is not
+            called before.
+        optional_data: The data cells that the resource reads if they are set.
+        recreate: True to delete the object and create it again in a later reconcile when the server rejects a change
+            of an immutable field. Its dependents (pods, the data of a volume) are deleted with it.
+        metrics_identifier: The name of the resource in metrics, the same for all owners (default: the kind in lower
+            case).
     """
 
     guard: Guard | None
@@ -95,15 +95,15 @@ class CommonOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class LifecycleHandlers(Generic[M]):
-    """How a resource judges its live object and how it is suspended; None where its category takes no part.
+    """Functions that judge the live object of a resource and suspend it; None if its category has none.
 
     Attributes:
-        converging_status: How far the live object is; None for what is ready by existing.
-        grace_status: How bad it is not to have converged; None for what is not graded.
-        suspend: Records the edits that suspend the desired object, after all mutations; None for what suspension
-            leaves alone.
-        suspension_status: How far the live object is suspended.
-        delete_on_suspend: Tell whether suspension ends in deletion.
+        converging_status: Returns the converging status of the live object; None if it is ready once it exists.
+        grace_status: Returns the severity after the grace period; None without a grace status.
+        suspend: Records the edits that suspend the desired object, after all mutations; None if suspension does not
+            change it.
+        suspension_status: Returns the progress of the suspension.
+        delete_on_suspend: True if suspension ends in the deletion of the object.
     """
 
     converging_status: Callable[[Object, Operation], Convergence] | None = None
@@ -114,14 +114,14 @@ class LifecycleHandlers(Generic[M]):
 
 
 class Primitive(ABC, Generic[M]):
-    """One desired object with its author's functions: a `konverge.primitives.resource_protocol.Resource`.
+    """One desired object with functions of its author: a `konverge.primitives.resource_protocol.Resource`.
 
-    Kinds do not derive from it directly but from their category in `konverge.primitives.kind_categories`.
+    Kinds derive from their category in `konverge.primitives.kind_categories`, not directly from this class.
 
     Args:
-        obj: The desired baseline; copied. A missing apiVersion and kind are filled in.
-        mutations: One or many, in order.
-        handlers: The lifecycle answers.
+        obj: The desired baseline; copied. A missing apiVersion and kind are added.
+        mutations: One mutation or several, in order.
+        handlers: The lifecycle functions.
         guard: See `CommonOptions`.
         extract: See `CommonOptions`.
         requires: See `CommonOptions`.
@@ -131,17 +131,17 @@ class Primitive(ABC, Generic[M]):
 
     Attributes:
         produces: The cells that its extractors fill.
-        requires: The cells without which it is blocked.
-        optional_data: The cells that it reads if they hold something.
-        recreates: Tell whether the object is made anew when an immutable field is to change.
-        metrics_identifier: What metrics call it.
+        requires: The cells that it requires; it is blocked while one is empty.
+        optional_data: The cells that it reads if they are set.
+        recreates: True if the object is deleted and created again to change an immutable field.
+        metrics_identifier: The name of the resource in metrics.
     """
 
     gvk: GroupVersionKind
-    """The kind that the object must be of; a class for any kind has none, and the object says."""
+    """The required kind of the object. A class for any kind has none: the kind is that of the object."""
     is_cluster_scoped: bool = False
     holds_secret: bool = False
-    """Whether values of a Secret are in the object: set by whoever has put them there."""
+    """True if the object contains values of a Secret; the code that inserts them sets this."""
 
     def __init__(
         self,
@@ -160,7 +160,9 @@ class Primitive(ABC, Generic[M]):
         self._guard = guard
         self._extractors = tuple(extract) if isinstance(extract, Iterable) else (extract,)
         self._handlers = handlers
-        self.produces = tuple({found.cell: None for found in self._extractors if isinstance(found, Extraction)})
+        self.produces = tuple(
+            {extractor.cell: None for extractor in self._extractors if isinstance(extractor, Extraction)}
+        )
         self.requires, unusable_cells = read_cells("requires", requires)
         self.optional_data, unusable_optional = read_cells("optional_data", optional_data)
         self.recreates = recreate
@@ -172,7 +174,7 @@ class Primitive(ABC, Generic[M]):
             cell.holds_secret |= self.gvk.is_secret
         self.key = read_key(fields)
         self.identity = format_identity(self.gvk, self.key)
-        """``<apiVersion>/<kind>/<namespace>/<name>``, without the namespace when cluster-scoped."""
+        """``<apiVersion>/<kind>/<namespace>/<name>``, without the namespace if the object is cluster-scoped."""
         self.metrics_identifier = self.gvk.kind.lower() if metrics_identifier is None else metrics_identifier
         self._baseline, unencodable = _encode_baseline(fields, self.gvk)
         functions: list[tuple[str, object]] = [
@@ -184,7 +186,8 @@ class Primitive(ABC, Generic[M]):
         ]
         given = [(name, function) for name, function in functions if function is not None]
         given += [
-            ("extract", found.extractor if isinstance(found, Extraction) else found) for found in self._extractors
+            ("extract", extractor.extractor if isinstance(extractor, Extraction) else extractor)
+            for extractor in self._extractors
         ]
         misnamed = validate_identity(
             fields, self.gvk, self.key, is_cluster_scoped=self.is_cluster_scoped, is_scope_given=is_any_kind
@@ -194,7 +197,7 @@ class Primitive(ABC, Generic[M]):
             *self.validate_kind(fields),
             *unencodable,
             *validate_mutations(self._mutations),
-            *(mistake for name, function in given for mistake in validate_function(name, function)),
+            *(error for name, function in given for error in validate_function(name, function)),
             *unusable_cells,
             *unusable_optional,
             *validate_options(recreate, metrics_identifier),
@@ -202,10 +205,10 @@ class Primitive(ABC, Generic[M]):
 
     @abstractmethod
     def create_mutator(self) -> M:
-        """What the callbacks of this kind's mutations get."""
+        """Return a new mutator for the callback of one mutation."""
 
     def validate_kind(self, obj: Mapping[str, Any]) -> Iterator[str]:
-        """What is wrong with the baseline by the rules of this kind alone, one sentence each."""
+        """Yield the validation errors of the baseline by the rules of this kind, one sentence each."""
         return iter(())
 
     def __repr__(self) -> str:
@@ -213,56 +216,56 @@ class Primitive(ABC, Generic[M]):
 
     @property
     def is_suspendable(self) -> bool:
-        """Tell whether suspension concerns this resource at all."""
+        """True if suspension has an effect on this resource."""
         return self._handlers.suspend is not None
 
     @property
     def deletes_on_suspend(self) -> bool:
-        """Tell whether suspension ends in the object's deletion."""
+        """True if suspension ends in the deletion of the object."""
         return self._handlers.delete_on_suspend
 
     def copy_baseline(self) -> Object:
-        """A fresh copy of the object as it was given, before mutations.
+        """Return a new copy of the object as the author passed it, before mutations.
 
         Raises:
-            konverge.errors.BuildError: The primitive has mistakes.
+            konverge.errors.BuildError: The primitive has validation errors.
         """
         if self.errors:
             raise BuildError(self.identity, self.errors)
-        found: Object = msgspec.json.decode(self._baseline)
-        return found
+        baseline: Object = msgspec.json.decode(self._baseline)
+        return baseline
 
     def render(self, *, suspended: bool = False) -> Object:
-        """A fresh desired object with every mutation whose gate is on, in order; suspended on request.
+        """Return a new desired object with every mutation whose gate is enabled, in order; suspended on request.
 
         Raises:
-            konverge.errors.KonvergeError: A gate or a mutation failed, or the primitive has mistakes, or what came out
-                is a Secret with a value that is no text.
+            konverge.errors.KonvergeError: A gate or a mutation failed, the primitive has validation errors, or the
+                result is a Secret with a value that is not a string.
         """
         obj = self.copy_baseline()
         if self._mutations:
             self._mutate(obj, self._mutations)
         if suspended:
-            self.suspend(obj)  # in its own plan, so that no mutation's category can come after it
-        if self.gvk.is_secret and (mistakes := tuple(validate_secret_values(obj))):
-            raise BuildError(self.identity, mistakes)
+            self.suspend(obj)  # in its own plan, so that no edit of a mutation comes after it
+        if self.gvk.is_secret and (errors := tuple(validate_secret_values(obj))):
+            raise BuildError(self.identity, errors)
         return obj
 
     def suspend(self, obj: Object) -> Object:
-        """This object with the edits of suspension and no others, in place."""
+        """Apply only the edits of suspension to this object, in place, and return it."""
         if self._handlers.suspend is not None:
             self._mutate(obj, (Mutation("suspend", self._handlers.suspend),))
         return obj
 
     def check_guard(self) -> GuardResult:
-        """Ask the guard with a copy of the baseline; unblocked without one."""
+        """Call the guard with a copy of the baseline; without a guard, return `UNBLOCKED`."""
         if self._guard is None:
             return UNBLOCKED
         with self._protect_secrets("its guard"):
             return self._guard(self.copy_baseline())
 
     def extract(self, live: Object) -> None:
-        """Hand a private copy of the live object to each data extractor, in order."""
+        """Call each extractor with a private copy of the live object, in order."""
         if not self._extractors:
             return
         with self._protect_secrets("its extractor"):
@@ -270,66 +273,66 @@ class Primitive(ABC, Generic[M]):
                 extractor(copy_json(live))
 
     def converging_status(self, live: Object, operation: Operation) -> Convergence | None:
-        """Judge the live object; None for a static resource."""
+        """Return the converging status of the live object; None for a static resource."""
         handler = self._handlers.converging_status
         if handler is None:
             return None
         with self._protect_secrets("its converging_status"):
-            return _require_answer(handler(live, operation), Convergence)
+            return _require_result(handler(live, operation), Convergence)
 
     def grace_status(self, live: Object) -> Grace | None:
-        """Grade the live object after the grace period; None when the resource has no such handler."""
+        """Return the severity after the grace period; None if the resource has no grace handler."""
         handler = self._handlers.grace_status
         if handler is None:
             return None
         with self._protect_secrets("its grace_status"):
-            return _require_answer(handler(live), Grace)
+            return _require_result(handler(live), Grace)
 
     def suspension_status(self, live: Object) -> Suspension:
-        """How far the live object is suspended; what suspension leaves alone is suspended."""
+        """Return the progress of the suspension; Suspended if suspension does not change the resource."""
         handler = self._handlers.suspension_status
         with self._protect_secrets("its suspension_status"):
             return Suspension(SuspensionStatus.SUSPENDED) if handler is None else handler(live)
 
     def registered_mutations(self) -> tuple[str, ...]:
-        """The names of all mutations, in order of registration."""
+        """Return the names of all mutations, in order of registration."""
         return tuple(mutation.name for mutation in self._mutations)
 
     def firing_set(self) -> tuple[str, ...]:
-        """The names of those whose gate is on.
+        """Return the names of the mutations whose gate is enabled.
 
         Raises:
             konverge.errors.KonvergeError: A gate failed.
         """
         return firing_set(self._mutations, identity=self.identity)
 
-    def _protect_secrets(self, what: str) -> AbstractContextManager[None]:
-        """Where the author's function handles a Secret's values, its errors may quote them."""
-        return wrap_author_errors(what, is_withheld=True) if handles_secret(self) else nullcontext()
+    def _protect_secrets(self, subject: str) -> AbstractContextManager[None]:
+        """Return a context that withholds error texts if the author's function handles values of a Secret."""
+        return wrap_author_errors(subject, is_withheld=True) if handles_secret(self) else nullcontext()
 
     def _mutate(self, obj: Object, mutations: Sequence[Mutation[M]]) -> None:
         apply_mutations(obj, mutations, self.create_mutator, identity=self.identity, is_secret=handles_secret(self))
-        # The engine reads, records and deletes by the key it knows; an object that slipped away would be orphaned.
+        # The engine reads, records and deletes by the registered key; an object under another key would be orphaned.
         if read_key(obj) != self.key:
             raise KonvergeError(
-                f"failed to mutate resource {self.identity}: a mutation changed the object's key to {read_key(obj)}; "
-                "make another primitive for another object"
+                f"failed to mutate resource {self.identity}: expected the key {self.key}, found {read_key(obj)} after "
+                "a mutation; declare another primitive for another object"
             )
 
 
-def _require_answer(answer: A, expected: type) -> A:
-    """What a function said. A None would read as "takes no part", which is ready."""
-    if answer is None:
+def _require_result(result: A, expected: type) -> A:
+    """Return the result of a function; None would mean "no handler", which counts as ready."""
+    if result is None:
         raise KonvergeError(f"expected a {expected.__name__}, found None; is a return missing?")
-    return answer
+    return result
 
 
 def _encode_baseline(fields: Mapping[str, Any], gvk: GroupVersionKind) -> tuple[bytes, list[str]]:
-    """The baseline as JSON text with its kind in front, or why it is no JSON."""
+    """Return the baseline as JSON text with its kind first, and an error if it is not JSON."""
     kind = {"apiVersion": gvk.api_version, "kind": gvk.kind}
     try:
         return encode_json({**kind, **fields, **kind}), []
     except (TypeError, ValueError, RecursionError) as error:
-        # A ValueError quotes the text that is no Unicode; a TypeError names a type.
+        # A ValueError quotes the text that is not Unicode; a TypeError names a type.
         reason = str(error) if isinstance(error, TypeError) else type(error).__name__
-        return b"", [f"it is no JSON object: {reason}"]
+        return b"", [f"expected a JSON object: {reason}"]

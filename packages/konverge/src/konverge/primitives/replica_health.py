@@ -1,13 +1,13 @@
-"""The health of kinds that keep a number of replicas: one rule for converging, grace and suspension.
+"""Health of kinds with a number of replicas: one rule for converging, grace and suspension.
 
-Converging and grace judge by the same three questions, so grace never says Healthy where converging does not:
+Converging and grace use the same three questions, so grace is never Healthy if converging is not:
 
-1. Has the kind's controller seen the latest spec? Until then the status speaks of an older one.
-2. Are exactly the wanted replicas ready? More than wanted is not ready either: a scale-down is still going on.
-3. Is the rollout finished? What that means differs by kind; the kind says what is pending.
+1. Has the kind's controller observed the latest spec? Until then, the status describes an older one.
+2. Are exactly the desired replicas ready? More than desired is not ready either: a scale-down is still running.
+3. Is the rollout finished? The rule differs by kind; the kind describes the pending step.
 
-None of them answers Failing: a cluster goes on trying. But what its controllers report as failed is told with the
-reason, because "0/3 ready" alone sends nobody to the quota that is used up.
+None of these kinds returns Failing, because a cluster continues to try. The reason includes the failures that
+controllers report: "0/3 ready" alone does not point to an exhausted quota.
 """
 
 from __future__ import annotations
@@ -43,37 +43,37 @@ ALL_READY = "All replicas are ready"
 
 
 class ReplicaCounts(NamedTuple):
-    """What a kind reads from its live object."""
+    """The counts that a kind reads from its live object."""
 
     kind: str
-    """As in messages, for example ``StatefulSet``; in lower case it names the kind's controller."""
+    """The kind for messages, for example ``StatefulSet``; in lower case, the name of its controller."""
     desired: int
     ready: int
     pending_rollout: str
-    """What the rollout waits for; empty when it is finished, or when the kind's settings say not to wait."""
+    """The pending step of the rollout; empty when it is finished, or if the update strategy never waits."""
     failure: str = ""
-    """What the kind's controller reports as failed, told where the replicas are not ready."""
+    """The failure that the kind's controller reports; part of the reason while the replicas are not ready."""
     healthy_reason: str = ALL_READY
 
     def describe_waiting(self, waiting: str) -> str:
-        """What is waited for and, in parentheses, what failed."""
+        """Return the pending step and, in parentheses, the failure."""
         return f"{waiting} ({self.failure})" if self.failure else waiting
 
 
 def read_desired_replicas(live: Object) -> int:
-    """``spec.replicas``, which the API defaults to 1."""
+    """Return ``spec.replicas``, whose default in the API is 1."""
     return read_integer(live, "spec", "replicas", default=1)
 
 
 def describe_unobserved_spec(live: Object, kind: str) -> str:
-    """What to wait for while the controller has not observed the latest spec; empty when it has."""
+    """Return the reason to wait until the controller observes the latest spec; empty when it has."""
     if read_integer(live, "status", "observedGeneration") >= read_integer(live, "metadata", "generation"):
         return ""
     return f"Waiting for {kind.lower()} controller to observe latest spec"
 
 
 def describe_failed_condition(live: Object, condition_type: str, status: str) -> str:
-    """``<reason>: <message>`` of the condition of that type if it has that status; empty otherwise."""
+    """Return ``<reason>: <message>`` of the condition of this type if it has this status; empty otherwise."""
     condition = find_condition(live, condition_type)
     if condition is None or condition.status != status:
         return ""
@@ -81,17 +81,17 @@ def describe_failed_condition(live: Object, condition_type: str, status: str) ->
 
 
 def describe_replica_failure(live: Object) -> str:
-    """Why pods cannot be created or deleted: a quota that is used up, an admission webhook that says no."""
+    """Return the failure of pod creations or deletions, such as an exhausted quota or a denial by a webhook."""
     return describe_failed_condition(live, "ReplicaFailure", "True")
 
 
 def evaluate_convergence(live: Object, operation: Operation, replicas: ReplicaCounts) -> Convergence:
-    """Judge the live object by the three questions, in their order."""
+    """Return the converging status by the three questions, in their order."""
     in_progress = ConvergingStatus.CREATING if operation is Operation.CREATED else ConvergingStatus.UPDATING
     if waiting := describe_unobserved_spec(live, replicas.kind):
         return Convergence(in_progress, waiting)
     if replicas.ready != replicas.desired:
-        # Nothing was written in this pass, so the numbers differ because somebody or something scales.
+        # Without a write in this reconcile, the numbers differ because of scaling.
         status = ConvergingStatus.SCALING if operation is Operation.NONE else in_progress
         return Convergence(
             status, replicas.describe_waiting(f"Waiting for replicas: {replicas.ready}/{replicas.desired} ready")
@@ -102,7 +102,7 @@ def evaluate_convergence(live: Object, operation: Operation, replicas: ReplicaCo
 
 
 def evaluate_grace(live: Object, replicas: ReplicaCounts) -> Grace:
-    """Grade the live object: Down only when nothing serves although something should."""
+    """Return the grace of the live object: Down only if no replica is ready although some are desired."""
     if replicas.ready == 0 and replicas.desired > 0:
         return Grace(GraceStatus.DOWN, replicas.describe_waiting("No replicas are ready"))
     if waiting := describe_unobserved_spec(live, replicas.kind):
@@ -115,7 +115,7 @@ def evaluate_grace(live: Object, replicas: ReplicaCounts) -> Grace:
 
 
 def evaluate_suspension(live: Object, kind: str) -> Suspension:
-    """Suspended when the kind's controller has seen that none are wanted, and none is left."""
+    """Return Suspended when the kind's controller has observed the scale to zero and no replica is left."""
     if waiting := describe_unobserved_spec(live, kind):
         return Suspension(SuspensionStatus.SUSPENDING, waiting)
     running = read_integer(live, "status", "replicas")

@@ -1,4 +1,4 @@
-"""ReplicaSet: a workload that keeps a number of pods and never rolls out."""
+"""ReplicaSet: a workload with a number of pods and without rollouts."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ class ReplicaSet(WorkloadKind["ReplicaSetMutator"]):
     gvk = GroupVersionKind("apps", "v1", "ReplicaSet")
 
     def create_mutator(self) -> ReplicaSetMutator:
-        """What the callbacks of this kind's mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return ReplicaSetMutator()
 
     @staticmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
-        """Healthy when all replicas are ready and none too many is left. Pods of an older template count."""
+        """Return Healthy when all replicas are ready and none is surplus. Pods of an older template count."""
         return evaluate_convergence(live, operation, _count_replicas(live))
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:
-        """Down when no replica is ready, Degraded when some are."""
+        """Return Down if no replica is ready, and Degraded if only some are."""
         return evaluate_grace(live, _count_replicas(live))
 
     @staticmethod
     def default_suspend(mutator: ReplicaSetMutator) -> None:
-        """Scale to zero."""
+        """Scale the desired object to zero replicas."""
         mutator.ensure_replicas(0)
 
     @staticmethod
     def default_suspension_status(live: Object) -> Suspension:
-        """Suspended when no replica is left."""
+        """Return Suspended when no replica is left."""
         return evaluate_suspension(live, "ReplicaSet")
 
 
@@ -65,9 +65,9 @@ class ReplicaSetMutator(PodTemplateMutator):
     """Records edits of a ReplicaSet."""
 
     def edit_replica_set_spec(self, edit: EditFunction[ReplicaSetSpecEditor] | None) -> None:
-        """Edit the spec outside the pod template."""
+        """Record an edit of the spec outside the pod template."""
         self._edit(EditCategory.CONTENT, ReplicaSetSpecEditor, ("spec",), edit)
 
     def ensure_replicas(self, replicas: int) -> None:
-        """Set how many pods are wanted."""
+        """Set the desired number of pods."""
         self.edit_replica_set_spec(lambda spec: spec.set(replicas=replicas))

@@ -1,7 +1,7 @@
-"""What the engine asks of a resource: the lifecycle answers and the protocol that every primitive satisfies.
+"""The protocol between the engine and a resource: lifecycle results, and the methods of every primitive.
 
-A primitive is a value. It renders its desired object and judges a live one; it never talks to a cluster and keeps
-nothing between calls, so the same component value can be reconciled, previewed and tested.
+A primitive is a value. It renders its desired object and judges a live one. It sends no requests and keeps no state
+between calls, so the same component value can be reconciled, previewed and tested.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 
 
 class Operation(StrEnum):
-    """What the engine did to the object in this pass, judged by the server's answer."""
+    """The effect of this reconcile on the object, according to the server's response."""
 
     CREATED = "Created"
     UPDATED = "Updated"
@@ -42,7 +42,7 @@ class Operation(StrEnum):
 
 
 class ConvergingStatus(StrEnum):
-    """How far a resource is: the three families of the specification ("Status Model") and the blocked guard."""
+    """Converging status: the three families of the specification ("Status Model") and the blocked guard."""
 
     HEALTHY = "Healthy"
     CREATING = "Creating"
@@ -60,16 +60,16 @@ class ConvergingStatus(StrEnum):
 
     @property
     def is_ready(self) -> bool:
-        """Tell whether nothing is left to wait for."""
+        """True if there is nothing left to wait for."""
         return self in READY
 
 
 READY = frozenset({ConvergingStatus.HEALTHY, ConvergingStatus.OPERATIONAL, ConvergingStatus.COMPLETED})
-"""One status of each family says that nothing is left to wait for."""
+"""The ready status of each family: there is nothing left to wait for."""
 
 
 class GraceStatus(StrEnum):
-    """How bad it is that a resource has not converged when its grace is over."""
+    """Severity of a resource that has not converged after the grace period."""
 
     HEALTHY = "Healthy"
     DEGRADED = "Degraded"
@@ -77,7 +77,7 @@ class GraceStatus(StrEnum):
 
 
 class SuspensionStatus(StrEnum):
-    """How far a resource is on its way into suspension."""
+    """Progress of the suspension of a resource."""
 
     PENDING_SUSPENSION = "PendingSuspension"
     SUSPENDING = "Suspending"
@@ -85,7 +85,7 @@ class SuspensionStatus(StrEnum):
 
 
 class GuardStatus(StrEnum):
-    """A guard's verdict. ``Unblocked`` is a signal to the engine and never shows in a condition."""
+    """Status of a guard. ``Unblocked`` is a signal to the engine and never appears in a condition."""
 
     BLOCKED = "Blocked"
     UNBLOCKED = "Unblocked"
@@ -93,7 +93,7 @@ class GuardStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Convergence:
-    """A resource's converging status and why."""
+    """Converging status of a resource and its reason."""
 
     status: ConvergingStatus
     reason: str = ""
@@ -101,7 +101,7 @@ class Convergence:
 
 @dataclass(frozen=True, slots=True)
 class Grace:
-    """A resource's severity after the grace period and why."""
+    """Severity of a resource after the grace period and its reason."""
 
     status: GraceStatus
     reason: str = ""
@@ -109,7 +109,7 @@ class Grace:
 
 @dataclass(frozen=True, slots=True)
 class Suspension:
-    """A resource's progress into suspension and why."""
+    """Progress of a resource's suspension and its reason."""
 
     status: SuspensionStatus
     reason: str = ""
@@ -117,7 +117,7 @@ class Suspension:
 
 @dataclass(frozen=True, slots=True)
 class GuardResult:
-    """A guard's verdict and, when blocked, what it waits for."""
+    """Status of a guard and, if it is blocked, the reason."""
 
     status: GuardStatus
     reason: str = ""
@@ -127,25 +127,25 @@ UNBLOCKED = GuardResult(GuardStatus.UNBLOCKED)
 
 
 def blocked(reason: str) -> GuardResult:
-    """A blocked verdict that says what it waits for."""
+    """Return a blocked result with its reason."""
     return GuardResult(GuardStatus.BLOCKED, reason)
 
 
 Guard = Callable[[Object], GuardResult]
-"""A precondition: gets a copy of the resource's desired object (baseline, before mutations), answers whether it may be
-applied."""
+"""A precondition: gets a copy of the resource's desired object (baseline, before mutations) and returns whether the
+engine may apply it."""
 
 
 class Resource(Protocol):
-    """One object of a component, as the engine sees it.
+    """One object of a component, in the view of the engine.
 
-    Lifecycle answers of None mean that the resource does not take part: a static resource is ready by existing, a
-    resource without a grace handler is not graded, one that cannot be suspended is left alone.
+    A lifecycle result of None means that the resource has no such handler. A static resource is ready once it exists. A
+    resource without a grace handler has no grace status. Suspension does not change a resource without its handlers.
     """
 
     @property
     def gvk(self) -> GroupVersionKind:
-        """The object's type."""
+        """The object's group, version and kind."""
 
     @property
     def key(self) -> ObjectKey:
@@ -153,11 +153,11 @@ class Resource(Protocol):
 
     @property
     def identity(self) -> str:
-        """``<apiVersion>/<kind>/<namespace>/<name>``, without the namespace when cluster-scoped."""
+        """``<apiVersion>/<kind>/<namespace>/<name>``, without the namespace if the object is cluster-scoped."""
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """What is wrong with the value itself, one sentence each; the component's builder reports them all at once."""
+        """The validation errors of the value, one sentence each; the component's builder reports all at once."""
 
     @property
     def produces(self) -> tuple[Data[Any], ...]:
@@ -165,68 +165,71 @@ class Resource(Protocol):
 
     @property
     def requires(self) -> tuple[Data[Any], ...]:
-        """The data cells without which it is blocked."""
+        """The data cells that it requires; it is blocked while one is empty."""
 
     @property
     def optional_data(self) -> tuple[Data[Any], ...]:
-        """The data cells that it reads if they hold something."""
+        """The data cells that it reads if they are set."""
 
     @property
     def recreates(self) -> bool:
-        """Tell whether the object is deleted and made anew when the server refuses to change an immutable field."""
+        """True if the object is deleted and created again when the server rejects a change of an immutable field."""
 
     @property
     def holds_secret(self) -> bool:
-        """Tell whether the object, of whatever kind, has values of a Secret in it that were known when it was built."""
+        """True if the object, of any kind, contains values of a Secret that were available when it was built."""
 
     @property
     def metrics_identifier(self) -> str:
-        """What metrics call it, the same for all owners."""
+        """The name of the resource in metrics, the same for all owners."""
 
     def check_guard(self) -> GuardResult:
-        """Ask the resource's guard with a copy of its baseline object (before mutations); unblocked without one."""
+        """Call the guard with a copy of the baseline (before mutations); without a guard, return `UNBLOCKED`."""
 
     @property
     def is_suspendable(self) -> bool:
-        """Tell whether suspension concerns this resource at all."""
+        """True if suspension has an effect on this resource."""
 
     @property
     def deletes_on_suspend(self) -> bool:
-        """Tell whether suspension ends in the object's deletion."""
+        """True if suspension ends in the deletion of the object."""
 
     def render(self, *, suspended: bool = False) -> Object:
-        """A fresh desired object with every mutation whose gate is on, in order; suspended on request.
+        """Return a new desired object with every mutation whose gate is enabled, in order; suspended on request.
 
         Raises:
             konverge.errors.KonvergeError: A gate or a mutation failed.
         """
 
     def suspend(self, obj: Object) -> Object:
-        """This object with the edits of suspension and no others, in place; it is of the resource's kind and name."""
+        """Apply only the edits of suspension to this object, in place, and return it.
+
+        The object has the resource's kind and name.
+        """
 
     def extract(self, live: Object) -> None:
-        """Hand a private copy of the live object to the resource's data extractors, in order."""
+        """Call the extractors of the resource with a private copy of the live object, in order."""
 
     def converging_status(self, live: Object, operation: Operation) -> Convergence | None:
-        """Judge the live object; None for a static resource."""
+        """Return the converging status of the live object; None for a static resource."""
 
     def grace_status(self, live: Object) -> Grace | None:
-        """Grade the live object after the grace period; None when the resource has no such handler."""
+        """Return the severity after the grace period; None if the resource has no grace handler."""
 
     def suspension_status(self, live: Object) -> Suspension:
-        """How far the live object is suspended."""
+        """Return the progress of the suspension."""
 
     def registered_mutations(self) -> tuple[str, ...]:
-        """The names of all mutations, in order of registration."""
+        """Return the names of all mutations, in order of registration."""
 
     def firing_set(self) -> tuple[str, ...]:
-        """The names of those whose gate is on."""
+        """Return the names of the mutations whose gate is enabled."""
 
 
 def handles_secret(resource: Resource) -> bool:
-    """Tell whether the resource handles values of a Secret: its own, those in it, those of a cell that a Secret fills.
+    """Return whether the resource handles values of a Secret: its own, inserted ones, or those of a cell.
 
-    Errors of its functions may quote one, and so may the server that refuses the object.
+    Errors of its functions may quote such a value, and so may the response of a server that rejects the object.
     """
     cells = (*resource.requires, *resource.optional_data)
     return resource.gvk.is_secret or resource.holds_secret or any(cell.holds_secret for cell in cells)

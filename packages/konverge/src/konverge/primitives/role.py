@@ -1,4 +1,4 @@
-"""Role: static."""
+"""Role: a static primitive without health."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ __all__ = ["Role", "RoleMutator"]
 class Role(StaticKind["RoleMutator"]):
     """An ``rbac.authorization.k8s.io/v1`` Role: ready once applied, left alone by suspension.
 
-    Who writes a role must hold its permissions, or the verb ``escalate`` on roles.
+    The client that writes a role must hold its permissions, or the verb ``escalate`` on roles.
     """
 
     gvk = GroupVersionKind("rbac.authorization.k8s.io", "v1", "Role")
 
     def create_mutator(self) -> RoleMutator:
-        """What the callbacks of this kind's mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return RoleMutator()
 
 
 class RoleMutator(Mutator):
-    """Records edits of a Role; a mutation that asks for no more than this fits a ClusterRole, too."""
+    """Records edits of a Role; a mutation for this mutator also works with a ClusterRole."""
 
     def edit_rules(self, edit: EditFunction[PolicyRulesEditor] | None) -> None:
-        """Edit the rules."""
+        """Record an edit of the rules."""
         self._edit(EditCategory.CONTENT, PolicyRulesEditor, (), edit)
 
     def add_rule(self, rule: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""RoleBinding: static."""
+"""RoleBinding: a static primitive without health."""
 
 from __future__ import annotations
 
@@ -16,35 +16,38 @@ __all__ = ["RoleBinding", "RoleBindingMutator", "validate_role_ref"]
 class RoleBinding(StaticKind["RoleBindingMutator"]):
     """An ``rbac.authorization.k8s.io/v1`` RoleBinding: ready once applied, left alone by suspension.
 
-    Its role cannot be changed, neither by a mutation nor on the server. Who writes a binding must hold the role's
-    permissions, or the verb ``bind`` on the role.
+    Its role is immutable: mutations cannot change it, and the server rejects a change. The client that writes a binding
+    must hold the role's permissions, or the verb ``bind`` on the role.
     """
 
     gvk = GroupVersionKind("rbac.authorization.k8s.io", "v1", "RoleBinding")
 
     def create_mutator(self) -> RoleBindingMutator:
-        """What the callbacks of this kind's mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return RoleBindingMutator()
 
     def validate_kind(self, obj: Mapping[str, Any]) -> Iterator[str]:
-        """A role that is not fully named."""
+        """Report the missing fields of the role reference."""
         return validate_role_ref(obj)
 
 
 def validate_role_ref(obj: Mapping[str, Any]) -> Iterator[str]:
-    """What of a binding's ``roleRef`` is missing. The server would fill in some of it; later, none can be changed."""
+    """Yield an error for each missing field of ``roleRef``.
+
+    The server would default some of them, and all are immutable.
+    """
     for field, example in (
         ("apiGroup", RoleBinding.gvk.group),
         ("kind", "Role or ClusterRole"),
-        ("name", "the role's"),
+        ("name", "the name of the role"),
     ):
         if not read_text(obj, "roleRef", field):
-            yield f"roleRef.{field} is empty: expected {example}"
+            yield f"roleRef.{field}: expected {example}, found none"
 
 
 class RoleBindingMutator(Mutator):
-    """Records edits of a RoleBinding; a mutation that asks for no more than this fits a ClusterRoleBinding, too."""
+    """Records edits of a RoleBinding; a mutation for this mutator also works with a ClusterRoleBinding."""
 
     def edit_subjects(self, edit: EditFunction[BindingSubjectsEditor] | None) -> None:
-        """Edit the subjects."""
+        """Record an edit of the subjects."""
         self._edit(EditCategory.CONTENT, BindingSubjectsEditor, (), edit)

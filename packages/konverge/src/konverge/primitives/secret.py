@@ -1,4 +1,4 @@
-"""Secret: static, and its values are shown nowhere."""
+"""Secret: a static primitive whose values appear in no output."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ __all__ = ["Secret", "SecretMutator"]
 class Secret(StaticKind["SecretMutator"]):
     """A core ``v1`` Secret: ready once applied, left alone by suspension.
 
-    Values in ``data`` may be given as bytes. Errors of the author's functions show by their type alone.
+    Values in ``data`` can be bytes. Errors of the author's functions appear only with their type.
     """
 
     gvk = GroupVersionKind("", "v1", "Secret")
 
     def create_mutator(self) -> SecretMutator:
-        """What the callbacks of this kind's mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return SecretMutator()
 
     def validate_kind(self, obj: Mapping[str, Any]) -> Iterator[str]:
-        """Entries that the API would refuse; by key, never by value."""
+        """Report the entries that the API would reject, by key and without the value."""
         for key, value in read_entries(obj, "data"):
             if not isinstance(value, bytes | str):
-                yield f"data[{key!r}]: expected bytes or base64 text, found {type(value).__name__}"
+                yield f"data[{key!r}]: expected bytes or a base64 string, found {type(value).__name__}"
             elif isinstance(value, str) and not _is_base64(value):
-                yield f"data[{key!r}]: expected base64 text; give bytes here, or plain text in stringData"
+                yield f"data[{key!r}]: expected base64; pass bytes here, or the plain text in stringData"
         for key, value in read_entries(obj, "stringData"):
             if not isinstance(value, str):
-                yield f"stringData[{key!r}]: expected text, found {type(value).__name__}"
+                yield f"stringData[{key!r}]: expected a string, found {type(value).__name__}"
 
     @staticmethod
     def hash_data(obj: Mapping[str, Any]) -> str:
-        """A hash that changes with the content, for an annotation on the pods that read it.
+        """Return a hash that changes with the content, for an annotation on the pods that read it.
 
-        The same for ``stringData`` and for the ``data`` that the server makes of it. Whoever may read the hash can try
-        guesses against it: it does not protect values that are easy to guess.
+        The hash is the same for ``stringData`` and for the ``data`` into which the server converts it. A reader of the
+        hash can test guesses: it does not protect values that are easy to guess.
         """
         text = {key: b64encode(value.encode()).decode() for key, value in (obj.get("stringData") or {}).items()}
         data = {key: _to_stored_value(value) for key, value in (obj.get("data") or {}).items()}
         return hash_content({**data, **text})
 
     def hash_desired_data(self) -> str:
-        """`data_hash` of the desired object."""
+        """Return `hash_data` of the desired object."""
         return self.hash_data(self.render())
 
 
@@ -71,7 +71,7 @@ class SecretMutator(Mutator):
     """Records edits of a Secret."""
 
     def edit_data(self, edit: EditFunction[SecretDataEditor] | None) -> None:
-        """Edit the data."""
+        """Record an edit of the data."""
         self._edit(EditCategory.CONTENT, SecretDataEditor, (), edit)
 
     def set_data(self, key: str, value: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Service: an integration, because a load balancer's address comes from outside."""
+"""Service: an integration, because a controller outside the component assigns the address of a load balancer."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ __all__ = ["Service", "ServiceMutator"]
 
 
 class Service(IntegrationKind["ServiceMutator"]):
-    """A core ``v1`` Service. Suspension leaves it in place: without pods behind it, it costs nothing."""
+    """A core ``v1`` Service. Suspension keeps it: without pods it needs no resources."""
 
     gvk = GroupVersionKind("", "v1", "Service")
 
     def create_mutator(self) -> ServiceMutator:
-        """What the callbacks of this kind's mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return ServiceMutator()
 
     @staticmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
-        """Operational, but a load balancer only when it has an address."""
+        """Return Operational; for a load balancer, only when it has an address."""
         if not _is_load_balancer(live):
             return Convergence(ConvergingStatus.OPERATIONAL, "Service is operational")
         if not has_address(live):
@@ -40,14 +40,14 @@ class Service(IntegrationKind["ServiceMutator"]):
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:
-        """Degraded without the address: inside the cluster the Service works."""
+        """Return Degraded for a load balancer without an address: the Service works inside the cluster."""
         if _is_load_balancer(live) and not has_address(live):
             return Grace(GraceStatus.DEGRADED, AWAITING_ADDRESS)
         return Grace(GraceStatus.HEALTHY, "Service is operational")
 
     @staticmethod
     def default_suspension_status(live: Object) -> Suspension:
-        """Suspended: there is nothing to wait for."""
+        """Return Suspended: there is nothing to wait for."""
         return Suspension(SuspensionStatus.SUSPENDED, "Service stays in place while suspended")
 
 
@@ -59,5 +59,5 @@ class ServiceMutator(Mutator):
     """Records edits of a Service."""
 
     def edit_service_spec(self, edit: EditFunction[ServiceSpecEditor] | None) -> None:
-        """Edit the spec."""
+        """Record an edit of the spec."""
         self._edit(EditCategory.CONTENT, ServiceSpecEditor, ("spec",), edit)

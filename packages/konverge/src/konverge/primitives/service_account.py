@@ -1,4 +1,4 @@
-"""ServiceAccount: static."""
+"""ServiceAccount: a static primitive without health."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ServiceAccount(StaticKind["ServiceAccountMutator"]):
     gvk = GroupVersionKind("", "v1", "ServiceAccount")
 
     def create_mutator(self) -> ServiceAccountMutator:
-        """What the callbacks of this kind's mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return ServiceAccountMutator()
 
 
@@ -24,17 +24,17 @@ class ServiceAccountMutator(Mutator):
     """Records edits of a ServiceAccount."""
 
     def ensure_image_pull_secret(self, name: str) -> None:
-        """Let its pods pull images with this Secret, too."""
+        """Add this Secret to those with which its pods pull images."""
         self._record(
             EditCategory.CONTENT, lambda obj: set_item(obj, "imagePullSecrets", {"name": name}, match_names(name))
         )
 
     def remove_image_pull_secret(self, name: str) -> None:
-        """No longer let its pods pull images with this Secret."""
+        """Remove this Secret from those with which its pods pull images."""
         self._record(EditCategory.CONTENT, lambda obj: remove_items(obj, "imagePullSecrets", match_names(name)))
 
     def set_automount_service_account_token(self, mounted: bool) -> None:
-        """Mount its token into its pods, or do not; a pod's own setting wins."""
+        """Set whether its token is mounted into its pods; the setting of a pod takes precedence."""
 
         def change(obj: Object) -> None:
             obj["automountServiceAccountToken"] = mounted

@@ -1,4 +1,4 @@
-"""StatefulSet: a workload whose pods have an identity and their own volumes."""
+"""StatefulSet: a workload whose pods have stable identities and their own volumes."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ class StatefulSet(WorkloadKind["StatefulSetMutator"]):
     gvk = GroupVersionKind("apps", "v1", "StatefulSet")
 
     def create_mutator(self) -> StatefulSetMutator:
-        """What the callbacks of this kind's mutations get."""
+        """Return a new mutator for the callback of one mutation."""
         return StatefulSetMutator()
 
     @staticmethod
     def default_converging_status(live: Object, operation: Operation) -> Convergence:
-        """Healthy when all replicas are ready and the rollout has come as far as its strategy lets it."""
+        """Return Healthy when all replicas are ready and the rollout is as far as its strategy permits."""
         return evaluate_convergence(live, operation, _count_replicas(live))
 
     @staticmethod
     def default_grace_status(live: Object) -> Grace:
-        """Down when no replica is ready, Degraded when some are."""
+        """Return Down if no replica is ready, and Degraded if only some are."""
         return evaluate_grace(live, _count_replicas(live))
 
     @staticmethod
     def default_suspend(mutator: StatefulSetMutator) -> None:
-        """Scale to zero."""
+        """Scale the desired object to zero replicas."""
         mutator.ensure_replicas(0)
 
     @staticmethod
     def default_suspension_status(live: Object) -> Suspension:
-        """Suspended when no replica is left."""
+        """Return Suspended when no replica is left."""
         return evaluate_suspension(live, "StatefulSet")
 
 
@@ -66,7 +66,7 @@ def _describe_rollout(live: Object) -> str:
     surplus = read_integer(live, "status", "replicas") - desired
     if surplus > 0:
         return f"Waiting for rollout: {surplus} old replicas pending termination"
-    # With OnDelete the pods are updated when somebody deletes them, which may be never.
+    # With OnDelete, a pod is updated only after its deletion, which may never happen.
     if read_text(live, "spec", "updateStrategy", "type") == "OnDelete":
         return ""
     updated = read_integer(live, "status", "updatedReplicas")
@@ -76,7 +76,7 @@ def _describe_rollout(live: Object) -> str:
         return "" if updated >= due else f"Waiting for rollout: {updated}/{due} replicas updated"
     if updated != desired:
         return f"Waiting for rollout: {updated}/{desired} replicas updated"
-    # The controller moves the current revision when it declares the update complete.
+    # The controller changes the current revision when the update is complete.
     if read_text(live, "status", "currentRevision") != read_text(live, "status", "updateRevision"):
         return "Waiting for rollout: update revision is not current yet"
     return ""
@@ -86,26 +86,28 @@ class StatefulSetMutator(WorkloadMutator):
     """Records edits of a StatefulSet."""
 
     def edit_stateful_set_spec(self, edit: EditFunction[StatefulSetSpecEditor] | None) -> None:
-        """Edit the spec outside the pod template."""
+        """Record an edit of the spec outside the pod template."""
         self._edit(EditCategory.CONTENT, StatefulSetSpecEditor, ("spec",), edit)
 
     def ensure_replicas(self, replicas: int) -> None:
-        """Set how many pods are wanted."""
+        """Set the desired number of pods."""
         self.edit_stateful_set_spec(lambda spec: spec.set(replicas=replicas))
 
     def ensure_volume_claim_template(self, template: Mapping[str, Any]) -> None:
-        """Replace the volume claim template of that name, else append it.
+        """Replace the volume claim template of the same name, else append it.
 
-        An existing StatefulSet cannot change its templates: on an object that carries a resourceVersion the edit is
-        left out.
+        The templates of an existing StatefulSet are immutable: the edit skips an object with a resourceVersion.
+
+        Raises:
+            ValueError: The template has no name.
         """
         name = read_text(template, "metadata", "name")
         if not name:
-            raise ValueError("a volume claim template needs metadata.name")
+            raise ValueError("volume claim template: metadata.name: expected a name, found none")
         self._edit_templates(lambda spec: set_item(spec, "volumeClaimTemplates", template, _match_template_name(name)))
 
     def remove_volume_claim_template(self, name: str) -> None:
-        """Remove the volume claim template of that name, unless the object carries a resourceVersion."""
+        """Remove the volume claim template of this name, unless the object has a resourceVersion."""
         self._edit_templates(lambda spec: remove_items(spec, "volumeClaimTemplates", _match_template_name(name)))
 
     def _edit_templates(self, change: Callable[[Object], None]) -> None:
@@ -117,4 +119,4 @@ class StatefulSetMutator(WorkloadMutator):
 
 
 def _match_template_name(name: str) -> Callable[[Any], bool]:
-    return lambda found: isinstance(found, dict) and read_text(found, "metadata", "name") == name
+    return lambda template: isinstance(template, dict) and read_text(template, "metadata", "name") == name

@@ -1,8 +1,8 @@
-"""Editors: one part of an object, and what may be done to it.
+"""Editors: the methods that edit one part of an object.
 
-An editor lives for one edit. It works on the plain mapping under it, which `raw` gives for everything that has no
-method. ``set_`` overwrites, ``ensure_`` adds or replaces, ``remove_`` tolerates that nothing is there. Values are
-copied on their way in.
+An editor exists for one edit. It works on a plain mapping or list, which `raw` returns for edits without a method.
+``set`` and ``set_`` overwrite, ``ensure_`` adds or replaces, and ``remove_`` succeeds if nothing is there. Editors copy
+the values.
 """
 
 from konverge.mutation.editors.binding_subjects import BindingSubjectsEditor

@@ -1,4 +1,4 @@
-"""The data of a ConfigMap."""
+"""Editor of the data of a ConfigMap."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ __all__ = ["ConfigMapDataEditor"]
 
 
 class ConfigMapDataEditor(Editor):
-    """Edits ``data`` and ``binaryData`` of the ConfigMap under it."""
+    """Edits ``data`` and ``binaryData`` of a ConfigMap."""
 
     __slots__ = ()
 
     def raw(self) -> Object:
-        """The plain mapping ``data`` itself."""
+        """Return the mapping ``data`` itself, created if absent."""
         return ensure_mapping(self._fields, "data")
 
     def raw_binary(self) -> Object:
-        """The plain mapping ``binaryData`` itself, of base64 texts."""
+        """Return the mapping ``binaryData`` itself, with base64 values, created if absent."""
         return ensure_mapping(self._fields, "binaryData")
 
     def set(self, key: str, value: str) -> None:
-        """Set a text entry."""
+        """Set an entry of ``data``."""
         self.raw()[key] = value
 
     def remove(self, key: str) -> None:
-        """Remove a text entry."""
+        """Remove an entry of ``data``."""
         remove_key(self._fields, "data", key)
 
     def set_binary(self, key: str, value: bytes) -> None:
-        """Set a binary entry."""
+        """Set an entry of ``binaryData``; the value is encoded as base64."""
         self.raw_binary()[key] = b64encode(value).decode()
 
     def remove_binary(self, key: str) -> None:
-        """Remove a binary entry."""
+        """Remove an entry of ``binaryData``."""
         remove_key(self._fields, "binaryData", key)
 
     def merge_yaml(self, key: str, patch: str) -> None:
-        """Merge a YAML document into the one that the entry holds.
+        """Merge a YAML document into the document of an entry.
 
-        Mappings merge deeply, in all else the patch wins; an absent entry takes the patch as it is. Scalars keep
-        their spelling (``yes``, ``12:30`` and ``0644`` stay what they are); comments are lost.
+        Mappings merge deeply; otherwise the value of the patch wins. An absent entry gets the patch unchanged. Scalars
+        keep their spelling (``yes``, ``12:30`` and ``0644`` do not change); comments are lost.
 
         Raises:
-            ValueError: One of the two is not one YAML document.
+            ValueError: The entry or the patch is not one YAML document.
         """
         from konverge.mutation.editors.yaml_merge import (
-            merge_yaml_documents,  # not at the top: few edits need a YAML library
+            merge_yaml_documents,  # imported late: few edits need the YAML library
         )
 
         data = self.raw()

@@ -1,4 +1,4 @@
-"""Any content, by path: for kinds without an editor of their own."""
+"""Editor of any content by path, for kinds without their own editor."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ class ContentEditor(Editor):
     __slots__ = ()
 
     def set_nested_field(self, value: Any, *path: str) -> None:
-        """Set a field to any JSON value; mappings on the way are made. One method serves all types."""
+        """Set a field to any JSON value; missing parent mappings are created."""
         *parents, field = path
         ensure_mapping(self._fields, *parents)[field] = copy_json(value)
 
     def remove_nested_field(self, *path: str) -> None:
-        """Remove a field; there may be none."""
+        """Remove a field, which may be absent."""
         *parents, field = path
-        found = self._find_parent(parents)
-        if found is not None:
-            found.pop(field, None)
+        parent = self._find_parent(parents)
+        if parent is not None:
+            parent.pop(field, None)
 
     def ensure_nested_string_map_entry(self, key: str, value: str, *path: str) -> None:
-        """Set an entry of the mapping in that field, made when it is absent."""
+        """Set an entry of the mapping in this field, created if absent."""
         ensure_mapping(self._fields, *path)[key] = value
 
     def remove_nested_string_map_entry(self, key: str, *path: str) -> None:
-        """Remove an entry of the mapping in that field."""
+        """Remove an entry of the mapping in this field."""
         *parents, field = path
-        found = self._find_parent(parents)
-        if found is not None:
-            remove_key(found, field, key)
+        parent = self._find_parent(parents)
+        if parent is not None:
+            remove_key(parent, field, key)
 
     def _find_parent(self, path: list[str]) -> Object | None:
         parent = self._fields
         for field in path:
-            found = parent.get(field)
-            if not isinstance(found, dict):
+            value = parent.get(field)
+            if not isinstance(value, dict):
                 return None
-            parent = found
+            parent = value
         return parent

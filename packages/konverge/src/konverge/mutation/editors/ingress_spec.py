@@ -24,7 +24,7 @@ class IngressSpecFields(TypedDict, total=False):
 
 
 class IngressSpecEditor(Editor):
-    """Edits an Ingress's ``spec``."""
+    """Edits the ``spec`` of an Ingress."""
 
     __slots__ = ()
 

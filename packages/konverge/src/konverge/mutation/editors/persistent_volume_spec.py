@@ -50,7 +50,7 @@ class PersistentVolumeSpecFields(TypedDict, total=False):
 
 
 class PersistentVolumeSpecEditor(Editor):
-    """Edits a PersistentVolume's ``spec``."""
+    """Edits the ``spec`` of a PersistentVolume."""
 
     __slots__ = ()
 

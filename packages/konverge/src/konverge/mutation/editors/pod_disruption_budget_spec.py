@@ -22,7 +22,7 @@ class PodDisruptionBudgetSpecFields(TypedDict, total=False):
 
 
 class PodDisruptionBudgetSpecEditor(Editor):
-    """Edits a PodDisruptionBudget's ``spec``."""
+    """Edits the ``spec`` of a PodDisruptionBudget."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""The rules of a Role or ClusterRole."""
+"""Editor of the rules of a Role or ClusterRole."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["PolicyRulesEditor"]
 
 
 class PolicyRulesEditor(ListEditor):
-    """Edits the ``rules`` of a role. A rule has no key: one is found by its place."""
+    """Edits the ``rules`` of a role. A rule has no key: its index identifies it."""
 
     __slots__ = ()
 
@@ -23,13 +23,13 @@ class PolicyRulesEditor(ListEditor):
         self.raw().append(copy_json(rule))
 
     def remove_rule_by_index(self, index: int) -> None:
-        """Remove the rule at that place, counted from 0; none when there is no such place."""
+        """Remove the rule at this index, counted from 0; an index without a rule has no effect."""
         rules = self.raw()
         if 0 <= index < len(rules):
             del rules[index]
         self._drop_when_empty()
 
     def clear(self) -> None:
-        """Remove all rules."""
+        """Remove all rules of the role."""
         self.raw().clear()
         self._drop_when_empty()

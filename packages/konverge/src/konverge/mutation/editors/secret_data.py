@@ -1,4 +1,4 @@
-"""The data of a Secret."""
+"""Editor of the data of a Secret."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ __all__ = ["SecretDataEditor"]
 
 
 class SecretDataEditor(Editor):
-    """Edits ``data`` and ``stringData`` of the Secret under it."""
+    """Edits ``data`` and ``stringData`` of a Secret."""
 
     __slots__ = ()
 
     def raw(self) -> Object:
-        """The plain mapping ``data`` itself, of base64 texts."""
+        """Return the mapping ``data`` itself, with base64 values, created if absent."""
         return ensure_mapping(self._fields, "data")
 
     def raw_string_data(self) -> Object:
-        """The plain mapping ``stringData`` itself; the server merges it over ``data``."""
+        """Return the mapping ``stringData`` itself, created if absent; the server merges it over ``data``."""
         return ensure_mapping(self._fields, "stringData")
 
     def set(self, key: str, value: bytes) -> None:
-        """Set an entry of ``data``; it is encoded here."""
+        """Set an entry of ``data``; the value is encoded as base64."""
         self.raw()[key] = b64encode(value).decode()
 
     def remove(self, key: str) -> None:

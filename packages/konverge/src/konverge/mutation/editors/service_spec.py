@@ -40,7 +40,7 @@ class ServiceSpecFields(TypedDict, total=False):
 
 
 class ServiceSpecEditor(Editor):
-    """Edits a Service's ``spec``."""
+    """Edits the ``spec`` of a Service."""
 
     __slots__ = ()
 

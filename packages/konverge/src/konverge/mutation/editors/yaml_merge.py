@@ -1,4 +1,4 @@
-"""Merging one YAML document into another, by their nodes: a scalar that nobody changes keeps its spelling."""
+"""Merge of two YAML documents by their nodes, so that unchanged scalars keep their spelling."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ __all__ = ["merge_yaml_documents"]
 
 
 def merge_yaml_documents(text: str, patch: str, key: str) -> str:
-    """The document with the patch merged into it, as YAML.
+    """Return the document with the patch merged into it, as YAML.
 
     Args:
         text: The document; empty for none.
-        patch: The other one.
-        key: What holds the document, for messages.
+        patch: The document to merge into it.
+        key: The key of the document for messages.
 
     Raises:
-        ValueError: One of the two is not one YAML document.
+        ValueError: The text or the patch is not one YAML document.
     """
-    document, changes = _compose_document(text, f"{key} holds"), _compose_document(patch, f"the patch of {key} is")
+    document, changes = _compose_document(text, key), _compose_document(patch, f"patch of {key}")
     if document is None:
         return patch
     if changes is None:
@@ -29,19 +29,19 @@ def merge_yaml_documents(text: str, patch: str, key: str) -> str:
     return merged
 
 
-def _compose_document(text: str, what: str) -> yaml.Node | None:
+def _compose_document(text: str, subject: str) -> yaml.Node | None:
     try:
         check_yaml_depth(text)
-        found: yaml.Node | None = yaml.compose(text, Loader=FastLoader)
+        document: yaml.Node | None = yaml.compose(text, Loader=FastLoader)
     except yaml.YAMLError as error:
-        raise ValueError(f"{what} not one YAML document: {error}") from error
-    return found
+        raise ValueError(f"{subject}: expected one YAML document: {error}") from error
+    return document
 
 
 def _merge_nodes(old: yaml.Node, new: yaml.Node, seen: dict[tuple[int, int], yaml.Node]) -> yaml.Node:
-    """Merge two syntax trees; not the values they stand for, whose spelling would be lost.
+    """Merge two syntax trees; a merge of the values would lose their spelling.
 
-    `seen` keeps the work linear where aliases make one node appear many times.
+    `seen` keeps the work linear when aliases make one node appear many times.
     """
     if not (isinstance(old, yaml.MappingNode) and isinstance(new, yaml.MappingNode)):
         return new
