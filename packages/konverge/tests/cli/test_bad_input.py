@@ -56,7 +56,7 @@ def check_one_line(done: subprocess.CompletedProcess[str], exit_code: int, *word
 def test_no_kubeconfig(started_konverge: Konverge, operator_file: Path, home: Path) -> None:
     done = started_konverge("run", operator_file)
 
-    check_one_line(done, 3, "no kubeconfig", f"{home}/.kube/config", "(--local starts one)")
+    check_one_line(done, 3, "no kubeconfig", f"{home}/.kube/config", "(--local starts a cluster)")
 
 
 def test_a_kubeconfig_file_that_is_not_there(konverge: Konverge, operator_file: Path) -> None:
@@ -99,13 +99,13 @@ def test_an_operator_file_that_does_not_import(konverge: Konverge, tmp_path: Pat
 def test_an_operator_file_without_an_operator(konverge: Konverge, tmp_path: Path) -> None:
     (tmp_path / "empty.py").write_text("")
 
-    check_one_line(konverge("crd", "empty.py"), 3, "empty.py: has no operator")
+    check_one_line(konverge("crd", "empty.py"), 3, "empty.py: expected an operator, found none")
 
 
 def test_an_operator_file_with_several_operators(konverge: Konverge, tmp_path: Path) -> None:
     (tmp_path / "two.py").write_text("from konverge import Operator\na = Operator('a')\nb = Operator('b')\n")
 
-    check_one_line(konverge("crd", "two.py"), 3, "several operators (a, b)")
+    check_one_line(konverge("crd", "two.py"), 3, "found several (a, b)")
 
 
 def test_a_cluster_that_is_not_running(konverge: Konverge) -> None:
@@ -213,4 +213,4 @@ def test_a_manifest_with_a_field_twice_is_refused_with_its_line(
     file = tmp_path / "owner.yaml"
     file.write_text(text)
     done = konverge("preview", operator_file, file)
-    check_one_line(done, 3, f"{file}: no YAML: duplicate field", "line 3")
+    check_one_line(done, 3, f"{file}: expected YAML: duplicate field", "line 3")

@@ -148,7 +148,7 @@ class TestOnBothClusters:
     async def test_an_owner_that_does_not_exist(self, stuck: StuckOwner) -> None:
         done = await stuck.run("diff", "ward/eats")
 
-        check_one_line(done, 5, f'no Ward "eats" in namespace {stuck.cluster.namespace}: there is east')
+        check_one_line(done, 5, f'Ward "eats" not found in namespace {stuck.cluster.namespace}; existing: east')
 
     async def test_a_function_of_an_operators_own_is_run_and_writes_nothing(self, stuck: StuckOwner) -> None:
         file = stuck.folder / "own.py"
@@ -181,7 +181,7 @@ class TestOnBothClusters:
 
         done = await stuck.run("diff", "ward/east", "--timeout", "2", file=file)
 
-        check_one_line(done, 5, "comparing did not come to an end in 2 s; --timeout allows more")
+        check_one_line(done, 5, "comparing: not finished within 2 s; increase the limit with --timeout")
 
     async def _changes(self, stuck: StuckOwner) -> list[dict[str, str]]:
         done = await stuck.run("diff", "ward/east", "-o", "json")
@@ -220,16 +220,16 @@ def test_a_server_that_cannot_be_reached(konverge: Konverge, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("owner", "words"),
     [
-        ("word/east", "operator wards has no kind 'word' (it has: Ward); did you mean 'ward'?"),
-        ("zebra/east", "operator wards has no kind 'zebra' (it has: Ward)"),
-        ("east", "east: expected KIND/NAME, or a file that has the owner; found neither"),
+        ("word/east", "operator wards: expected one of its kinds (Ward), found 'word'; did you mean 'ward'?"),
+        ("zebra/east", "operator wards: expected one of its kinds (Ward), found 'zebra'"),
+        ("east", "east: expected KIND/NAME or a file with the owner: no such file and no such kind"),
         ("ward/", "expected KIND/NAME"),
         ("a/b/c", "expected KIND/NAME"),
         ("nowhere.yaml", "nowhere.yaml: No such file or directory"),
         ("other.yaml", "other.yaml: expected one Ward, found none (Pod)"),
         ("two.yaml", "two.yaml: expected one Ward, found 2 (Ward, Ward)"),
         ("old.yaml", "old.yaml: expected apiVersion wards.konverge.test/v1, found wards.konverge.test/v1beta1"),
-        ("nameless.yaml", "nameless.yaml: the Ward has no metadata.name"),
+        ("nameless.yaml", "nameless.yaml: Ward: metadata.name: expected a name, found none"),
         ("list.yaml", "list.yaml: expected objects, found a list"),
         ("kindless.yaml", "kindless.yaml: expected objects with apiVersion and kind, found one without"),
     ],
@@ -263,7 +263,9 @@ def test_a_kind_has_the_names_that_kubectl_takes(owner: str) -> None:
 
 @pytest.mark.parametrize("command", ["preview", "diff", "explain"])
 def test_an_unknown_kind_is_a_matter_of_the_command_line(konverge: Konverge, command: str) -> None:
-    check_one_line(konverge(command, FILE, "wart/east"), 3, "no kind 'wart' (it has: Ward); did you mean 'ward'?")
+    check_one_line(
+        konverge(command, FILE, "wart/east"), 3, "expected one of its kinds (Ward), found 'wart'; did you mean 'ward'?"
+    )
 
 
 @pytest.mark.parametrize("seconds", ["0", "nan", "-1", "1e9"])

@@ -142,7 +142,7 @@ async def test_a_component_that_there_is_not(stuck: StuckOwner) -> None:
     done = await stuck.run("explain", "wd/east", "--component", "male")
 
     assert (done.returncode, done.stdout) == (3, "")
-    assert "Ward east has no component 'male' (it has: settings, pages, mail, search)" in done.stderr
+    assert "Ward east: expected one of its components (settings, pages, mail, search), found 'male'" in done.stderr
 
 
 async def test_an_owner_that_is_being_deleted(stuck: StuckOwner) -> None:

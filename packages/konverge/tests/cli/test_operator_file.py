@@ -54,7 +54,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    assert problem_with(str(tmp_path)) == f"{tmp_path}: a folder, expected a Python file"
+    assert problem_with(str(tmp_path)) == f"{tmp_path}: expected a Python file, found a directory"
 
 
 def test_an_error_while_importing_names_file_line_and_error(tmp_path: Path) -> None:
@@ -92,22 +92,27 @@ def test_a_file_that_leaves_while_it_is_imported_has_no_operator(tmp_path: Path,
 def test_no_operator_in_the_file(tmp_path: Path) -> None:
     file = write(tmp_path, "x = 1\n")
 
-    assert problem_with(str(file)).startswith(f"{file}: has no operator")
+    assert problem_with(str(file)).startswith(f"{file}: expected an operator, found none")
 
 
 def test_several_operators_and_none_chosen(tmp_path: Path) -> None:
     file = write(tmp_path, "from konverge import Operator\na = Operator('first')\nb = Operator('second')\n")
 
-    assert problem_with(str(file)) == f"{file}: has several operators (a, b): choose one, for example {file}:a"
+    assert (
+        problem_with(str(file))
+        == f"{file}: expected one operator, found several (a, b); choose one, for example {file}:a"
+    )
 
 
 def test_a_chosen_variable_that_does_not_exist(tmp_path: Path) -> None:
     file = write(tmp_path, "from konverge import Operator\na = Operator('first')\n")
 
-    assert problem_with(f"{file}:b") == f"{file}: the variable 'b' does not exist (it has: a)"
+    expected = f"{file}: variable 'b': expected a konverge.Operator, found no such variable (the file has: a)"
+    assert problem_with(f"{file}:b") == expected
 
 
 def test_a_chosen_variable_that_is_something_else(tmp_path: Path) -> None:
     file = write(tmp_path, "b = 1\n")
 
-    assert problem_with(f"{file}:b") == f"{file}: the variable 'b' is no konverge.Operator (it has no operator at all)"
+    expected = f"{file}: variable 'b': expected a konverge.Operator, found another value (the file has no operator)"
+    assert problem_with(f"{file}:b") == expected

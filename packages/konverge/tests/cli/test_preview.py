@@ -137,7 +137,7 @@ def test_a_component_without_resources_is_told(konverge: Konverge, tmp_path: Pat
     done = konverge("preview", "empty.py", east)
 
     assert done.returncode == 0
-    assert done.stderr == "konverge: component search: it has no resource, it applies nothing\n"
+    assert done.stderr == "konverge: component search: applies nothing: it has no resources\n"
 
 
 def test_who_asks_for_the_objects_of_a_box_is_told_what_shows_them(konverge: Konverge, east: Path) -> None:
@@ -171,7 +171,7 @@ def test_a_component_whose_gate_is_off_wants_nothing(konverge: Konverge, tmp_pat
     done = konverge("preview", "gated.py", east)
 
     assert done.returncode == 0
-    assert done.stderr == "konverge: component pages: its gate is off, it applies nothing\n"
+    assert done.stderr == "konverge: component pages: applies nothing: its gate is disabled\n"
     assert "east-pages" not in done.stdout
 
 
@@ -182,7 +182,7 @@ def test_a_function_of_an_operators_own_has_no_preview(konverge: Konverge, tmp_p
     )
     (tmp_path / "own.py").write_text(own)
 
-    check_one_line(konverge("preview", "own.py", east), 3, "Ward is reconciled by a function", "konverge diff runs it")
+    check_one_line(konverge("preview", "own.py", east), 3, "Ward: expected components, found a reconcile function", "konverge diff runs it")
 
 
 @pytest.mark.anyio

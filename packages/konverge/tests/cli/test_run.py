@@ -87,4 +87,4 @@ def test_local_and_a_kubeconfig_exclude_each_other(konverge: Konverge) -> None:
     done = konverge("run", find_example_folder() / "operator.py", "--local", "--kubeconfig", "x")
 
     assert done.returncode == 2
-    assert "--local brings a cluster of its own" in done.stderr
+    assert "--local: starts its own cluster" in done.stderr

@@ -104,9 +104,9 @@ async def test_those_of_a_cluster(cluster: Cluster, konverge: Konverge) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "choose one of --crd FILE and --cluster"),
-        (("--cluster", "--crd", "x"), "choose one of --crd FILE and --cluster"),
-        (("--crd", "x", "--context", "there"), "--kubeconfig, --context: does nothing without --cluster"),
+        ((), "--crd, --cluster: expected exactly one of them"),
+        (("--cluster", "--crd", "x"), "--crd, --cluster: expected exactly one of them"),
+        (("--crd", "x", "--context", "there"), "--kubeconfig, --context: requires --cluster"),
     ],
 )
 def test_options_that_contradict_each_other(konverge: Konverge, arguments: tuple[str, ...], words: str) -> None:
@@ -131,9 +131,9 @@ def merges(levels: int) -> str:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("a: [", "no YAML: "),
-        ("a: b: c", "no YAML: mapping values are not allowed"),
-        (b"\xff\xfe\xff", "no YAML: "),
+        ("a: [", "expected YAML: "),
+        ("a: b: c", "expected YAML: mapping values are not allowed"),
+        (b"\xff\xfe\xff", "expected YAML: "),
         ("- a\n- b", "expected objects, found a list"),
         ("kind: List\nitems: [1]", "expected objects, found a int"),
         ("", "expected CustomResourceDefinitions, found none"),
@@ -143,13 +143,13 @@ def merges(levels: int) -> str:
             yaml.safe_dump(build_spec_definition({"type": "text"})),
             "version v1, field spec.type: expected one of",
         ),
-        ("[" * 100_000, "no YAML: it nests deeper than 500 levels"),
-        ("a: &a [*a]", "no YAML: it nests deeper than 200 levels"),
-        (laughs(40), "no YAML: with its aliases written out it has more than 2,000,000 values"),
-        (merges(40), "no YAML: with its aliases written out it has more than 2,000,000 values"),
+        ("[" * 100_000, "expected YAML: it nests deeper than 500 levels"),
+        ("a: &a [*a]", "expected YAML: it nests deeper than 200 levels"),
+        (laughs(40), "expected YAML: with its aliases written out it has more than 2,000,000 values"),
+        (merges(40), "expected YAML: with its aliases written out it has more than 2,000,000 values"),
         ("a: " + "x" * (16 << 20), "expected at most 16 MiB of YAML, found more"),
-        ("a: .nan", "no YAML: expected a finite number"),
-        ("? [a]\n: b", "no YAML: "),
+        ("a: .nan", "expected YAML: expected a finite number"),
+        ("? [a]\n: b", "expected YAML: "),
     ],
     ids=lambda value: str(value)[:24],
 )

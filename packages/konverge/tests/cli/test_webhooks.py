@@ -98,8 +98,12 @@ def test_configurations_and_converted_definitions_lead_to_the_service(started_ko
         (("--service", "shops"), 2, "--service: expected NAMESPACE/NAME, found 'shops'"),
         (("--service", "a/../../b"), 3, "--service: name '../../b': "),
         (("--service", "a/b", "--ca-bundle", "absent"), 3, "absent: No such file or directory"),
-        (("--service", "a/b", "--ca-bundle", "empty"), 3, "empty: expected certificates in PEM"),
-        (("--service", "a/b", "--ca-bundle", "all.pem"), 3, "all.pem: has a private key"),
+        (("--service", "a/b", "--ca-bundle", "empty"), 3, "empty: expected PEM certificates, found none"),
+        (
+            ("--service", "a/b", "--ca-bundle", "all.pem"),
+            3,
+            "all.pem: expected only PEM certificates, found a private key",
+        ),
     ],
 )
 def test_what_cannot_be_used_is_named(
@@ -117,4 +121,4 @@ def test_an_operator_without_handlers_has_none_to_print(konverge: Konverge) -> N
     done = konverge("webhooks", find_example_folder() / "operator.py", "--service", "a/b")
 
     assert done.returncode == 3
-    assert "the operator has no handlers of webhooks" in done.stderr
+    assert "expected an operator with webhook handlers, found none" in done.stderr

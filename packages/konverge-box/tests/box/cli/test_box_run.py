@@ -101,7 +101,7 @@ def test_a_box_has_no_variables_to_choose_from(konverge: Konverge) -> None:
     done = konverge("run", f"{BOX}:operator")
 
     assert done.returncode == 3
-    assert "a box file is one operator: leave out :operator" in done.stderr
+    assert "expected no variable for a box file, found :operator; omit it" in done.stderr
 
 
 def test_mistakes_of_a_box_are_told_with_their_places(konverge: Konverge, tmp_path: Path) -> None:

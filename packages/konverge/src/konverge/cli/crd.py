@@ -1,4 +1,4 @@
-"""``konverge crd``: what a cluster must be told before it can hold an operator's custom resources."""
+"""``konverge crd``: the CustomResourceDefinitions that a cluster needs for an operator."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def crd(file: str, output: Literal["yaml", "json"]) -> None:
     """
     with redirect_stdout_to_stderr():
         operator = load_operator(parse_operator_reference(file))
-        found = [crd_manifest(resource) for resource in operator.defined_resources]
-    click.echo(format_objects(found, output), nl=False)
+        definitions = [crd_manifest(resource) for resource in operator.defined_resources]
+    click.echo(format_objects(definitions, output), nl=False)
 
 
 def format_objects(objects: list[Object], output: Literal["yaml", "json"]) -> str:
-    """The objects as ``kubectl apply`` reads them; equal objects give equal text."""
+    """Return the objects as text for ``kubectl apply``; equal objects give equal text."""
     if output == "json":
         return json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=2) + "\n"
     return yaml.safe_dump_all(objects, sort_keys=False, explicit_start=True, width=120)

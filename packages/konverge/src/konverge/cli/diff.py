@@ -1,4 +1,4 @@
-"""``konverge diff``: what the next passes would change in a cluster."""
+"""``konverge diff``: the changes that the next reconciles would make in a cluster."""
 
 from __future__ import annotations
 
@@ -71,16 +71,16 @@ def diff(
         found = None if owner is None else find_owner(operator, owner)
         owners = run_with_timeout(timeout_seconds, lambda: _dry_run_all(operator, found, flags, failures), "comparing")
     if output == "text":
-        for each in owners:
-            for line in format_diff(each):
+        for dry_run in owners:
+            for line in format_diff(dry_run):
                 click.echo(line)
     else:
-        click.echo(encode_output({"owners": [_build_output(each) for each in owners]}, output), nl=False)
-    for failure in (each for group in failures for each in iter_errors(group)):
+        click.echo(encode_output({"owners": [_build_output(dry_run) for dry_run in owners]}, output), nl=False)
+    for failure in (error for group in failures for error in iter_errors(group)):
         click.echo(f"konverge: not compared: {' '.join(format_failure(failure).split())}", err=True)
     if failures:
         ctx.exit(ExitCode.CLUSTER if any(map(find_refusal, failures)) else ExitCode.TROUBLE)
-    if any(each.changes for each in owners):
+    if any(dry_run.changes for dry_run in owners):
         ctx.exit(ExitCode.FAILED)
 
 
@@ -111,7 +111,7 @@ async def _list_owners(client: Client, registration: OwnerRegistration, flags: C
 
 
 def _build_output(owner: OwnerDryRun) -> dict[str, Any]:
-    """The part of a rehearsal that concerns changes."""
+    """Return the part of a dry run that concerns changes."""
     return {
         "apiVersion": owner.api_version,
         "kind": owner.kind,
@@ -126,13 +126,13 @@ def _build_output(owner: OwnerDryRun) -> dict[str, Any]:
 
 def _iter_halts(owner: OwnerDryRun) -> Iterator[dict[str, Any]]:
     for component in owner.components:
-        unmet = next((story.reason for story in component.prerequisites if story.verdict == "NotMet"), "")
-        halting = next((story for story in component.resources if story.outcome == "halts"), None)
+        unmet = next((report.reason for report in component.prerequisites if report.verdict == "NotMet"), "")
+        halting = next((report for report in component.resources if report.outcome == "halts"), None)
         if not (unmet or halting or component.error):
             continue
         yield {
             "component": component.component,
             "at": None if halting is None else halting.identity,
             "reason": component.error or unmet or (halting.reason if halting is not None else ""),
-            "notCompared": [story.identity for story in component.resources if story.outcome == "not reached"],
+            "notCompared": [report.identity for report in component.resources if report.outcome == "not reached"],
         }

@@ -1,4 +1,4 @@
-"""Changes as text: one line an object, one line a field. Pure; colours are taken off again where no terminal is."""
+"""Changes as text: one line for each object and each field. Pure; click removes the colors without a terminal."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WORDS = {
 
 
 def format_diff(owner: OwnerDryRun) -> Iterator[str]:
-    """What a pass over the owner would change, and what it would not even come to; nothing if it would do nothing."""
+    """Yield the changes of a reconcile of the owner and the parts that it would not reach; nothing without changes."""
     lines = list(_format_components(owner))
     if lines:
         where = f"{owner.namespace}/{owner.name}" if owner.namespace else owner.name
@@ -37,13 +37,13 @@ def format_diff(owner: OwnerDryRun) -> Iterator[str]:
 
 
 def _format_components(owner: OwnerDryRun) -> Iterator[str]:
-    told = [change for component in owner.components for change in component.changes]
+    component_changes = [change for component in owner.components for change in component.changes]
     for component in owner.components:
         lines = [*(line for change in component.changes for line in format_change(change)), *format_halts(component)]
         if lines:
             yield f"  component {component.component}"
             yield from (f"    {line}" for line in lines)
-    others = [change for change in owner.changes if change not in told]
+    others = [change for change in owner.changes if change not in component_changes]
     if others:
         yield "  outside of components"
         yield from (f"    {line}" for change in others for line in format_change(change))
@@ -52,7 +52,7 @@ def _format_components(owner: OwnerDryRun) -> Iterator[str]:
 
 
 def format_change(change: ObjectChange) -> Iterator[str]:
-    """One object and its fields."""
+    """Yield the line of one object and the lines of its fields."""
     sign, colour = _SIGNS[change.action]
     yield click.style(f"{sign} {change.identity}", fg=colour) + f"  {_WORDS[change.action]}"
     for field in change.fields[:_MOST_FIELDS]:
@@ -83,36 +83,36 @@ def _format_field(field: FieldChange, *, is_new: bool) -> str:
 
 def _format_owners(field: FieldChange) -> str:
     if field.taken_from:
-        told = ", ".join(format_manager(writer) for writer in field.taken_from)
-        return click.style(f"  (taken over from {told})", fg="magenta")
+        managers = ", ".join(format_manager(writer) for writer in field.taken_from)
+        return click.style(f"  (taken over from {managers})", fg="magenta")
     others = [format_manager(writer) for writer in field.owners if not writer.is_ours]
     return f"  (owned by {', '.join(others)})" if others else ""
 
 
 def format_halts(component: DryRunReport) -> Iterator[str]:
-    """Why some of the component is not compared, and what."""
+    """Yield the reasons why a part of the component is not compared, and that part."""
     if component.error:
         yield click.style(f"! fails: {component.error}", fg="red")
-    unmet = next((story for story in component.prerequisites if story.verdict == "NotMet"), None)
+    unmet = next((report for report in component.prerequisites if report.verdict == "NotMet"), None)
     if unmet is not None:
         yield f"! has not begun: {unmet.reason}"
-    for story in component.resources:
-        if story.outcome == "halts":
-            yield f"! halts at {story.identity}: {story.reason}"
-        if story.adoption:
-            yield click.style(f"! adopts {story.identity}: {story.adoption}", fg="magenta")
-    behind = [story.identity for story in component.resources if story.outcome == "not reached"]
+    for report in component.resources:
+        if report.outcome == "halts":
+            yield f"! halts at {report.identity}: {report.reason}"
+        if report.adoption:
+            yield click.style(f"! adopts {report.identity}: {report.adoption}", fg="magenta")
+    behind = [report.identity for report in component.resources if report.outcome == "not reached"]
     if behind:
         yield f"! not compared: {', '.join(behind)}"
 
 
 def format_manager(writer: FieldManagerInfo) -> str:
-    """A field manager, how it writes, and since when."""
-    told = [writer.operation, *([f"through {writer.subresource}"] if writer.subresource else [])]
-    return f"{writer.manager} ({', '.join([*told, *([f'since {writer.since}'] if writer.since else [])])})"
+    """Return a field manager with its operation, subresource and time."""
+    details = [writer.operation, *([f"through {writer.subresource}"] if writer.subresource else [])]
+    return f"{writer.manager} ({', '.join([*details, *([f'since {writer.since}'] if writer.since else [])])})"
 
 
 def format_value(value: Any) -> str:
-    """A value on one line, and not a long one."""
+    """Return a value as JSON on one line, cut to a maximum length."""
     text = value if value == HIDDEN else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}… ({len(text)} characters)"

@@ -1,4 +1,4 @@
-"""What ``konverge diff`` and ``konverge explain`` share: the rehearsal of one owner, and how a program gets it."""
+"""The dry run of one owner and its output for programs, shared by ``konverge diff`` and ``konverge explain``."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ async def dry_run_argument(
     flags: ClusterFlags,
     failures: list[BaseException],
 ) -> OwnerDryRun:
-    """The next pass over one owner; one of a file as the server would store it.
+    """Return the dry run of the next reconcile of one owner; an owner in a file as the server would store it.
 
     Args:
         client: The cluster.
-        operator: Whose pass it is.
+        operator: The operator that reconciles the owner.
         found: The owner.
-        flags: What the options say.
-        failures: Gets each error that the pass ends with.
+        flags: The options for the cluster.
+        failures: Receives each error of the reconcile.
     """
     if isinstance(found, NamedOwner):
         obj = await read_owner(client, found, flags)
@@ -57,8 +57,8 @@ async def dry_run_argument(
 
 
 def encode_output(value: Any, output: Literal["yaml", "json"]) -> str:
-    """A value for programs."""
-    found = msgspec.to_builtins(value)
+    """Return a value as YAML or JSON for programs."""
+    plain = msgspec.to_builtins(value)
     if output == "json":
-        return json.dumps(found, indent=2) + "\n"
-    return yaml.safe_dump(found, sort_keys=False, width=120)
+        return json.dumps(plain, indent=2) + "\n"
+    return yaml.safe_dump(plain, sort_keys=False, width=120)

@@ -1,4 +1,4 @@
-"""How a command ends: the exit codes, and a failure as one line."""
+"""Exit codes of the commands, and failures as one line."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ __all__ = ["ExitCode", "find_exit_code", "find_refusal", "format_failure", "iter
 
 
 class ExitCode(IntEnum):
-    """What ``konverge`` answers to its caller; 2 is click's, for a command that cannot be parsed.
+    """Exit codes of ``konverge``; 2 is click's code for a command line that it cannot parse.
 
-    `TROUBLE` is what `FAILED` is elsewhere, for commands whose 1 says something else. `LATER`: what was asked for may
-    be there later. `ALTERED`: it is not what it has to be.
+    `TROUBLE` replaces `FAILED` for commands whose code 1 has another meaning. `LATER`: the requested content may be
+    available later. `ALTERED`: the content differs from the expected one.
     """
 
     DONE = 0
@@ -39,7 +39,7 @@ class ExitCode(IntEnum):
 
 
 def iter_errors(error: BaseException) -> Iterator[BaseException]:
-    """The errors that a group of tasks ended with, one by one, in order; an error that is no group is its own."""
+    """Yield the errors of an exception group, in order; another error yields itself."""
     if isinstance(error, BaseExceptionGroup):
         for inner in error.exceptions:
             yield from iter_errors(inner)
@@ -48,7 +48,7 @@ def iter_errors(error: BaseException) -> Iterator[BaseException]:
 
 
 def find_exit_code(error: BaseException) -> ExitCode:
-    """The exit code for an error that ended a command; of several, the one of the first."""
+    """Return the exit code for the error of a command; of several errors, the code of the first."""
     match next(iter_errors(error)):
         case StartError(__cause__=cause) if cause is not None:
             return find_exit_code(cause)
@@ -62,7 +62,7 @@ def find_exit_code(error: BaseException) -> ExitCode:
 
 
 def find_refusal(error: BaseException) -> BaseException | None:
-    """What the cluster refused, where an error comes from that: the user's access, not the author's code."""
+    """Return the cause of an error that is a refusal by the cluster; None if the author's code is the cause."""
     for failure in iter_errors(error):
         for cause in iter_causes(failure):
             if find_exit_code(cause) is ExitCode.CLUSTER:
@@ -71,7 +71,7 @@ def find_refusal(error: BaseException) -> BaseException | None:
 
 
 def format_failure(error: BaseException) -> str:
-    """What to tell the user: our own errors speak for themselves, any other shows what it is."""
+    """Return the message of an error for the user; errors that are not konverge's include their type."""
     if isinstance(error, KonvergeError):
         return str(error) or type(error).__name__
     if isinstance(error, click.Abort):

@@ -1,4 +1,4 @@
-"""``konverge explain``: why the components of an owner say what they say, and what happens next."""
+"""``konverge explain``: the reasons of an owner's conditions, and the next step."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import click
 import msgspec
 
 from konverge.cli.dry_run import dry_run_argument, encode_output
-from konverge.cli.exit_codes import ExitCode, find_refusal
-from konverge.cli.exit_codes import format_failure as told
+from konverge.cli.exit_codes import ExitCode, find_refusal, format_failure
 from konverge.cli.explain_text import format_explanation
 from konverge.cli.main import verbose_option
 from konverge.cli.operator_file import load_operator, parse_operator_reference
@@ -79,7 +78,7 @@ def explain(
         click.echo(encode_output(explained, output), nl=False)
     refusals = [refusal for failure in failures if (refusal := find_refusal(failure)) is not None]
     if refusals:
-        click.echo(f"konverge: the story is not complete: {told(refusals[0])}", err=True)
+        click.echo(f"konverge: the explanation is incomplete: {format_failure(refusals[0])}", err=True)
         ctx.exit(ExitCode.CLUSTER)
 
 
@@ -91,8 +90,10 @@ async def _dry_run_owner(
 
 
 def _select_component(owner: OwnerDryRun, name: str) -> OwnerDryRun:
-    chosen = tuple(each for each in owner.components if each.component == name)
+    chosen = tuple(report for report in owner.components if report.component == name)
     if not chosen:
-        known = ", ".join(each.component for each in owner.components) or "none"
-        raise ConfigurationError(f"--component: {owner.kind} {owner.name} has no component {name!r} (it has: {known})")
+        names = ", ".join(report.component for report in owner.components) or "none"
+        raise ConfigurationError(
+            f"--component: {owner.kind} {owner.name}: expected one of its components ({names}), found {name!r}"
+        )
     return msgspec.structs.replace(owner, components=chosen)

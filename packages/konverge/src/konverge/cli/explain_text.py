@@ -1,4 +1,4 @@
-"""Why an owner's components say what they say, as text. Pure; colours are taken off again where no terminal is."""
+"""The explanation of an owner's conditions as text. Pure; click removes the colors without a terminal."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _WIDTH = 118
 _MAX_FIELDS = 10
 _MAX_CONFLICTS = 8
 _COLOURS = {"True": "green", "False": "yellow", "Unknown": "cyan"}
-# What a condition is read with, and what seldom decides.
+# Fields that are read together with a condition and rarely decide.
 _IGNORED_SUFFIXES = (".lastTransitionTime", ".observedGeneration", ".message")
 
 
 def format_explanation(owner: OwnerDryRun, now: datetime) -> Iterator[str]:
-    """The owner, and each component for itself.
+    """Yield the lines about the owner and each component.
 
     Args:
-        owner: What its next pass would come to.
-        now: The time, to tell how long ago something was.
+        owner: The dry run of its next reconcile.
+        now: The current time, for ages.
     """
     where = f"{owner.namespace}/{owner.name}" if owner.namespace else owner.name
     yield click.style(f"{owner.kind} {where}", bold=True)
@@ -58,53 +58,53 @@ def _format_component(component: DryRunReport, now: datetime) -> Iterator[str]:
     yield from _format_row(
         "after",
         [
-            f"{story.name}: {story.verdict}" + (f" ({story.reason})" if story.reason else "")
-            for story in component.prerequisites
+            f"{report.name}: {report.verdict}" + (f" ({report.reason})" if report.reason else "")
+            for report in component.prerequisites
         ],
     )
     if component.is_suspended:
         yield from _format_row("suspended", ["yes"])
-    for number, story in enumerate(component.resources, start=1):
-        yield from _format_resource(number, story)
+    for number, report in enumerate(component.resources, start=1):
+        yield from _format_resource(number, report)
     yield from _format_row("next", component.next)
 
 
-def _format_resource(number: int, story: ResourceReport) -> Iterator[str]:
-    how = story.mode + (", auxiliary" if story.is_auxiliary else "")
-    yield f"  {number:2}. {story.identity}  {click.style(f'[{how}]', dim=True)}  {_format_outcome(story)}"
-    if story.adoption:
-        yield from _format_detail(f"adoption: {story.adoption}", colour="magenta")
-    if story.convergence is not None and story.outcome != "halts":
-        yield from _format_evaluation("", story.convergence)
-    if story.grace is not None and story.grace.status != "Healthy":
-        yield from _format_detail(f"grace: {_format_result(story.grace)}")
-    if story.suspension is not None:
-        yield from _format_evaluation("suspension: ", story.suspension)
-    if story.override:
-        yield from _format_detail(f"overridden: {story.override}", colour="magenta")
-    for contest in story.contests[:_MAX_CONFLICTS]:
+def _format_resource(number: int, report: ResourceReport) -> Iterator[str]:
+    how = report.mode + (", auxiliary" if report.is_auxiliary else "")
+    yield f"  {number:2}. {report.identity}  {click.style(f'[{how}]', dim=True)}  {_format_outcome(report)}"
+    if report.adoption:
+        yield from _format_detail(f"adoption: {report.adoption}", colour="magenta")
+    if report.convergence is not None and report.outcome != "halts":
+        yield from _format_evaluation("", report.convergence)
+    if report.grace is not None and report.grace.status != "Healthy":
+        yield from _format_detail(f"grace: {_format_result(report.grace)}")
+    if report.suspension is not None:
+        yield from _format_evaluation("suspension: ", report.suspension)
+    if report.override:
+        yield from _format_detail(f"overridden: {report.override}", colour="magenta")
+    for contest in report.contests[:_MAX_CONFLICTS]:
         who = format_manager(contest.writer)
         if contest.is_fought_over:
             values = f"{contest.path} is {format_value(contest.live)}, wanted {format_value(contest.wanted)}"
             yield from _format_detail(f"fought over by {who}: {values}", colour="magenta")
         else:
             yield from _format_detail(f"{contest.path} is {who}'s too")
-    if len(story.contests) > _MAX_CONFLICTS:
-        yield from _format_detail(f"… and {len(story.contests) - _MAX_CONFLICTS} more that others write too")
+    if len(report.contests) > _MAX_CONFLICTS:
+        yield from _format_detail(f"… and {len(report.contests) - _MAX_CONFLICTS} more that others write too")
 
 
-def _format_outcome(story: ResourceReport) -> str:
-    absent = story.exists is False
-    changes = {change.action: change for change in story.changes}
-    match story.outcome:
+def _format_outcome(report: ResourceReport) -> str:
+    absent = report.exists is False
+    changes = {change.action: change for change in report.changes}
+    match report.outcome:
         case "halts":
-            return click.style(f"halts the component: {story.reason}", fg="yellow")
+            return click.style(f"halts the component: {report.reason}", fg="yellow")
         case "failed":
             return click.style("fails, as said above", fg="red")
         case "not reached":
             return "not reached"
         case "left alone":
-            return f"left alone: {story.reason or 'it cannot be suspended'}"
+            return f"left alone: {report.reason or 'it cannot be suspended'}"
         case "ignored":
             return "absent, and may be"
         case "read":
@@ -126,14 +126,14 @@ def _format_change(action: str, fields: int) -> str:
 
 def _format_evaluation(what: str, judgement: FunctionEvaluation) -> Iterator[str]:
     yield from _format_detail(what + _format_result(judgement))
-    told = [
+    readings = [
         reading
         for reading in judgement.decided_by
         if "]" not in reading.path or not reading.path.endswith(_IGNORED_SUFFIXES)
     ]
-    if told:
-        more = f", and {len(told) - _MAX_FIELDS} more" if len(told) > _MAX_FIELDS else ""
-        yield from _format_detail("read " + ", ".join(map(_format_reading, told[:_MAX_FIELDS])) + more, dim=True)
+    if readings:
+        more = f", and {len(readings) - _MAX_FIELDS} more" if len(readings) > _MAX_FIELDS else ""
+        yield from _format_detail("read " + ", ".join(map(_format_reading, readings[:_MAX_FIELDS])) + more, dim=True)
 
 
 def _format_reading(reading: FieldRead) -> str:
@@ -147,11 +147,11 @@ def _format_result(judgement: FunctionEvaluation) -> str:
 def _format_condition(condition: ConditionReport | None, now: datetime) -> str:
     if condition is None:
         return "no condition yet"
-    told = click.style(f"{condition.status} {condition.reason}", fg=_COLOURS.get(condition.status))
+    status = click.style(f"{condition.status} {condition.reason}", fg=_COLOURS.get(condition.status))
     since = ""
     if condition.since is not None:
         since = f", since {format_time(condition.since)} ({_format_age(now - condition.since)})"
-    return f"{told}{since}" + (f": {condition.message}" if condition.message else "")
+    return f"{status}{since}" + (f": {condition.message}" if condition.message else "")
 
 
 def _is_different(one: ConditionReport | None, other: ConditionReport | None) -> bool:

@@ -1,4 +1,4 @@
-"""The ``konverge`` command: its sub-commands, loaded when they are called, and what happens when one fails."""
+"""The ``konverge`` command: lazy loading of its subcommands, and the report of a failure."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["COMMANDS", "konverge", "run_command", "set_failure_code", "verbose_o
 F = TypeVar("F", bound=Callable[..., Any])
 
 COMMANDS = "konverge.commands"
-"""The group of entry points; the name of one is the command's, and what it loads is a command of click."""
+"""The group of entry points for commands: each has the name of the command and loads a command of click."""
 
-# The commands that konverge and its other packages bring: the extra that brings one, and its line in the list.
+# The commands of konverge and its other packages: the extra that provides the command, and its line in the list.
 _KNOWN = {
     "box": ("box", "Validate, run and package operators that are defined in YAML."),
     "crd": ("", "Print the CustomResourceDefinitions of an operator file."),
@@ -43,14 +43,14 @@ _FAILED = "konverge.cli.failed"
 
 
 class _LazyCommandGroup(click.Group):
-    """A group whose commands are imported when they are called, and listed without being imported."""
+    """A group that imports its commands when they are called and lists them without an import."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted({*_KNOWN, *entry_points(group=COMMANDS).names})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        for found in entry_points(group=COMMANDS, name=cmd_name):
-            command = found.load()
+        for entry_point in entry_points(group=COMMANDS, name=cmd_name):
+            command = entry_point.load()
             assert isinstance(command, click.Command)
             return command
         if cmd_name in _KNOWN:
@@ -69,7 +69,7 @@ class _LazyCommandGroup(click.Group):
 
 
 def verbose_option(command: F) -> F:
-    """Give a command ``-v``: log what it does, and show the traceback when it fails. Read it with `is_verbose`."""
+    """Add ``-v`` to a command: the debug log, and the traceback of a failure. Read it with `is_verbose`."""
 
     def remember(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
         if value:
@@ -86,12 +86,12 @@ def verbose_option(command: F) -> F:
 
 
 def is_verbose(ctx: click.Context) -> bool:
-    """Tell whether ``-v`` was given, before or after the command's name."""
+    """Return whether the command line contains ``-v``, before or after the command's name."""
     return bool(ctx.find_root().meta.get(_VERBOSE))
 
 
 def set_failure_code(ctx: click.Context, code: ExitCode) -> None:
-    """Have the command answer that code where others answer 1: its own 1 says something else."""
+    """Set the exit code that replaces 1 for this command, because its code 1 has another meaning."""
     ctx.find_root().meta[_FAILED] = code
 
 
@@ -102,23 +102,23 @@ def konverge() -> None:
 
 
 def run_command(arguments: Sequence[str]) -> int:
-    """Run one command and answer its exit code (`ExitCode`); a failure is one line on stderr."""
+    """Run one command and return its exit code (`ExitCode`); a failure is one line on stderr."""
     ctx: click.Context | None = None
     try:
         with konverge.make_context("konverge", list(arguments)) as ctx:
             konverge.invoke(ctx)
-    except click.exceptions.Exit as leaving:
-        return leaving.exit_code
-    except click.ClickException as refused:
-        refused.show()
-        return refused.exit_code
+    except click.exceptions.Exit as exit_request:
+        return exit_request.exit_code
+    except click.ClickException as usage_error:
+        usage_error.show()
+        return usage_error.exit_code
     except (KeyboardInterrupt, click.Abort):
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        # Who read our output has seen enough. Without this the interpreter would complain when it flushes at its end.
+        # The reader of the output has closed the pipe. Without this, the interpreter fails when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.FAILED
-    except Exception as error:  # noqa: BLE001  # the program's outermost frame: whatever it is becomes one line
+    except Exception as error:  # noqa: BLE001  # the outermost frame of the program: any error becomes one line
         if ctx is not None and is_verbose(ctx):
             traceback.print_exception(error)
         for failure in iter_errors(error):

@@ -1,4 +1,4 @@
-"""Manifests with files in them, as text: whoever reads the YAML reads the file as it is, line by line."""
+"""Manifests that contain files, as YAML in which the files keep their lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["format_manifests"]
 
 
 def format_manifests(objects: list[Object], output: Literal["yaml", "json"]) -> str:
-    """The objects as ``kubectl apply`` reads them; equal objects give equal text."""
+    """Return the objects as text for ``kubectl apply``; equal objects give equal text."""
     if output == "json":
         return json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=2) + "\n"
     return yaml.dump_all(

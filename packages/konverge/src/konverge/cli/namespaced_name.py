@@ -1,4 +1,4 @@
-"""Objects as options name them: ``NAMESPACE/NAME``."""
+"""Names of objects in options: ``NAMESPACE/NAME``."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ __all__ = ["parse_namespaced_name"]
 
 
 def parse_namespaced_name(option: str, text: str) -> ObjectKey:
-    """Read what an option was given.
+    """Parse the value of an option.
 
     Args:
         option: The option, for messages.
         text: ``NAMESPACE/NAME``.
 
     Raises:
-        click.UsageError: It has another form.
-        konverge.errors.ConfigurationError: One of the two is no name.
+        click.UsageError: The value has another form.
+        konverge.errors.ConfigurationError: The namespace or the name is invalid.
     """
     namespace, slash, name = text.partition("/")
     if not slash:
         raise click.UsageError(f"{option}: expected NAMESPACE/NAME, found {text!r}")
-    mistakes = [
-        *(f"namespace {namespace!r}: {mistake}" for mistake in validate_dns_label(namespace)),
-        *(f"name {name!r}: {mistake}" for mistake in validate_dns_subdomain(name)),
+    errors = [
+        *(f"namespace {namespace!r}: {error}" for error in validate_dns_label(namespace)),
+        *(f"name {name!r}: {error}" for error in validate_dns_subdomain(name)),
     ]
-    if mistakes:
-        raise ConfigurationError(f"{option}: {'; '.join(mistakes)}")
+    if errors:
+        raise ConfigurationError(f"{option}: {'; '.join(errors)}")
     return ObjectKey(namespace, name)

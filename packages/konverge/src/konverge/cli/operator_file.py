@@ -1,4 +1,4 @@
-"""Operator files: the Python or box file that a user hands to ``konverge``, and the operator in it."""
+"""Operator files: Python or box files on the command line, and the operator in them."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from konverge.operator import Operator
 __all__ = ["OPERATOR_FILES", "OperatorReference", "find_operator", "load_operator", "parse_operator_reference"]
 
 OPERATOR_FILES = "konverge.operator_files"
-"""The group of entry points for files that are no Python; the name of one is their suffix without its dot, and what it
-loads is called with the file and answers the operator."""
+"""The group of entry points for files other than Python. The name of an entry point is the suffix without its dot; it
+loads a function that gets the file and returns the operator."""
 
 _BOX_SUFFIXES = (".yaml", ".yml")
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorReference:
-    """Where an operator is: a file, and the variable of it; an empty name means the only one that there is."""
+    """Location of an operator: a file and a variable in it; an empty name means the only operator of the file."""
 
     file: Path
     name: str = ""
 
     @property
     def is_box(self) -> bool:
-        """Tell whether it is a box file."""
+        """True if the file is a box file."""
         return self.file.suffix in _BOX_SUFFIXES
 
 
 def parse_operator_reference(text: str) -> OperatorReference:
-    """Read ``FILE.py``, ``FILE.py:variable`` or ``FILE.yaml``."""
+    """Parse ``FILE.py``, ``FILE.py:variable`` or ``FILE.yaml``."""
     file, colon, name = text.rpartition(":")
     if colon and name.isidentifier():
         return OperatorReference(Path(file), name)
@@ -46,14 +46,14 @@ def parse_operator_reference(text: str) -> OperatorReference:
 
 
 def load_operator(reference: OperatorReference) -> Operator:
-    """Run the file, as a module of its own, and take the operator out of it; a box file is an operator itself.
+    """Import the file as a separate module and return its operator; a box file is an operator itself.
 
-    A Python file may import its neighbours: its folder is appended to the import path, behind everything else, so that
-    a file called ``operator.py`` does not hide a module of the standard library.
+    A Python file can import modules of its directory, which is appended to the import path. It comes last, so that a
+    file named ``operator.py`` does not hide a module of the standard library.
 
     Raises:
-        konverge.errors.ConfigurationError: There is no such file, it does not import (the message has file, line and
-            error), or it has no operator of that name, none at all, or several.
+        konverge.errors.ConfigurationError: The file does not exist, its import fails (the message has file, line and
+            error), or it has no operator of this name, no operator, or several operators.
     """
     if reference.is_box:
         return _load_box(reference)
@@ -62,49 +62,57 @@ def load_operator(reference: OperatorReference) -> Operator:
 
 
 def find_operator(variables: Mapping[str, object], reference: OperatorReference) -> Operator:
-    """The operator among a module's variables.
+    """Return the operator among a module's variables.
 
     Raises:
-        konverge.errors.ConfigurationError: There is none of that name, none at all, or there are several.
+        konverge.errors.ConfigurationError: There is no operator of this name, no operator, or several operators.
     """
     file = reference.file
-    found = {name: value for name, value in variables.items() if isinstance(value, Operator)}
+    operators = {name: value for name, value in variables.items() if isinstance(value, Operator)}
     if reference.name:
-        if reference.name in found:
-            return found[reference.name]
-        known = f"it has: {', '.join(found)}" if found else "it has no operator at all"
-        problem = "is no konverge.Operator" if reference.name in variables else "does not exist"
-        raise ConfigurationError(f"{file}: the variable {reference.name!r} {problem} ({known})")
-    distinct = {id(value): name for name, value in reversed(found.items())}
+        if reference.name in operators:
+            return operators[reference.name]
+        available = f"the file has: {', '.join(operators)}" if operators else "the file has no operator"
+        problem = "found another value" if reference.name in variables else "found no such variable"
+        raise ConfigurationError(
+            f"{file}: variable {reference.name!r}: expected a konverge.Operator, {problem} ({available})"
+        )
+    distinct = {id(value): name for name, value in reversed(operators.items())}
     if not distinct:
-        raise ConfigurationError(f"{file}: has no operator: expected a line such as operator = Operator('webapp')")
+        raise ConfigurationError(
+            f"{file}: expected an operator, found none; add a line such as operator = Operator('webapp')"
+        )
     if len(distinct) > 1:
         names = list(reversed(distinct.values()))
         raise ConfigurationError(
-            f"{file}: has several operators ({', '.join(names)}): choose one, for example {file}:{names[0]}"
+            f"{file}: expected one operator, found several ({', '.join(names)}); choose one, for example "
+            f"{file}:{names[0]}"
         )
-    return next(iter(found.values()))
+    return next(iter(operators.values()))
 
 
 def _load_box(reference: OperatorReference) -> Operator:
     if reference.name:
-        raise ConfigurationError(f"{reference.file}: a box file is one operator: leave out :{reference.name}")
-    for found in entry_points(group=OPERATOR_FILES, name=reference.file.suffix.removeprefix(".")):
-        operator = found.load()(reference.file)
+        raise ConfigurationError(
+            f"{reference.file}: expected no variable for a box file, found :{reference.name}; omit it"
+        )
+    for entry_point in entry_points(group=OPERATOR_FILES, name=reference.file.suffix.removeprefix(".")):
+        operator = entry_point.load()(reference.file)
         assert isinstance(operator, Operator)
         return operator
-    raise missing_extra(f"{reference.file}: what runs a box file", "box")
+    raise missing_extra(f"{reference.file}: the runtime of box files", "box")
 
 
 def _import_file(file: Path) -> ModuleType:
     if not file.is_file():
-        raise ConfigurationError(f"{file}: {'a folder, expected a Python file' if file.is_dir() else 'no such file'}")
-    # Classes look up their module by name to resolve their type hints, so it must be registered, under a name that
-    # nothing else has.
+        raise ConfigurationError(
+            f"{file}: {'expected a Python file, found a directory' if file.is_dir() else 'no such file'}"
+        )
+    # Classes look up their module by name to resolve their type hints, so it must be registered under a unique name.
     name = f"konverge_operator_file_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file.resolve())
     if spec is None or spec.loader is None:
-        raise ConfigurationError(f"{file}: expected a Python file, with a name that ends in .py")
+        raise ConfigurationError(f"{file}: expected a Python file, whose name ends in .py")
     folder = str(file.resolve().parent)
     if folder not in sys.path:
         sys.path.append(folder)
@@ -113,14 +121,14 @@ def _import_file(file: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit, GeneratorExit) as error:
-        # Also what is no `Exception`: a file that calls sys.exit(0) must not look like an operator that ran.
+        # Not only `Exception`: a file that calls sys.exit(0) must not look like an operator that ran.
         del sys.modules[name]
         raise ConfigurationError(_format_import_error(file, error)) from error
     return module
 
 
 def _format_import_error(file: Path, error: BaseException) -> str:
-    """One line: the last line of the user's own file that was being executed, and what went wrong there."""
+    """Return one line with the last executed line of the user's file and the error."""
     message = "; ".join(line.strip() for line in str(error).splitlines() if line.strip())
     line: int | None = None
     if isinstance(error, SyntaxError) and error.filename and Path(error.filename).resolve() == file.resolve():
@@ -128,5 +136,5 @@ def _format_import_error(file: Path, error: BaseException) -> str:
     else:
         own = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == file.resolve()]
         line = own[-1].lineno if own else None
-    place = f"{file}, line {line}" if line is not None else str(file)
-    return f"{place}: {type(error).__name__}: {message}"
+    position = f"{file}, line {line}" if line is not None else str(file)
+    return f"{position}: {type(error).__name__}: {message}"

@@ -1,4 +1,4 @@
-"""Which owner a command means, and the object: ``KIND/NAME`` in a cluster, or a file that has it."""
+"""The owner argument of a command: ``KIND/NAME`` in a cluster, or a file with the owner."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ T = TypeVar("T")
 _SUFFIXES = (".yaml", ".yml", ".json")
 _MAX_LISTED = 5
 _LONGEST_SECONDS = 86_400
-# How much longer a thread is waited for than what it does may take: the message from in there says more.
+# Additional wait for the thread after the time limit of its work: the error from inside the thread is more precise.
 _THREAD_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class NamedOwner:
-    """An owner in a cluster."""
+    """An owner in a cluster, by name."""
 
     registration: OwnerRegistration
     name: str
@@ -46,7 +46,7 @@ class NamedOwner:
 
 @dataclass(frozen=True, slots=True)
 class OwnerInFile:
-    """An owner as a file has it."""
+    """An owner from a file."""
 
     registration: OwnerRegistration
     obj: Object
@@ -54,13 +54,13 @@ class OwnerInFile:
 
 @dataclass(frozen=True, slots=True)
 class ClusterFlags:
-    """What the options say of the cluster.
+    """The options for the cluster.
 
     Args:
-        kubeconfig_file: The kubeconfig file; None for the usual ones.
-        context: Its context; None for the current one.
-        namespace: The namespace; None for the context's.
-        timeout_seconds: How long everything may take.
+        kubeconfig_file: The kubeconfig file; None for the default files.
+        context: The context in the kubeconfig; None for the current one.
+        namespace: The namespace; None for the namespace of the context.
+        timeout_seconds: The time limit for the whole command.
     """
 
     kubeconfig_file: Path | None
@@ -69,20 +69,20 @@ class ClusterFlags:
     timeout_seconds: float
 
     def get_namespace(self) -> str:
-        """The namespace that is meant where none is named."""
+        """Return the namespace for owners without one."""
         return self.namespace or load_cluster_config(self.kubeconfig_file, self.context).namespace
 
     def connect(self, command: str) -> Client:
-        """A client of the cluster."""
+        """Return a client for the cluster of the options."""
         user_agent = f"konverge/{version('konverge')} ({command})"
         return connect(self.kubeconfig_file, self.context, user_agent=user_agent, clock=SystemClock())
 
 
 def cluster_flags(command: F) -> F:
-    """Give a command the options that say which cluster, which namespace, and how long."""
+    """Add the options for the cluster, the namespace and the time limit to a command."""
 
     def check_timeout(ctx: click.Context, parameter: click.Parameter, seconds: float) -> float:
-        if not 0 < seconds <= _LONGEST_SECONDS:  # "nan" is neither above nor below anything
+        if not 0 < seconds <= _LONGEST_SECONDS:  # also rejects "nan", for which no comparison is true
             raise click.BadParameter(f"expected more than 0 and at most {_LONGEST_SECONDS}, found {seconds:g}")
         return seconds
 
@@ -100,16 +100,16 @@ def cluster_flags(command: F) -> F:
     return command
 
 
-def run_with_timeout(seconds: float, work: Callable[[], Awaitable[T]], what: str) -> T:
-    """Run it in an event loop of its own, for no longer than so long.
+def run_with_timeout(seconds: float, work: Callable[[], Awaitable[T]], activity: str) -> T:
+    """Run a coroutine function in a separate event loop with a time limit.
 
     Args:
-        seconds: How long.
-        work: What to do; it may call an author's code that blocks the loop.
-        what: What it is called in the message.
+        seconds: The time limit.
+        work: The coroutine function; it may call code of the author that blocks the loop.
+        activity: The description of the work for the error message.
 
     Raises:
-        konverge.errors.KonvergeError: It did not end in time.
+        konverge.errors.KonvergeError: The work did not end within the time limit.
     """
     cancellations: list[Callable[[], object]] = []
 
@@ -121,34 +121,38 @@ def run_with_timeout(seconds: float, work: Callable[[], Awaitable[T]], what: str
             async with asyncio.timeout(seconds):
                 return await work()
         except TimeoutError:
-            raise KonvergeError(f"{what} did not come to an end in {seconds:g} s; --timeout allows more") from None
+            raise KonvergeError(
+                f"{activity}: not finished within {seconds:g} s; increase the limit with --timeout"
+            ) from None
 
     def interrupt() -> None:
-        with suppress(RuntimeError):  # the loop is closed: it has ended by itself
+        with suppress(RuntimeError):  # the loop is already closed
             for cancel in cancellations:
                 cancel()
 
-    return call_with_timeout(seconds + _THREAD_SECONDS, lambda: asyncio.run(run_limited()), what, interrupt=interrupt)
+    return call_with_timeout(
+        seconds + _THREAD_SECONDS, lambda: asyncio.run(run_limited()), activity, interrupt=interrupt
+    )
 
 
 def find_owner(operator: Operator, text: str) -> NamedOwner | OwnerInFile:
-    """What the argument means: an existing file or pipe, or a file by its name; anything else is ``KIND/NAME``.
+    """Return the owner of the argument: an existing file or pipe, a file by its suffix, or else ``KIND/NAME``.
 
     Raises:
-        konverge.errors.ConfigurationError: It is neither, the operator has no such kind, or the file has no owner of
-            its kinds or several.
+        konverge.errors.ConfigurationError: The argument is neither, the operator has no such kind, or the file has no
+            owner of the operator's kinds or several.
     """
     file = Path(text)
     if file == STDIN or file.suffix in _SUFFIXES or file.is_file() or file.is_fifo():
         return _read_owner_file(operator, file)
     kind, slash, name = text.partition("/")
     if not (slash and kind and name) or "/" in name:
-        raise ConfigurationError(f"{text}: expected KIND/NAME, or a file that has the owner; found neither")
+        raise ConfigurationError(f"{text}: expected KIND/NAME or a file with the owner: no such file and no such kind")
     return NamedOwner(_find_registration(operator, kind), name)
 
 
 def _find_registration(operator: Operator, word: str) -> OwnerRegistration:
-    """The class that a word means, as kubectl takes it: its kind, plural, singular or a short name."""
+    """Return the registration of a resource name as kubectl accepts it: plural, singular or short name."""
     known: dict[str, OwnerRegistration] = {}
     for registration in operator.registered.classes:
         definition = find_definition(registration.cls)
@@ -159,25 +163,26 @@ def _find_registration(operator: Operator, word: str) -> OwnerRegistration:
         return known[word.lower()]
     kinds = ", ".join(find_definition(registration.cls).gvk.kind for registration in operator.registered.classes)
     raise ConfigurationError(
-        f"operator {operator.name} has no kind {word!r} (it has: {kinds or 'none'}){did_you_mean(word, known)}"
+        f"operator {operator.name}: expected one of its kinds ({kinds or 'none'}), found {word!r}"
+        f"{did_you_mean(word, known)}"
     )
 
 
 def _read_owner_file(operator: Operator, file: Path) -> OwnerInFile:
-    by_kind = {find_definition(found.cls).gvk.group_kind: found for found in operator.registered.classes}
+    by_kind = {find_definition(entry.cls).gvk.group_kind: entry for entry in operator.registered.classes}
     objects = read_objects(file)
     owners = [obj for obj in objects if _parse_gvk(obj, file).group_kind in by_kind]
     if len(owners) != 1:
-        wanted = " or ".join(kind for _, kind in by_kind) or "an owner, of which the operator has no kind"
+        expected = " or ".join(kind for _, kind in by_kind) or "owner (the operator has no kinds)"
         kinds = ", ".join(_parse_gvk(obj, file).kind for obj in (owners or objects)[:_MAX_LISTED]) or "nothing"
-        raise ConfigurationError(f"{file}: expected one {wanted}, found {len(owners) or 'none'} ({kinds})")
+        raise ConfigurationError(f"{file}: expected one {expected}, found {len(owners) or 'none'} ({kinds})")
     [obj] = owners
     registration = by_kind[_parse_gvk(obj, file).group_kind]
-    wanted_version = find_definition(registration.cls).gvk.api_version
-    if obj["apiVersion"] != wanted_version:
-        raise ConfigurationError(f"{file}: expected apiVersion {wanted_version}, found {obj['apiVersion']}")
+    expected_version = find_definition(registration.cls).gvk.api_version
+    if obj["apiVersion"] != expected_version:
+        raise ConfigurationError(f"{file}: expected apiVersion {expected_version}, found {obj['apiVersion']}")
     if not ObjectKey.of(obj).name:
-        raise ConfigurationError(f"{file}: the {obj['kind']} has no metadata.name")
+        raise ConfigurationError(f"{file}: {obj['kind']}: metadata.name: expected a name, found none")
     return OwnerInFile(registration, obj)
 
 
@@ -188,10 +193,10 @@ def _parse_gvk(obj: Object, file: Path) -> GroupVersionKind:
 
 
 async def read_owner(client: Client, found: NamedOwner, flags: ClusterFlags) -> Object:
-    """The owner as the cluster has it.
+    """Read the owner from the cluster.
 
     Raises:
-        konverge.errors.KonvergeError: There is none; the message says which there are.
+        konverge.errors.KonvergeError: The owner does not exist; the message lists existing ones.
     """
     definition = find_definition(found.registration.cls)
     key = ObjectKey(flags.get_namespace() if definition.namespaced else "", found.name)
@@ -204,5 +209,5 @@ async def read_owner(client: Client, found: NamedOwner, flags: ClusterFlags) -> 
         near = closest_match(key.name, names)
         others = [near] if near else names[:_MAX_LISTED]
         where = f" in namespace {key.namespace}" if key.namespace else ""
-        there = f"there is {', '.join(others)}" if others else "there is none at all"
-        raise KonvergeError(f'no {definition.gvk.kind} "{key.name}"{where}: {there}') from error
+        existing = f"; existing: {', '.join(others)}" if others else "; there is none of this kind"
+        raise KonvergeError(f'{definition.gvk.kind} "{key.name}" not found{where}{existing}') from error

@@ -1,4 +1,4 @@
-"""The options of commands that print what runs an operator in a cluster."""
+"""Options of the commands that print the manifests of an operator's deployment."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def _drop_duplicates(ctx: click.Context, parameter: click.Parameter, given: tupl
 
 
 def package_options(*, namespace: str, watched: str) -> Callable[[F], F]:
-    """Give a command ``image``, ``namespace``, ``make_namespace``, ``replicas`` and ``watched``.
+    """Add ``image``, ``namespace``, ``make_namespace``, ``replicas`` and ``watched`` to a command.
 
     Args:
-        namespace: What the help says of the namespace.
-        watched: What it says of the namespaces of the custom resources.
+        namespace: The help text of the namespace.
+        watched: The help text of the namespaces of the custom resources.
     """
     options = (
         click.option("--image", callback=_parse_image,

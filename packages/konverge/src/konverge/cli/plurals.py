@@ -1,4 +1,4 @@
-"""How many there are of something, in words."""
+"""Counts with the singular or plural of a noun."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ __all__ = ["format_count"]
 
 
 def format_count(number: int, one: str, many: str = "") -> str:
-    """For example ``1 file``, ``2 files`` or, with a plural that is no s, ``0 entries``."""
+    """Return for example ``1 file``, ``2 files`` or, with an irregular plural, ``0 entries``."""
     return f"{number} {one if number == 1 else many or f'{one}s'}"

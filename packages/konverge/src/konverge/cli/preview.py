@@ -1,4 +1,4 @@
-"""``konverge preview``: what the components of an owner want to be in the cluster."""
+"""``konverge preview``: the desired objects of an owner's components."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def preview(
     reference = parse_operator_reference(file)
     if reference.is_box:
         raise ConfigurationError(
-            f"{reference.file}: the objects of a box come out of its steps: konverge box render "
-            f"{reference.file} --object OWNER.yaml shows all of them"
+            f"{reference.file}: expected a Python file, found a box file; print its objects with konverge box render "
+            f"{reference.file} --object OWNER.yaml"
         )
     with redirect_stdout_to_stderr():
         found = find_owner(load_operator(reference), owner)
@@ -86,8 +86,8 @@ def preview(
                 obj["metadata"].setdefault("namespace", namespace or "default")
         if not found.registration.factories:
             raise ConfigurationError(
-                f"{obj['kind']} is reconciled by a function of the operator's own, which has to run to tell what it "
-                "applies: konverge diff runs it and writes nothing"
+                f"{obj['kind']}: expected components, found a reconcile function, whose objects are known only after "
+                "it runs; use konverge diff, which runs it and writes nothing"
             )
         call_with_timeout(
             timeout_seconds,
@@ -101,13 +101,13 @@ def preview(
         ctx.exit(ExitCode.FAILED)
 
 
-def _parse_cells(told: tuple[str, ...]) -> dict[str, str]:
-    """What the cells hold, by their names."""
+def _parse_cells(assignments: tuple[str, ...]) -> dict[str, str]:
+    """Return the values of the cells by their names."""
     cells: dict[str, str] = {}
-    for each in told:
-        name, equals, value = each.partition("=")
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
         if not equals:
-            raise click.UsageError(f"--data: expected NAME=VALUE, found {each!r}")
+            raise click.UsageError(f"--data: expected NAME=VALUE, found {assignment!r}")
         cells[name] = value
     return cells
 
@@ -130,13 +130,13 @@ def _render_components(
 
 
 def _build_components(registration: OwnerRegistration, owner: object, failures: list[str]) -> list[Component]:
-    """The components that a pass would reconcile."""
+    """Return the components that a reconcile would apply."""
     components: list[Component] = []
     for factory in registration.factories:
         try:
             component = build_component(factory(owner))
             check_condition_type(component, components, registration.condition_type)
-        except Exception as error:  # noqa: BLE001  # an author's code: the other components are not to suffer
+        except Exception as error:  # noqa: BLE001  # code of the author: must not affect the other components
             failures.append(f"{getattr(factory, '__name__', factory)}: {format_error(error)}")
             continue
         components.append(component)
@@ -144,20 +144,20 @@ def _build_components(registration: OwnerRegistration, owner: object, failures: 
 
 
 def _render_objects(component: Component, failures: list[str]) -> Iterator[Object]:
-    """What `Component.preview` renders, as far as it can be rendered."""
+    """Yield the objects of `Component.preview` that can be rendered."""
     try:
         if not is_enabled(component.gate):
-            click.echo(f"konverge: component {component.name}: its gate is off, it applies nothing", err=True)
+            click.echo(f"konverge: component {component.name}: applies nothing: its gate is disabled", err=True)
             return
-    except Exception as error:  # noqa: BLE001  # an author's code: the other components are not to suffer
+    except Exception as error:  # noqa: BLE001  # code of the author: must not affect the other components
         failures.append(f"component {component.name}: {format_error(error)}")
         return
     if not component.entries:
-        click.echo(f"konverge: component {component.name}: it has no resource, it applies nothing", err=True)
+        click.echo(f"konverge: component {component.name}: applies nothing: it has no resources", err=True)
     for entry in component.entries:
         if entry.treatment.mode is not ResourceMode.MANAGED:
             continue
         try:
             yield redact_secret_values(entry.resource.render(), HIDDEN)
-        except Exception as error:  # noqa: BLE001  # an author's code: the other objects are not to suffer
+        except Exception as error:  # noqa: BLE001  # code of the author: must not affect the other objects
             failures.append(f"component {component.name}: {entry.identity}: {format_error(error)}")

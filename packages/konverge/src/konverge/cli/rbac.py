@@ -1,4 +1,4 @@
-"""``konverge rbac``: what an operator has to be allowed, derived from what it declares."""
+"""``konverge rbac``: the permissions of an operator, derived from its declarations."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from konverge.operator.role_manifests import build_role_manifests
 
 __all__ = ["rbac"]
 
-# For a function that never returns: those that are only slow are given up before.
+# The limit for a function that never returns; slow functions have a lower limit.
 _LONGEST_SECONDS = MAX_FACTORY_SECONDS + 5.0
 
 
 class _RbacCommand(click.Command):
-    """Takes ``--shards`` with the number that ``konverge run`` wants, or without."""
+    """Accepts ``--shards`` with a number, as ``konverge run`` requires it, or without one."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
-        told = [
+        words = [
             f"{word}=1" if word == "--shards" and not "".join(args[place + 1 : place + 2]).isdecimal() else word
             for place, word in enumerate(args[:end])
         ]
-        return super().parse_args(ctx, [*told, *args[end:]])
+        return super().parse_args(ctx, [*words, *args[end:]])
 
 
 @click.command(cls=_RbacCommand)
@@ -95,9 +95,9 @@ def rbac(
     konverge rbac FILE.py | kubectl apply --server-side -f -
     """
     if leader_elect and shards is not None:
-        raise click.UsageError("--leader-elect and --shards exclude each other, as they do in konverge run")
+        raise click.UsageError("--leader-elect, --shards: expected at most one of them, as in konverge run")
     if lease_name and not (leader_elect or shards is not None):
-        raise click.UsageError("--lease-name: does nothing without --leader-elect or --shards")
+        raise click.UsageError("--lease-name: requires --leader-elect or --shards")
     secret = None if webhook_secret is None else parse_namespaced_name("--webhook-secret", webhook_secret)
     facilities = RuntimeFeatures(
         records_events=events,
@@ -135,9 +135,9 @@ def _parse_account(text: str, operator: str) -> ObjectKey:
 
 
 def _check_secret(secret: ObjectKey | None, account: ObjectKey) -> None:
-    """Fail where the role in the account's namespace would not be for the Secret."""
+    """Raise an error if the role in the account's namespace would not cover the Secret."""
     if secret is not None and secret.namespace != account.namespace:
         raise ConfigurationError(
-            f"--webhook-secret: the operator keeps its certificate in its own namespace, which is "
-            f"{account.namespace!r} by --account (found {secret.namespace!r})"
+            f"--webhook-secret: expected the namespace of --account ({account.namespace!r}), where the operator stores "
+            f"its certificate, found {secret.namespace!r}"
         )

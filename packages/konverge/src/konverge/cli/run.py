@@ -1,4 +1,4 @@
-"""``konverge run``: an operator file against a cluster, until it is told to stop."""
+"""``konverge run``: run an operator file against a cluster until a signal."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _FLAGS = (
 
 
 def process_flags(command: F) -> F:
-    """Give a command the options of every process of an operator; it hands them on to `run_operator`."""
+    """Add the options of every operator process to a command, which passes them to `run_operator`."""
     for option in reversed(_FLAGS):
         command = option(command)
     return command
@@ -87,22 +87,22 @@ def run_operator(
     install_hints: Mapping[GroupVersionKind, str] | None = None,
     **flags: Any,
 ) -> None:
-    """Run an operator until the process is told to stop.
+    """Run an operator until the process gets a signal.
 
     Args:
-        ctx: The command.
+        ctx: The context of the command.
         operator: The operator.
-        home: Its namespace; the Pod's when not given.
+        home: The namespace of the operator (default: the Pod's namespace).
         kubeconfig_file: The kubeconfig file.
-        context: Its context.
-        local: Start an embedded cluster for it.
-        install_crds: Apply the operator's definitions first.
-        log_format: How it logs.
-        install_hints: By kind that the operator does not define itself, what to do where the cluster does not have it.
+        context: The context in the kubeconfig.
+        local: True to start an embedded cluster for the operator.
+        install_crds: True to apply the operator's definitions first.
+        log_format: The format of the log.
+        install_hints: For kinds that the operator does not define: the remedy if the cluster does not serve them.
         **flags: The other options of `process_flags`.
     """
     if local and (kubeconfig_file or context):
-        raise click.UsageError("--local brings a cluster of its own: leave out --kubeconfig and --context")
+        raise click.UsageError("--local: starts its own cluster; omit --kubeconfig and --context")
     options = RunFlags(**flags).build_options(operator.name, home)
     _log_to_stderr(log_format, verbose=is_verbose(ctx))
     running = _run(
@@ -135,16 +135,16 @@ async def _run(
 ) -> None:
     clock = SystemClock()
     async with AsyncExitStack() as stack:
-        told = stack.enter_context(stop_event_on_signal())
+        stop_event = stack.enter_context(stop_event_on_signal())
         if local:
-            file = await stack.enter_async_context(_embedded_cluster(clock))
+            file = await stack.enter_async_context(_start_cluster(clock))
         user_agent = f"konverge/{version('konverge')} ({operator.name})"
         try:
             client = await stack.enter_async_context(connect(file, context, user_agent=user_agent, clock=clock))
         except NoKubeconfigError as error:
-            raise NoKubeconfigError(f"{error} (--local starts one)") from error
+            raise NoKubeconfigError(f"{error} (--local starts a cluster)") from error
         async with asyncio.TaskGroup() as tasks:
-            interruption = tasks.create_task(abort_on_event(told))
+            interruption = tasks.create_task(abort_on_event(stop_event))
             steps = StartSteps(clock=clock, entropy=SystemEntropy(), timeout=options.start_timeout)
             if install:
                 await steps.run_step(
@@ -153,15 +153,15 @@ async def _run(
             await steps.run_step(
                 "discovery of the operator's kinds", partial(_check_served, client, operator, install_hints)
             )
-            # It has handlers of its own; until they are in place, a signal still is an interruption.
+            # The operator installs its own signal handlers; until then, a signal interrupts the command.
             await operator.run(client, options, clock=clock, stops_on_signals=True)
             interruption.cancel()
         _log.info("operator %s has stopped", operator.name)
-        # A thread of an author's that hangs would keep the interpreter from ending.
+        # A hanging thread of the author's code would keep the interpreter from exiting.
         ShutdownWatchdog().arm(_THREADS_SECONDS, asyncio.get_running_loop())
 
 
-def _embedded_cluster(clock: Clock) -> AbstractAsyncContextManager[Path]:
+def _start_cluster(clock: Clock) -> AbstractAsyncContextManager[Path]:
     try:
         from konverge_cluster.cli.run_cluster import run_cluster
     except ImportError as error:
@@ -173,7 +173,7 @@ async def install_definitions(client: Client, operator: Operator, clock: Clock) 
     """Apply the CustomResourceDefinitions of the operator's classes and wait until the server serves them.
 
     Raises:
-        konverge.errors.KonvergeError: The server refuses one, or does not serve it in time.
+        konverge.errors.KonvergeError: The server rejects a definition, or does not serve it in time.
     """
     for resource in operator.defined_resources:
         definition = find_definition(resource)
@@ -185,7 +185,7 @@ async def install_definitions(client: Client, operator: Operator, clock: Clock) 
         except TimeoutError:
             raise KonvergeError(
                 f"CustomResourceDefinition {definition.name}: not served after {_SERVED_SECONDS:g} s; "
-                f"kubectl describe crd {definition.name} says why"
+                f"find the reason with kubectl describe crd {definition.name}"
             ) from None
         _log.info("CustomResourceDefinition %s is installed", definition.name)
 
@@ -199,13 +199,13 @@ async def _is_served(client: Client, gvk: GroupVersionKind) -> bool:
 
 
 async def _check_served(client: Client, operator: Operator, install_hints: Mapping[GroupVersionKind, str]) -> None:
-    """Fail at once where the cluster cannot be reached or does not know the operator's kinds."""
+    """Raise an error at once if the cluster cannot be reached or does not serve the operator's kinds."""
     for resource in operator.custom_resources:
         definition = find_definition(resource)
         try:
             await client.mapping(definition.gvk)
         except KindNotServedError as error:
-            told = "--install-crds installs it"
+            remedy = "--install-crds installs it"
             if definition.is_external:
-                told = install_hints.get(definition.gvk, "this operator does not define it: install what does")
-            raise KindNotServedError(f"{error} ({told})") from error
+                remedy = install_hints.get(definition.gvk, "this operator does not define it: install its definition")
+            raise KindNotServedError(f"{error} ({remedy})") from error

@@ -1,6 +1,6 @@
-"""The options of ``konverge run`` that say how an operator runs, and the `RunOptions` that they make.
+"""The options of ``konverge run`` for the operator process, and their conversion to `RunOptions`.
 
-An option that would do nothing is refused: who gave it believes that it does something.
+An option without effect is an error: the user expects an effect.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MAX_GRACE_SECONDS = 86_400
 
 
 def _check_duration(ctx: click.Context, parameter: click.Parameter, seconds: float) -> float:
-    """Refuse also "nan", which is neither above nor below anything."""
+    """Return the duration if it is in range; "nan" is not, because no comparison with it is true."""
     if not 0 <= seconds <= _MAX_GRACE_SECONDS:
         raise click.BadParameter(f"expected a number from 0 to {_MAX_GRACE_SECONDS}, found {seconds:g}", ctx, parameter)
     return seconds
@@ -82,7 +82,7 @@ _FLAGS = (
 )  # fmt: skip
 
 
-# What needs another option beside it.
+# Options that require another option.
 _LEASE_OPTIONS = ("--lease-name", "--lease-namespace", "--lease-seconds")
 _METRICS_OPTIONS = ("--metrics-auth", "--metrics-token-file", "--metrics-certificate", "--debug-page")
 _PROBE_OPTIONS = ("--freshness",)
@@ -90,14 +90,14 @@ _WEBHOOK_OPTIONS = ("--webhook-certificate", "--webhook-secret", "--webhook-serv
 
 
 def run_flags(command: F) -> F:
-    """Give a command the options; it gets them as keyword arguments, for `RunFlags`."""
+    """Add the options to a command, which gets them as keyword arguments for `RunFlags`."""
     for option in reversed(_FLAGS):
         command = option(command)
     return command
 
 
 class RunFlags:
-    """What was said on the command line.
+    """Values of the options on the command line.
 
     Args:
         **flags: The options' values by name.
@@ -107,15 +107,15 @@ class RunFlags:
         self._flags = flags
 
     def build_options(self, operator: str, home: str = "") -> RunOptions:
-        """How to run an operator.
+        """Return the `RunOptions` for an operator.
 
         Args:
-            operator: Its name.
-            home: Its namespace; the Pod's when not given.
+            operator: The name of the operator.
+            home: The namespace of the operator (default: the Pod's namespace).
 
         Raises:
             click.UsageError: Two options contradict each other.
-            konverge.errors.ConfigurationError: A value cannot be used.
+            konverge.errors.ConfigurationError: A value is invalid.
         """
         flags = self._flags
         self._check_combinations()
@@ -145,12 +145,14 @@ class RunFlags:
         ):
             given = [name for name in options if flags[_to_parameter_name(name)] not in (None, False)]
             if given and not is_there:
-                raise click.UsageError(f"{', '.join(given)}: does nothing without {partner}")
+                raise click.UsageError(f"{', '.join(given)}: requires {partner}")
 
     def _build_leases(self, operator: str, home: str) -> LeaderElection | Sharding | None:
         flags = self._flags
         if flags["leader_elect"] and flags["shards"]:
-            raise click.UsageError("--leader-elect and --shards exclude each other: one replica works, or all do")
+            raise click.UsageError(
+                "--leader-elect, --shards: expected at most one of them: either one replica is active or all are"
+            )
         if not (flags["leader_elect"] or flags["shards"]):
             return None
         name = operator if flags["lease_name"] is None else flags["lease_name"]
@@ -188,7 +190,7 @@ class RunFlags:
             service = ServiceReference(key.namespace, key.name)
         if flags["webhook_secret"] is not None:
             if flags["webhook_certificate"] is not None:
-                raise click.UsageError("--webhook-certificate and --webhook-secret exclude each other: choose one")
+                raise click.UsageError("--webhook-certificate, --webhook-secret: expected at most one of them")
             secret = parse_namespaced_name("--webhook-secret", flags["webhook_secret"])
         return WebhookOptions(
             address.host,
@@ -207,12 +209,12 @@ def _parse_address(option: str, text: str) -> ListenAddress | None:
 
 
 def _to_parameter_name(option: str) -> str:
-    """The name under which click hands an option over that has no name of its own."""
+    """Return the name of the parameter that click derives from an option."""
     return option.removeprefix("--").replace("-", "_")
 
 
 def get_pod_namespace(default: str = "default") -> str:
-    """The Pod's namespace; outside of one, something else."""
+    """Return the namespace of the Pod, or the default outside a Pod."""
     try:
         return (SERVICE_ACCOUNT_FOLDER / "namespace").read_text(encoding="utf-8").strip() or default
     except OSError:

@@ -1,4 +1,4 @@
-"""Ctrl-C, or a polite request to end."""
+"""Handling of SIGINT (Ctrl-C) and SIGTERM by the commands."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def handle_sigterm_as_sigint() -> None:
-    """Have SIGTERM do what SIGINT does at that moment: by itself it would end the process, and nothing is cleaned up.
+    """Make SIGTERM act like SIGINT: its default ends the process without any cleanup.
 
-    Only in a program's main thread.
+    Call it only in the main thread of a program.
     """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        handler = signal.getsignal(signal.SIGINT)  # asyncio's own, while it runs something
+        handler = signal.getsignal(signal.SIGINT)  # the handler of asyncio while a loop runs
         (handler if callable(handler) else signal.default_int_handler)(number, frame)
 
     signal.signal(signal.SIGTERM, interrupt)
@@ -30,26 +30,26 @@ def handle_sigterm_as_sigint() -> None:
 
 @contextmanager
 def stop_event_on_signal() -> Iterator[asyncio.Event]:
-    """An event that is set by SIGINT or SIGTERM, for as long as the block runs.
+    """Provide an event that SIGINT or SIGTERM sets while the block runs.
 
-    The second signal cancels the block, which cleans up all the same. The third interrupts that, and a blocked loop.
+    A second signal cancels the block, which still cleans up. A third one interrupts the cleanup and a blocked loop.
 
     Raises:
-        click.Abort: A second signal came.
+        click.Abort: A second signal arrived.
     """
-    told = asyncio.Event()
-    with _call_on_signal(told.set):
-        yield told
+    event = asyncio.Event()
+    with _call_on_signal(event.set):
+        yield event
 
 
 @contextmanager
 def cancel_on_signal() -> Iterator[None]:
-    """Cancel the block when SIGINT or SIGTERM comes.
+    """Cancel the block when SIGINT or SIGTERM arrives.
 
-    Unlike that of asyncio's own handler, the block's cleaning up is only interrupted by a third.
+    Unlike with asyncio's own handler, only a third signal interrupts the cleanup of the block.
 
     Raises:
-        click.Abort: A signal came.
+        click.Abort: A signal arrived.
     """
     task = asyncio.current_task()
     assert task is not None
@@ -59,28 +59,28 @@ def cancel_on_signal() -> Iterator[None]:
 
 @contextmanager
 def _call_on_signal(first: Callable[[], object]) -> Iterator[None]:
-    """Have the first signal call that in the loop, the second cancel the block, the third raise `KeyboardInterrupt`."""
+    """Call `first` in the loop on the first signal, cancel the block on the second, interrupt it on the third."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
-    heard = 0
+    received = 0
 
     def on_signal(number: int, frame: FrameType | None) -> None:
-        nonlocal heard
-        heard += 1
-        if heard > len(calls):
+        nonlocal received
+        received += 1
+        if received > len(calls):
             signal.default_int_handler(number, frame)
-        loop.call_soon_threadsafe(calls[heard - 1])
+        loop.call_soon_threadsafe(calls[received - 1])
 
     calls = (first, task.cancel)
 
-    # Not the loop's own handlers: what has handlers for a while, as an operator that runs, puts back only these.
+    # Not the handlers of the loop: a running operator replaces handlers for a while and restores only these.
     before = {number: signal.signal(number, on_signal) for number in _SIGNALS}
     try:
         yield
     except (Exception, asyncio.CancelledError) as ending:
-        if heard > len(calls):
-            raise asyncio.CancelledError from None  # `KeyboardInterrupt` says it already, to whoever runs the loop
-        if heard and isinstance(ending, asyncio.CancelledError):
+        if received > len(calls):
+            raise asyncio.CancelledError from None  # the caller of the loop already gets `KeyboardInterrupt`
+        if received and isinstance(ending, asyncio.CancelledError):
             raise click.Abort from None
         raise
     finally:
@@ -89,10 +89,10 @@ def _call_on_signal(first: Callable[[], object]) -> Iterator[None]:
 
 
 async def abort_on_event(event: asyncio.Event) -> None:
-    """End the group of tasks that this runs in as soon as the event is set.
+    """Abort the surrounding task group as soon as the event is set.
 
     Raises:
-        click.Abort: It was set.
+        click.Abort: The event was set.
     """
     await event.wait()
     raise click.Abort

@@ -1,4 +1,4 @@
-"""``konverge types``: anyone's custom resources as TypedDicts."""
+"""``konverge types``: TypedDicts for the custom resources of any operator."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def types(
     other versions end with the version. The TypedDicts for the kinds of Kubernetes are in konverge.types.
     """
     if from_cluster == bool(files):
-        raise click.UsageError("choose one of --crd FILE and --cluster")
+        raise click.UsageError("--crd, --cluster: expected exactly one of them")
     if not from_cluster and (kubeconfig_file or context):
-        raise click.UsageError("--kubeconfig, --context: does nothing without --cluster")
+        raise click.UsageError("--kubeconfig, --context: requires --cluster")
 
     def is_wanted(definition: Object) -> bool:
         group, kind = _get_group_and_kind(definition)
@@ -81,13 +81,13 @@ def types(
 
 
 def _read_file(file: Path, is_wanted: _DefinitionFilter) -> list[Object]:
-    """The definitions in a file, of which each by itself is good."""
-    found = [obj for obj in read_objects(file) if obj.get("kind") == _DEFINITION.kind and is_wanted(obj)]
+    """Return the definitions of a file, after a validation whose errors name the file."""
+    definitions = [obj for obj in read_objects(file) if obj.get("kind") == _DEFINITION.kind and is_wanted(obj)]
     try:
-        generate_custom_resource_module(found)
+        generate_custom_resource_module(definitions)
     except ConfigurationError as error:
         raise ConfigurationError(f"{file}: {error}") from error
-    return found
+    return definitions
 
 
 async def _list_from_cluster(
@@ -99,7 +99,7 @@ async def _list_from_cluster(
 
 
 def _get_group_and_kind(definition: Object) -> tuple[object, object]:
-    """What a definition, which may be none, says that it defines."""
+    """Return the group and kind of a definition, which may be invalid."""
     spec = definition.get("spec")
     spec = spec if isinstance(spec, dict) else {}
     names = spec.get("names")

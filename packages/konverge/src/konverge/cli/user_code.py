@@ -1,4 +1,4 @@
-"""Running what an author wrote where stdout is for a program: nothing of it gets there, and it comes to an end."""
+"""Calls of an author's code in commands whose stdout is for programs: without output there, and with a time limit."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ _INTERRUPTED_SECONDS = 2.5
 
 @contextmanager
 def redirect_stdout_to_stderr() -> Iterator[None]:
-    """What is printed while the block runs goes to stderr, also by processes that it starts.
+    """Redirect the output of the block, and of processes that it starts, to stderr.
 
-    Our own stdout is YAML that is piped to kubectl: a ``print`` in an operator file would become part of it.
+    The stdout of the command is YAML for kubectl: a ``print`` in an operator file would become part of it.
     """
     sys.stdout.flush()
-    kept = os.dup(1)
+    saved_stdout = os.dup(1)
     os.dup2(2, 1)
     try:
         with redirect_stdout(sys.stderr):
             yield
     finally:
-        os.dup2(kept, 1)
-        os.close(kept)
+        os.dup2(saved_stdout, 1)
+        os.close(saved_stdout)
 
 
 class _ThreadResult(Generic[T]):
-    """What a call came to: its result, or what it raised."""
+    """Outcome of a call: its result or its exception."""
 
     def __init__(self) -> None:
         self.results: list[T] = []
@@ -46,22 +46,22 @@ class _ThreadResult(Generic[T]):
 
 
 def call_with_timeout(
-    seconds: float, call: Callable[[], T], what: str, *, interrupt: Callable[[], object] | None = None
+    seconds: float, call: Callable[[], T], activity: str, *, interrupt: Callable[[], object] | None = None
 ) -> T:
-    """The result of a call, which runs in a thread that nobody waits for any longer than that.
+    """Run a call in a daemon thread and return its result, if it ends within the time limit.
 
-    A thread cannot be ended; a daemon's ends with the process.
+    Python cannot stop a thread; a daemon thread ends with the process.
 
     Args:
-        seconds: How long it may take.
-        call: What to do.
-        what: What it is called in the message.
-        interrupt: Asks the call to end, where a Ctrl-C is to leave nothing that it has started; then it has a moment.
+        seconds: The time limit.
+        call: The function to call.
+        activity: The description of the call for the error message.
+        interrupt: Requests the end of the call after Ctrl-C, so that it can clean up for a moment.
 
     Raises:
-        konverge.errors.ConfigurationError: It did not come to an end, with the place where it is; or it was ended by
-            what is meant to end a program.
-        Exception: Whatever the call raises.
+        konverge.errors.ConfigurationError: The call did not end in time (the message has its position), or it raised an
+            exception that ends programs, such as `SystemExit`.
+        Exception: The exception of the call.
     """
     outcome: _ThreadResult[T] = _ThreadResult()
     ended = threading.Event()
@@ -69,16 +69,16 @@ def call_with_timeout(
     def run() -> None:
         try:
             outcome.results.append(call())
-        except BaseException as error:  # noqa: BLE001  # also SystemExit, which would end the thread without a word
+        except BaseException as error:  # noqa: BLE001  # also SystemExit, which would end the thread silently
             outcome.error = error
         finally:
             ended.set()
 
-    thread = threading.Thread(target=run, name=what, daemon=True)
+    thread = threading.Thread(target=run, name=activity, daemon=True)
     thread.start()
     try:
-        ended.wait(seconds)  # an interrupted `Thread.join` takes the thread for ended
-    except KeyboardInterrupt:  # of which the thread hears nothing
+        ended.wait(seconds)  # not `Thread.join`, which treats the thread as ended after an interrupt
+    except KeyboardInterrupt:  # only the main thread gets it
         if interrupt is not None:
             interrupt()
             for _ in range(2):
@@ -88,18 +88,18 @@ def call_with_timeout(
     if outcome.results:
         return outcome.results[0]
     if outcome.error is None:
-        raise ConfigurationError(f"{what} did not come to an end in {seconds:g} s{_describe_position(thread)}")
+        raise ConfigurationError(f"{activity}: not finished within {seconds:g} s{_describe_position(thread)}")
     if isinstance(outcome.error, Exception):
         raise outcome.error
-    # A thread hears of no signal: it was the code itself, not somebody's Ctrl-C.
-    raise ConfigurationError(f"{what} was ended by {type(outcome.error).__name__}") from outcome.error
+    # Threads get no signals: the code itself raised it, not a Ctrl-C of the user.
+    raise ConfigurationError(f"{activity}: ended by {type(outcome.error).__name__}") from outcome.error
 
 
 def _describe_position(thread: threading.Thread) -> str:
-    """Where a thread is: the innermost line that is not konverge's."""
-    frame = sys._current_frames().get(thread.ident or 0)  # the way that the standard library documents
+    """Return the position of a thread: the innermost line outside konverge."""
+    frame = sys._current_frames().get(thread.ident or 0)  # the documented way
     own = source_folders()
-    for each in reversed(traceback.extract_stack(frame) if frame is not None else []):
-        if not each.filename.startswith(own):
-            return f": it is at {each.filename}, line {each.lineno}, in {each.name}"
+    for summary in reversed(traceback.extract_stack(frame) if frame is not None else []):
+        if not summary.filename.startswith(own):
+            return f": it is at {summary.filename}, line {summary.lineno}, in {summary.name}"
     return ""

@@ -1,4 +1,4 @@
-"""``konverge version``."""
+"""``konverge version``: print the installed version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``konverge webhooks``: how an API server is told of an operator's webhooks, for whoever deploys it."""
+"""``konverge webhooks``: the webhook configurations of an operator, for its deployment."""
 
 from __future__ import annotations
 
@@ -45,21 +45,25 @@ def webhooks(file: str, service: str, port: int, ca_bundle: Path | None, output:
     with redirect_stdout_to_stderr():
         found = load_operator(parse_operator_reference(file)).registered.build_webhook_manifests(endpoint)
     if not found:
-        raise ConfigurationError(f"{file}: the operator has no handlers of webhooks")
+        raise ConfigurationError(f"{file}: expected an operator with webhook handlers, found none")
     click.echo(format_objects(found, output), nl=False)
 
 
 def _read_bundle(file: Path) -> bytes:
-    """The certificates of a file."""
+    """Read the PEM certificates of a file."""
     try:
         with file.open("rb") as opened:
             content = opened.read(_MAX_BUNDLE_BYTES + 1)
     except OSError as error:
         raise ConfigurationError(f"{file}: {error.strerror}") from error
     if len(content) > _MAX_BUNDLE_BYTES:
-        raise ConfigurationError(f"{file}: larger than {_MAX_BUNDLE_BYTES >> 20} MiB, expected certificates in PEM")
+        raise ConfigurationError(
+            f"{file}: expected PEM certificates of at most {_MAX_BUNDLE_BYTES >> 20} MiB, found more"
+        )
     if b"-----BEGIN CERTIFICATE-----" not in content:
-        raise ConfigurationError(f"{file}: expected certificates in PEM")
+        raise ConfigurationError(f"{file}: expected PEM certificates, found none")
     if b"PRIVATE KEY-----" in content:
-        raise ConfigurationError(f"{file}: has a private key, which is for nobody else; expected certificates alone")
+        raise ConfigurationError(
+            f"{file}: expected only PEM certificates, found a private key; remove the key from the file"
+        )
     return content

@@ -1,4 +1,4 @@
-"""Files of YAML documents that somebody else has written: read within limits, as an API server takes them."""
+"""Reads of external YAML files: with limits, and parsed like an API server parses them."""
 
 from __future__ import annotations
 
@@ -20,24 +20,25 @@ _MAX_BYTES = 16 * 1024 * 1024
 
 
 def read_objects(file: Path) -> list[Object]:
-    """The objects of a file, or of stdin; those that stand in a List one by one.
+    """Return the objects of a file or of stdin; the items of a List are separate objects.
 
     Raises:
-        konverge.errors.ConfigurationError: It cannot be read, is no YAML, has anything but objects, or is too large.
+        konverge.errors.ConfigurationError: The file is unreadable, too large, not YAML, or has other values than
+            objects.
     """
     text = _read_text(file)
     try:
-        documents = [each for each in load_yaml_documents(text) if each is not None]
+        documents = [document for document in load_yaml_documents(text) if document is not None]
     except yaml.YAMLError as error:
-        raise ConfigurationError(f"{file}: no YAML: {' '.join(str(error).split())}") from error
-    found: list[Object] = []
+        raise ConfigurationError(f"{file}: expected YAML: {' '.join(str(error).split())}") from error
+    objects: list[Object] = []
     for document in documents:
         items = document.get("items") if _is_list(document) else [document]
-        for each in items if isinstance(items, list) else [items]:
-            if not isinstance(each, dict):
-                raise ConfigurationError(f"{file}: expected objects, found a {type(each).__name__}")
-            found.append(each)
-    return found
+        for item in items if isinstance(items, list) else [items]:
+            if not isinstance(item, dict):
+                raise ConfigurationError(f"{file}: expected objects, found a {type(item).__name__}")
+            objects.append(item)
+    return objects
 
 
 def _is_list(document: Any) -> bool:

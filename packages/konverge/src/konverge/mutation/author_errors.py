@@ -33,5 +33,7 @@ def wrap_author_errors(subject: str, *, is_withheld: bool = False) -> Iterator[N
         raise
     except BaseException as error:  # an extension in Rust panics with its own exception, and a library may exit
         if is_withheld:
-            raise KonvergeError(f"{subject}: {type(error).__name__} (its text is withheld: it may quote the Secret)") from None
+            raise KonvergeError(
+                f"{subject}: {type(error).__name__} (its text is withheld: it may quote the Secret)"
+            ) from None
         raise KonvergeError(f"{subject}: {format_error(error)}") from error
