@@ -182,7 +182,12 @@ def test_a_function_of_an_operators_own_has_no_preview(konverge: Konverge, tmp_p
     )
     (tmp_path / "own.py").write_text(own)
 
-    check_one_line(konverge("preview", "own.py", east), 3, "Ward: expected components, found a reconcile function", "konverge diff runs it")
+    check_one_line(
+        konverge("preview", "own.py", east),
+        3,
+        "Ward: expected components, found a reconcile function",
+        "use konverge diff",
+    )
 
 
 @pytest.mark.anyio
