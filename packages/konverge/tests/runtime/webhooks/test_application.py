@@ -125,8 +125,8 @@ async def test_a_question_over_tls_is_answered() -> None:
 @pytest.mark.parametrize(
     ("path", "body", "headers", "status", "told"),
     [
-        (PATH, b"{}", {}, 400, b"the body is no AdmissionReview"),
-        (PATH, encode_review(build_admission_review("DELETE")), {}, 400, b"is not for DELETE"),
+        (PATH, b"{}", {}, 400, b"the body is not a valid AdmissionReview"),
+        (PATH, encode_review(build_admission_review("DELETE")), {}, 400, b"found the operation DELETE"),
         (PATH, b"x" * 2000, {}, 413, b"expected at most 1000 bytes"),
         (PATH, b"{}", {"content-type": "text/plain"}, 415, b"found text/plain"),
         ("/validate/other", b"{}", {}, 404, b"404"),
@@ -252,7 +252,7 @@ async def test_no_more_are_worked_on_than_there_is_room_for() -> None:
         gate.open.set()
         await asyncio.wait(others, timeout=10)
 
-    assert refused.result() == (429, b"too many requests wait already")
+    assert refused.result() == (429, b"too many requests are waiting")
     assert gate.most == 2
     assert sorted(recorder.codes) == [200] * 5 + [429]
     assert recorder.started_count == 6

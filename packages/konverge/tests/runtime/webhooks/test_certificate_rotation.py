@@ -199,7 +199,7 @@ async def test_who_is_cancelled_while_a_certificate_is_written_ends_when_it_is(
 async def test_a_certificate_in_a_secret_needs_a_client() -> None:
     options = WebhookOptions(port=0, certificate_secret=ObjectKey("system", "webhooks"))
 
-    with pytest.raises(ConfigurationError, match="in the Secret system/webhooks: expected a client"):
+    with pytest.raises(ConfigurationError, match="in Secret system/webhooks: expected a client"):
         await WebhookServer(options, OperatorHooks()).__aenter__()
 
 

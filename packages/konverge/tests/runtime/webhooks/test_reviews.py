@@ -80,11 +80,11 @@ def test_what_the_server_leaves_out_is_empty() -> None:
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
-        (b"", "no AdmissionReview: Input data was truncated"),
-        (b"\xff", "no AdmissionReview"),
-        (b'"\xff"', "no AdmissionReview"),
-        (b"[" * 100_000, "no AdmissionReview"),
-        (b'{"request": ' + b'{"a":' * 10_000, "no AdmissionReview"),
+        (b"", "not a valid AdmissionReview: Input data was truncated"),
+        (b"\xff", "not a valid AdmissionReview"),
+        (b'"\xff"', "not a valid AdmissionReview"),
+        (b"[" * 100_000, "not a valid AdmissionReview"),
+        (b'{"request": ' + b'{"a":' * 10_000, "not a valid AdmissionReview"),
         (b"[]", "Expected `object`, got `array`"),
         (
             encode_review({**build_admission_review(), "apiVersion": "admission.k8s.io/v1beta1"}),
@@ -120,8 +120,8 @@ def test_what_is_no_admission_review_is_a_bad_request(body: bytes, sentence: str
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
-        (b"{", "no ConversionReview"),
-        (encode_review(build_admission_review()), "no ConversionReview"),
+        (b"{", "not a valid ConversionReview"),
+        (encode_review(build_admission_review()), "not a valid ConversionReview"),
         (encode_review(build_conversion_review(build_web_app(), uid=7)), "Expected `str`, got `int`"),
         (
             encode_review(build_conversion_review({"kind": "WebApp"})),
@@ -221,7 +221,7 @@ async def test_a_handler_that_raises_is_a_refusal_that_tells_the_type_alone(capl
 
     status = decode_response(body)["status"]
     assert (status["code"], status["reason"]) == (500, "InternalError")
-    assert status["message"] == "check failed with KeyError; the operator's log says more"
+    assert status["message"] == "check failed with KeyError; see the operator's log"
     assert b"hunter2" not in body
     assert "default/web" in caplog.text
 
@@ -285,10 +285,13 @@ async def test_a_validating_webhook_never_answers_with_a_patch() -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"kind": {"group": "apps", "version": "v1", "kind": "Deployment"}}, "is for webhooks.konverge.test/v1/WebApp"),
+        (
+            {"kind": {"group": "apps", "version": "v1", "kind": "Deployment"}},
+            "expected webhooks.konverge.test/v1/WebApp",
+        ),
         ({"resource": {"version": "v1", "resource": "others"}}, "found webhooks.konverge.test/v1/WebApp .others"),
-        ({"subResource": "scale"}, "not for the subresource scale"),
-        ({"operation": "DELETE", "oldObject": build_web_app()}, "not for DELETE"),
+        ({"subResource": "scale"}, "found the subresource scale"),
+        ({"operation": "DELETE", "oldObject": build_web_app()}, "found the operation DELETE"),
     ],
 )
 async def test_a_question_for_another_webhook_reaches_no_handler(changes: Any, sentence: str) -> None:
@@ -403,8 +406,8 @@ async def test_a_patch_that_has_no_form_in_json_is_a_refusal(value: Any, caplog:
     )
 
     assert found["allowed"] is False
-    assert "fill made of the object what has no form in JSON" in found["status"]["message"]
-    assert "has no form in JSON" in caplog.text
+    assert "fill: the result cannot be encoded as JSON" in found["status"]["message"]
+    assert "cannot be encoded as JSON" in caplog.text
 
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError(), BaseExceptionGroup("", [asyncio.CancelledError()])])
@@ -421,7 +424,7 @@ async def test_a_cancellation_of_the_handlers_own_is_a_refusal(error: BaseExcept
     question = encode_review(build_conversion_review(build_web_app(), to="x/v2"))
     conversion = decode_response(await handle_conversion(ConversionHook(MAPPING, convert), question, 10))
 
-    told = f"failed with {type(error).__name__}; the operator's log says more"
+    told = f"failed with {type(error).__name__}; see the operator's log"
     assert (admission["allowed"], admission["status"]["message"]) == (False, f"check {told}")
     assert told in conversion["result"]["message"]
 
@@ -434,4 +437,4 @@ async def test_an_object_without_a_form_in_json_is_not_converted(caplog: pytest.
     found = decode_response(await handle_conversion(ConversionHook(MAPPING, convert), question, 10))
 
     assert found["result"]["status"] == "Failure"
-    assert "has no form in JSON" in caplog.text
+    assert "cannot be encoded as JSON" in caplog.text

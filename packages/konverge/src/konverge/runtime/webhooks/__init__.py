@@ -1,12 +1,12 @@
-"""Admission and conversion webhooks: what an API server asks an operator while it serves a request.
+"""Admission and conversion webhooks: requests that an API server sends to an operator while it serves another request.
 
-In come AdmissionReviews and ConversionReviews over HTTPS; `Hooks` say who answers which; out go verdicts, patches and
-converted objects. Reading and writing reviews, the patch, the verdict and the manifests are pure; `review_handler` adds
-deadlines, `application` HTTP, `self_signed_certificate`, `secret_certificate` and `certificate_rotation` a certificate
-of our own.
+The input is AdmissionReviews and ConversionReviews over HTTPS; `OperatorHooks` define the handlers. The output is
+admission responses, patches and converted objects. Parsing and encoding of reviews, the patch, the response and the
+manifests are pure. `review_handler` adds deadlines and `application` HTTP; `self_signed_certificate`,
+`secret_certificate` and `certificate_rotation` provide a self-signed certificate.
 
-Invariant: every question gets an answer in time. A handler that fails is a refusal that names it, never a hung request
-of somebody else's.
+Invariant: every review gets a response in time. A handler that fails causes a refusal that names it, never a hanging
+request of another client.
 """
 
 from typing import TYPE_CHECKING
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        """Import the server when it is asked for: who only registers handlers needs no HTTP library."""
+        """Import the server on first use: a program that only registers handlers needs no HTTP library."""
         if name == "ServerLimits":
             from konverge.runtime.webhooks.application import ServerLimits
 

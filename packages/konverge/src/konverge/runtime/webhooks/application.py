@@ -1,9 +1,9 @@
-"""The HTTPS server that API servers ask (aiohttp).
+"""The HTTPS server for reviews (aiohttp).
 
-One path a webhook, POST only. A body is read whole, in few seconds and within a bound for all, before its request takes
-a place among those that are worked on: whoever sends slowly is in nobody's way. Who finds too many waiting is told to
-come back. The deadline of an answer is the one that the API server names in ``timeout``, less a margin for the way
-back: a refusal that says what took too long is better than none.
+It has one path per webhook, POST only. A body is read completely, in a few seconds and within a common limit, before
+its request takes a slot: a slow sender delays no other request. If too many requests wait, the server responds 429. The
+deadline of a response is the API server's ``timeout`` parameter minus a margin for the way back: a refusal that
+explains the timeout is better than none.
 """
 
 from __future__ import annotations
@@ -35,21 +35,23 @@ __all__ = ["ServerLimits", "WebhookApplication", "compute_response_seconds", "ru
 
 ReviewHandler: TypeAlias = Callable[[bytes, float], Awaitable[bytes]]
 
-# An API server takes objects of up to 3 MiB (apiserver, MaxRequestBodyBytes). An update has two, and then some.
+# An API server accepts objects of up to 3 MiB (apiserver, MaxRequestBodyBytes). A review of an update contains two, and
+# more.
 _ADMISSION_BYTES = 7 * 1024 * 1024
-# Objects of any number come in one review; in practice one, or a page of a list.
+# One review may contain any number of objects; in practice one, or a page of a list.
 _CONVERSION_BYTES = 32 * 1024 * 1024
 _ALL_BYTES = 64 * 1024 * 1024
-# The API's default for admission; of a conversion the server does not say how long it waits.
+# The API's default for admission. For a conversion the server does not send its timeout.
 _DEFAULT_SECONDS = 10.0
 _CONVERSION_SECONDS = 30.0
 _MAX_SECONDS = 60.0
 _MARGIN_SECONDS = 0.5
 _CLIENT_WENT_AWAY = 499
-# API servers end connections that were idle for 90 s (net/http): if we did so first, we would now and then hit one on
-# which a question is just coming.
+# API servers close connections that were idle for 90 s (net/http). If this server closed them first, it would sometimes
+# close one on which a request is arriving.
 _IDLE_SECONDS = 120.0
-# How long the rest of a body is taken in after a refusal: who is still sending would not see it otherwise.
+# Seconds for which the rest of a body is received after a refusal: a client that is still sending would not see the
+# refusal otherwise.
 _LINGERING_SECONDS = 1.0
 _TIMEOUT = re.compile(r"(?:(\d{1,3})m)?(?:(\d{1,3}(?:\.\d{1,9})?)s)?", re.ASCII)
 
@@ -58,17 +60,17 @@ _log = logging.getLogger("konverge.webhooks")
 
 @dataclass(frozen=True, slots=True)
 class ServerLimits:
-    """What a server takes on at once.
+    """Limits of a webhook server.
 
     Args:
-        concurrent: How many requests are worked on.
-        waiting: How many more may wait for that; the next is answered 429.
-        admission_bytes: How long an AdmissionReview may be.
-        conversion_bytes: How long a ConversionReview may be.
-        all_bytes: How long all together may be.
-        connections: How many connections there may be.
-        receive_seconds: How long a TLS handshake may take, then the head of the first request, and each body; and how
-            long the client may take to read the answer.
+        concurrent: Number of reviews that are handled concurrently.
+        waiting: Number of further reviews that may wait; the server responds 429 to the next one.
+        admission_bytes: Maximum size of an AdmissionReview.
+        conversion_bytes: Maximum size of a ConversionReview.
+        all_bytes: Maximum size of all bodies together.
+        connections: Maximum number of connections.
+        receive_seconds: Time limit of a TLS handshake, then of the head of the first request, of each body, and of
+            sending a response.
     """
 
     concurrent: int = 64
@@ -81,20 +83,20 @@ class ServerLimits:
 
 
 class WebhookApplication:
-    """Answers the HTTP requests for hooks.
+    """The HTTP application for the webhooks.
 
     Args:
-        hooks: What is served.
-        clock: Measures how long answers take.
-        limits: What it takes on at once.
-        observer: Hears of each request.
+        hooks: The webhooks.
+        clock: Measures the time of responses.
+        limits: The limits of the server.
+        observer: Receives metrics of each request.
 
     Attributes:
-        limits: What it takes on at once.
-        clock: Measures how long answers take.
-        connection_states: What connections are there for.
-        log: Hears of requests that are refused, at a limited rate.
-        in_flight: How many requests are here, those that wait included.
+        limits: The limits of the server.
+        clock: Measures the time of responses.
+        connection_states: The states of the connections.
+        log: Receives refused requests, at a limited rate.
+        in_flight: Number of present requests, including waiting ones.
     """
 
     def __init__(
@@ -113,30 +115,28 @@ class WebhookApplication:
         self.connection_states = ConnectionStates()
         self.log = RateLimitedLog(_log, clock)
         self.in_flight = 0
-        # Bodies are read here, each with the limit of its path.
+        # Bodies are read in `_handle_request`, each with the limit of its path.
         self.application = web.Application(middlewares=[self._track_connection])
         for hook in hooks.admission:
             self._add_route(hook.path, partial(handle_admission, hook), limits.admission_bytes, _DEFAULT_SECONDS)
         for conversion in hooks.conversion:
-            answering = partial(handle_conversion, conversion)
-            self._add_route(conversion.path, answering, limits.conversion_bytes, _CONVERSION_SECONDS)
+            handler = partial(handle_conversion, conversion)
+            self._add_route(conversion.path, handler, limits.conversion_bytes, _CONVERSION_SECONDS)
         self.application.router.add_get("/healthz", _handle_health)
 
-    def _add_route(self, path: str, answering: ReviewHandler, most_bytes: int, default_seconds: float) -> None:
+    def _add_route(self, path: str, handler: ReviewHandler, max_bytes: int, default_seconds: float) -> None:
         async def handle(request: web.Request) -> web.Response:
-            return await self._observe_request(
-                path, self._handle_request(request, answering, most_bytes, default_seconds)
-            )
+            return await self._observe_request(path, self._handle_request(request, handler, max_bytes, default_seconds))
 
         self.application.router.add_post(path, handle)
 
-    async def _observe_request(self, path: str, answer: Awaitable[web.Response]) -> web.Response:
+    async def _observe_request(self, path: str, responding: Awaitable[web.Response]) -> web.Response:
         begin, code = self.clock.monotonic(), 500
         self.in_flight += 1
         if self._observer is not None:
             self._observer.on_start(path)
         try:
-            response = await answer
+            response = await responding
             code = response.status
             return response
         except asyncio.CancelledError:
@@ -154,13 +154,13 @@ class WebhookApplication:
         self.connection_states.heard.add(request.protocol)
         try:
             return await handler(request)
-        except web.HTTPClientError as error:  # no webhook has that path, or it is asked by another method
+        except web.HTTPClientError as error:  # an unregistered path, or another method
             self._count_refusal(error.reason.replace(" ", ""), error.status, error.reason)
             raise
 
     def record_bad_request(self) -> None:
-        """Count a request that aiohttp has answered 400, because it cannot be read."""
-        self._count_refusal("NotHTTP", 400, "it is no HTTP, or its head is too long")
+        """Count a request that aiohttp answered 400 because it is malformed."""
+        self._count_refusal("NotHTTP", 400, "expected HTTP with a short head, found other bytes or a longer head")
 
     def _count_refusal(self, reason: str, code: int, message: str) -> None:
         if self._observer is not None:
@@ -168,33 +168,33 @@ class WebhookApplication:
         self.log.log_warning(reason, f"a request was answered {code}: {message}")
 
     async def _handle_request(
-        self, request: web.Request, answering: ReviewHandler, most_bytes: int, default_seconds: float
+        self, request: web.Request, handler: ReviewHandler, max_bytes: int, default_seconds: float
     ) -> web.Response:
         seconds = compute_response_seconds(request.query.get("timeout", ""), default_seconds)
         receive_seconds = self.limits.receive_seconds
         begin = self.clock.monotonic()
         try:
-            async with self._body_limiter.receive_body(request, most_bytes, min(seconds, receive_seconds)) as body:
+            async with self._body_limiter.receive_body(request, max_bytes, min(seconds, receive_seconds)) as body:
                 with self.connection_states.busy_connection(request):
-                    answer = await self._process_review(answering, body, begin + seconds)
-                # Its length is that of the body, more or less: it counts as one until the client has it.
+                    encoded = await self._process_review(handler, body, begin + seconds)
+                # The response is about as large as the body, which counts until the client has received the response.
                 return await _send_response(
-                    request, web.Response(body=answer, content_type="application/json"), receive_seconds
+                    request, web.Response(body=encoded, content_type="application/json"), receive_seconds
                 )
         except ApiError as error:
             self._count_refusal(error.reason, error.code, str(error))
             return _build_failure_response(error)
 
-    async def _process_review(self, answering: ReviewHandler, body: bytes, end: float) -> bytes:
+    async def _process_review(self, handler: ReviewHandler, body: bytes, end: float) -> bytes:
         if len(self.connection_states.busy) > self.limits.concurrent + self.limits.waiting:
-            raise TooManyRequestsError("too many requests wait already", retry_after_seconds=1)
+            raise TooManyRequestsError("too many requests are waiting", retry_after_seconds=1)
         try:
             async with asyncio.timeout(self._compute_seconds_left(end)):
                 await self._slots.acquire()
         except TimeoutError:
-            raise TooManyRequestsError("there was no room in time", retry_after_seconds=1) from None
+            raise TooManyRequestsError("no slot became free in time", retry_after_seconds=1) from None
         try:
-            return await answering(body, self._compute_seconds_left(end))
+            return await handler(body, self._compute_seconds_left(end))
         finally:
             self._slots.release()
 
@@ -203,16 +203,16 @@ class WebhookApplication:
 
 
 def compute_response_seconds(timeout: str, default_seconds: float) -> float:
-    """How long an answer may take.
+    """Return the seconds that a response may take.
 
     Args:
-        timeout: What the API server says in the query, for example ``10s``.
-        default_seconds: When it says nothing, or nothing that can be read.
+        timeout: The API server's query parameter, for example ``10s``.
+        default_seconds: For a missing or malformed parameter.
     """
-    found = _TIMEOUT.fullmatch(timeout)
+    match = _TIMEOUT.fullmatch(timeout)
     seconds = 0.0
-    if found is not None:
-        seconds = 60.0 * int(found[1] or 0) + float(found[2] or 0)
+    if match is not None:
+        seconds = 60.0 * int(match[1] or 0) + float(match[2] or 0)
     whole = min(seconds or default_seconds, _MAX_SECONDS)
     return whole - min(_MARGIN_SECONDS, whole / 10)
 
@@ -221,26 +221,26 @@ def compute_response_seconds(timeout: str, default_seconds: float) -> float:
 async def run_server(
     application: WebhookApplication, context: ssl.SSLContext, host: str, port: int, *, grace_seconds: float
 ) -> AsyncIterator[int]:
-    """Serve while the block runs; gives the port.
+    """Serve while the block runs; yield the port.
 
-    Leaving stops in this order: no new connection, those without a request are closed, requests under way may end
-    within the grace; what still runs then is cancelled.
+    The exit closes the listening socket, then the connections without a request. Running requests may end within the
+    grace period; then they are cancelled.
 
     Args:
-        application: What answers.
+        application: The application.
         context: The server's certificate.
-        host: The address to listen at; empty for all.
+        host: The address to listen on; empty for all.
         port: The port; zero for any free one.
-        grace_seconds: How long requests under way may take after the block.
+        grace_seconds: Time for running requests to finish after the block.
 
     Raises:
-        ConfigurationError: The address cannot be listened on.
+        ConfigurationError: The server cannot listen on the address.
     """
     runner = web.AppRunner(
         application.application,
         access_log=None,
         logger=build_connection_logger("konverge.webhooks.connections", application.record_bad_request),
-        # Nobody waits for an answer any more: the handler need not go on.
+        # A disconnected client needs no response: the handler is cancelled.
         handler_cancellation=True,
         keepalive_timeout=_IDLE_SECONDS,
         lingering_time=_LINGERING_SECONDS,
@@ -249,7 +249,7 @@ async def run_server(
     limits = application.limits
     with closing(application.log):
         async with start_server(runner) as server:
-            with await open_listening_socket(ListenAddress(host, port), "the server of the webhooks") as listening:
+            with await open_listening_socket(ListenAddress(host, port), "the webhook server") as listening:
                 connections = ConnectionLimiter(
                     server,
                     application.connection_states,
@@ -264,7 +264,7 @@ async def run_server(
 
 
 async def _send_response(request: web.Request, response: web.Response, seconds: float) -> web.Response:
-    """Send an answer here, and not after the handler's end: a client that does not read it has a deadline too."""
+    """Send the response inside the handler, so that a client that does not read it has a deadline too."""
     try:
         async with asyncio.timeout(seconds):
             await response.prepare(request)
@@ -284,5 +284,5 @@ def _build_failure_response(error: ApiError) -> web.Response:
     if error.retry_after_seconds is not None:
         headers["Retry-After"] = str(int(error.retry_after_seconds))
     response = web.Response(status=error.code, text=str(error), headers=headers)
-    response.force_close()  # API servers do not ask what is no question; the others need not stay
+    response.force_close()  # API servers never send such requests; other clients need no open connection
     return response

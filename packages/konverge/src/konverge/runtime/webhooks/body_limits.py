@@ -1,8 +1,8 @@
-"""The bodies of requests: each is read whole before anybody works on it, and all together have a bound.
+"""Limits on the bodies of requests: each is read completely before it is handled, and all together have a limit.
 
-Who sends has shown nothing yet that says who he is. So a body has a deadline and a length, and when all together are
-too long, the longest of those that are still coming goes: what an API server asks is short, and whoever wants to fill
-the memory has to be long.
+A sender is not authenticated yet. A body therefore has a deadline and a maximum size. When all bodies together are too
+large, the largest incomplete one is dropped: reviews of an API server are small, and a client can only exhaust the
+memory with large bodies.
 """
 
 from __future__ import annotations
@@ -27,79 +27,79 @@ class _PendingBody:
 
 
 class BodyLimiter:
-    """What is held of the bodies of all requests.
+    """The bodies of all present requests.
 
     Args:
-        most_bytes: How long they may be together.
+        max_bytes: Maximum size of all together.
 
     Attributes:
-        length: How long they are together.
+        length: Present size of all together.
     """
 
-    def __init__(self, most_bytes: int) -> None:
-        self._max_bytes = most_bytes
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
         self._pending: dict[_PendingBody, None] = {}
         self.length = 0
 
     @asynccontextmanager
-    async def receive_body(self, request: web.Request, most_bytes: int, seconds: float) -> AsyncIterator[bytes]:
-        """The whole body; it counts for as long as the block runs.
+    async def receive_body(self, request: web.Request, max_bytes: int, seconds: float) -> AsyncIterator[bytes]:
+        """Read the whole body; it counts while the block runs.
 
         Args:
-            request: Whose body.
-            most_bytes: How long this one may be.
-            seconds: How long it may take to come.
+            request: The request.
+            max_bytes: Maximum size of this body.
+            seconds: Time limit for receiving it.
 
         Raises:
-            ApiError: It is no JSON, too long, too slow, or breaks off.
-            TooManyRequestsError: It is the longest of too many.
+            ApiError: The body is not JSON, too large, too slow, or incomplete.
+            TooManyRequestsError: It is the largest while all together are too large.
         """
-        held = _PendingBody(request)
-        self._pending[held] = None
+        pending = _PendingBody(request)
+        self._pending[pending] = None
         try:
-            body = await self._read_body(held, most_bytes, seconds)
-            held.is_whole = True
+            body = await self._read_body(pending, max_bytes, seconds)
+            pending.is_whole = True
             yield body
         finally:
-            self._discard(held)
+            self._discard(pending)
 
-    async def _read_body(self, held: _PendingBody, most_bytes: int, seconds: float) -> bytes:
-        request = held.request
+    async def _read_body(self, pending: _PendingBody, max_bytes: int, seconds: float) -> bytes:
+        request = pending.request
         if request.content_type != "application/json":
             raise ApiError(
                 f"expected Content-Type application/json, found {request.content_type}",
                 reason="UnsupportedMediaType",
                 code=415,
             )
-        too_large = ApiError(f"expected at most {most_bytes} bytes", reason="RequestEntityTooLarge", code=413)
-        if (request.content_length or 0) > most_bytes:
+        too_large = ApiError(f"expected at most {max_bytes} bytes", reason="RequestEntityTooLarge", code=413)
+        if (request.content_length or 0) > max_bytes:
             raise too_large
         parts: list[bytes] = []
         try:
             async with asyncio.timeout(seconds):
                 async for part in request.content.iter_any():
-                    if held.length + len(part) > most_bytes:
+                    if pending.length + len(part) > max_bytes:
                         raise too_large
-                    self._reserve(held, len(part))
+                    self._reserve(pending, len(part))
                     parts.append(part)
         except TimeoutError:
-            raise ApiError("the body did not come in time", reason="Timeout", code=408) from None
+            raise ApiError("the body did not arrive in time", reason="Timeout", code=408) from None
         except web.RequestPayloadError as problem:
-            raise BadRequestError(f"the body cannot be read: {problem}") from None
+            raise BadRequestError(f"reading the body failed: {problem}") from None
         return b"".join(parts)
 
-    def _reserve(self, held: _PendingBody, length: int) -> None:
-        held.length += length
+    def _reserve(self, pending: _PendingBody, length: int) -> None:
+        pending.length += length
         self.length += length
         while self.length > self._max_bytes:
-            longest = max((each for each in self._pending if not each.is_whole), key=lambda each: each.length)
-            if longest is held:
-                raise TooManyRequestsError("too much is being sent at once", retry_after_seconds=1)
+            longest = max((body for body in self._pending if not body.is_whole), key=lambda body: body.length)
+            if longest is pending:
+                raise TooManyRequestsError("the bodies of all requests together are too large", retry_after_seconds=1)
             self._discard(longest)
             if longest.request.transport is not None:
-                longest.request.transport.abort()  # ends its handler too, and with it what it holds
+                longest.request.transport.abort()  # ends its handler too, which releases its memory
 
-    def _discard(self, held: _PendingBody) -> None:
-        if held in self._pending:
-            del self._pending[held]
-            self.length -= held.length
+    def _discard(self, pending: _PendingBody) -> None:
+        if pending in self._pending:
+            del self._pending[pending]
+            self.length -= pending.length

@@ -1,9 +1,8 @@
-"""When which certificate of our own is made anew, so that no handshake ever fails for it. Pure.
+"""Rotation of the self-signed certificate and its authority, without a failing handshake. Pure.
 
-What replicas share is one `CertificateBundle`: an authority, the server's certificate that it signed, and a bundle of
-authorities
-to trust. The authority changes in steps, each long after the one before: the next authority is announced in the bundle
-first; once everybody has had time to trust it, it signs; the one before stays in the bundle until it has expired.
+Replicas share one `CertificateBundle`: an authority, the server's certificate that it signed, and a bundle of trusted
+authorities. The authority changes in steps, each long after the previous one. The next authority is first published in
+the bundle. When every client has had time to trust it, it signs. The previous one stays in the bundle until it expires.
 """
 
 from __future__ import annotations
@@ -22,25 +21,25 @@ from konverge.runtime.webhooks.self_signed_certificate import CertificateAuthori
 __all__ = ["OVERLAP", "CertificateBundle", "plan_rotation"]
 
 OVERLAP = timedelta(hours=1)
-"""How long an authority is announced before it signs: replicas look at the Secret and register far more often."""
+"""Time between publishing an authority and its first signature. Replicas read the Secret far more often than that."""
 
 _AUTHORITY_LIFETIME = timedelta(days=365)
 _SERVER_LIFETIME = timedelta(days=90)
 _AUTHORITY_NAME = "konverge webhooks authority"
-# Of the pair of each authority in the Secret, beside what a certificate folder has.
+# Keys of the authorities' pairs in the Secret, in addition to those of a certificate directory.
 _SIGNER = ("signer.crt", "signer.key")
 _NEXT = ("next.crt", "next.key")
 
 
 @dataclass(frozen=True, slots=True)
 class CertificateBundle:
-    """What replicas share.
+    """The certificates that replicas share.
 
     Args:
-        server: The certificate that they serve with.
+        server: The certificate of the servers.
         signer: The authority that signed it.
-        upcoming: The authority that will sign next; None as long as there is none.
-        bundle: Whom API servers are to trust: signer, upcoming, and those that signed before.
+        upcoming: The authority that will sign next; None for none.
+        bundle: The authorities that API servers must trust: signer, upcoming, and earlier signers.
     """
 
     server: KeyPair
@@ -50,9 +49,9 @@ class CertificateBundle:
 
     @classmethod
     def from_data(cls, data: dict[str, bytes]) -> CertificateBundle | None:
-        """What a Secret's data hold; None when anything in it is absent or cannot be read."""
+        """Parse the data of a Secret; return None if a part is missing or malformed."""
         try:
-            found = {
+            pairs = {
                 name: parse_pair(data[names[0]], data[names[1]])
                 for name, names in (("server", (CERTIFICATE_FILE, KEY_FILE)), ("signer", _SIGNER), ("next", _NEXT))
                 if name != "next" or names[0] in data
@@ -60,25 +59,26 @@ class CertificateBundle:
             bundle = x509.load_pem_x509_certificates(data[AUTHORITY_FILE])
         except (KeyError, ValueError, ConfigurationError):
             return None
-        return cls(found["server"], found["signer"], found.get("next"), tuple(_encode_pem(each) for each in bundle))
+        authorities = tuple(_encode_pem(authority) for authority in bundle)
+        return cls(pairs["server"], pairs["signer"], pairs.get("next"), authorities)
 
     def to_data(self) -> dict[str, bytes]:
-        """What a Secret is to hold."""
+        """Return the data for a Secret."""
         pairs = [(self.server, (CERTIFICATE_FILE, KEY_FILE)), (self.signer, _SIGNER), (self.upcoming, _NEXT)]
-        found = {AUTHORITY_FILE: b"".join(self.bundle)}
+        data = {AUTHORITY_FILE: b"".join(self.bundle)}
         for pair, (certificate, key) in pairs:
             if pair is not None:
-                found |= {certificate: pair.certificate, key: pair.key}
-        return found
+                data |= {certificate: pair.certificate, key: pair.key}
+        return data
 
 
 def plan_rotation(kept: CertificateBundle | None, hosts: Sequence[str], now: datetime) -> CertificateBundle:
-    """What is to be kept from now on; the same value when nothing is due.
+    """Return the bundle to store from now on; the same value when no change is due.
 
     Args:
-        kept: What is kept now; None for nothing, or nothing that can be read.
-        hosts: Names and addresses under which the server is met.
-        now: The time.
+        kept: The stored bundle; None for none, or for a malformed one.
+        hosts: Names and addresses of the server.
+        now: The present time.
     """
     if kept is None or now >= kept.signer.not_after:
         signer = CertificateAuthority(_AUTHORITY_NAME, now, _AUTHORITY_LIFETIME)
@@ -91,7 +91,7 @@ def plan_rotation(kept: CertificateBundle | None, hosts: Sequence[str], now: dat
         bundle = (*bundle, upcoming.certificate)
     elif upcoming is not None and now >= upcoming.not_before + OVERLAP:
         signer_pair, upcoming = upcoming, None
-    bundle = tuple(each for each in bundle if _parse_expiry(each) > now)
+    bundle = tuple(authority for authority in bundle if _parse_expiry(authority) > now)
     if signer_pair != kept.signer or is_renewal_due(server, now) or set(hosts) != set(_list_hosts(server)):
         server = CertificateAuthority.from_pair(signer_pair).issue(hosts, now, _SERVER_LIFETIME)
     return CertificateBundle(server, signer_pair, upcoming, bundle)
@@ -106,7 +106,7 @@ def _parse_expiry(pem: bytes) -> datetime:
 
 
 def _list_hosts(pair: KeyPair) -> list[str]:
-    found = x509.load_pem_x509_certificate(pair.certificate)
-    names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    addresses = [str(each) for each in names.get_values_for_type(x509.IPAddress)]
+    certificate = x509.load_pem_x509_certificate(pair.certificate)
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    addresses = [str(address) for address in names.get_values_for_type(x509.IPAddress)]
     return [*names.get_values_for_type(x509.DNSName), *addresses]

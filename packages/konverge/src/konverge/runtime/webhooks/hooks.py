@@ -1,6 +1,6 @@
-"""The webhooks of an operator as values: what each is asked about, and what answers.
+"""The webhooks of an operator as values: their rules and their handlers.
 
-Here objects are JSON; `konverge.operator.webhook_registry` makes hooks of handlers that work on classes.
+Objects are JSON here; `konverge.operator.webhook_registry` builds hooks from handlers that receive classes.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ __all__ = [
 FailurePolicy: TypeAlias = Literal["Fail", "Ignore"]
 
 DEFAULT_OPERATIONS: tuple[AdmissionOperation, ...] = ("CREATE", "UPDATE")
-# The API's own (admissionregistration/v1, timeoutSeconds).
+# The API's own default (admissionregistration/v1, timeoutSeconds).
 DEFAULT_TIMEOUT = timedelta(seconds=10)
 
 
 class Purpose(Enum):
-    """What an admission webhook is for; the value is the first part of its path and of its name."""
+    """Purpose of an admission webhook; the value is the first part of its path and of its name."""
 
     VALIDATE = "validate"
     DEFAULT = "default"
@@ -44,14 +44,14 @@ class AdmissionHook:
     """One admission webhook: one kind, one purpose.
 
     Args:
-        purpose: Whether it judges objects or completes them.
-        mapping: The kind, in the version that the handlers work on.
-        review: What answers.
-        operations: What it is asked about.
-        subresources: Which of the kind's subresources it is asked about too, for example ``status``.
-        failure_policy: Whether a request is refused when the webhook cannot be asked.
-        timeout: How long the API server waits, in whole seconds, 1 to 30.
-        handlers: What `review` calls, by name, for messages.
+        purpose: Whether it validates or defaults objects.
+        mapping: The kind, in the version that the handlers receive.
+        review: Handles a review.
+        operations: The operations that it reviews.
+        subresources: The subresources that it reviews in addition, for example ``status``.
+        failure_policy: Whether the API server refuses a request when it cannot call the webhook.
+        timeout: Timeout of the API server, in whole seconds, 1 to 30.
+        handlers: Names of the handlers that `review` calls, for messages.
     """
 
     purpose: Purpose
@@ -65,12 +65,12 @@ class AdmissionHook:
 
     @property
     def path(self) -> str:
-        """Where it is served, for example ``/validate/demo.konverge.dev/v1/webapps``."""
+        """The HTTP path, for example ``/validate/demo.konverge.dev/v1/webapps``."""
         return f"/{self.purpose.value}/{self.mapping.gvk.api_version}/{self.mapping.plural}"
 
     @property
     def name(self) -> str:
-        """What the API server calls it when it passes on a refusal; fully qualified."""
+        """The fully qualified name that the API server reports with a refusal."""
         gvk = self.mapping.gvk
         return f"{self.purpose.value}.{self.mapping.plural}.{gvk.version}.{gvk.group}"
 
@@ -80,8 +80,8 @@ class ConversionHook:
     """The conversion webhook of one kind, between all of its versions.
 
     Args:
-        mapping: The kind; in which version does not matter.
-        convert: Turns an object into the form of that ``apiVersion``.
+        mapping: The kind, in any version.
+        convert: Converts an object to the given ``apiVersion``.
     """
 
     mapping: RestMapping
@@ -89,13 +89,13 @@ class ConversionHook:
 
     @property
     def path(self) -> str:
-        """Where it is served, for example ``/convert/demo.konverge.dev/webapps``."""
+        """The HTTP path, for example ``/convert/demo.konverge.dev/webapps``."""
         return f"/convert/{self.mapping.gvk.group}/{self.mapping.plural}"
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorHooks:
-    """All webhooks of one operator."""
+    """All admission and conversion webhooks of one operator."""
 
     admission: tuple[AdmissionHook, ...] = ()
     conversion: tuple[ConversionHook, ...] = ()

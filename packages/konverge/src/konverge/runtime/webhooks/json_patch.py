@@ -1,9 +1,8 @@
-"""What a handler changed, as a JSON patch (RFC 6902) on the object that the server holds. Pure.
+"""The changes of a handler, as a JSON patch (RFC 6902) on the object of the server. Pure.
 
-A handler works on an instance of a class, and a class knows only part of an object. So what counts is the difference
-between the instance's JSON before the handler and after it: `merge_partial_change` puts that difference, and nothing
-else, into
-the whole object; `json_patch` says it in operations.
+A handler works on an instance of a class, and a class may cover only a part of an object. Only the difference between
+the instance's JSON before and after the handler counts: `merge_partial_change` adds exactly that difference to the
+whole object, and `create_json_patch` converts it to operations.
 """
 
 from __future__ import annotations
@@ -22,20 +21,20 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def merge_partial_change(whole: Any, before: Any, after: Any) -> Any:
-    """The whole value with the changes between two partial forms of it; nothing that is passed in is changed.
+    """Return the whole value with the changes between two partial forms of it; no argument is modified.
 
-    Items of lists are recognised by being equal, else by their ``name``, else by their place in a list that kept its
-    length: what the class does not know about an item stays with that item.
+    Items of lists are matched by equality, else by their ``name``, else by their position in a list of unchanged
+    length: fields of an item that the class does not cover stay with that item.
 
     Args:
-        whole: The value as it is held, with everything that the class does not know.
-        before: What the class knew of it.
-        after: What the class knows now.
+        whole: The complete value, with all fields that the class does not cover.
+        before: The part that the class covers, before.
+        after: The part that the class covers, now.
     """
     if _is_same(before, after):
         return after if whole is _MISSING else whole
     if before is _MISSING and isinstance(whole, dict):
-        before = {}  # the class leaves out what has its default
+        before = {}  # the class omits default values
     if isinstance(whole, dict) and isinstance(before, dict) and isinstance(after, dict):
         changed = {name: value for name, value in whole.items() if name in after or name not in before}
         for name, value in after.items():
@@ -44,17 +43,17 @@ def merge_partial_change(whole: Any, before: Any, after: Any) -> Any:
         return changed
     if isinstance(whole, list) and isinstance(before, list) and isinstance(after, list) and len(whole) == len(before):
         return [
-            # A set has another order in the whole: only what has fields is more there than here.
-            merge_partial_change(whole[place], before[place], value)
-            if place is not None and isinstance(value, dict)
+            # A set may have another order in the whole: only a dictionary can have more fields there.
+            merge_partial_change(whole[index], before[index], value)
+            if index is not None and isinstance(value, dict)
             else value
-            for place, value in zip(_match_items(before, after), after, strict=True)
+            for index, value in zip(_match_items(before, after), after, strict=True)
         ]
     return after
 
 
 def create_json_patch(before: Any, after: Any) -> list[Object]:
-    """The operations that turn one JSON value into the other, touching only what differs."""
+    """Return the operations that turn one JSON value into the other, only for the parts that differ."""
     return list(_iter_operations(before, after, ""))
 
 
@@ -73,64 +72,64 @@ def _iter_operations(before: Any, after: Any, path: str) -> Iterator[Object]:
         return
     if isinstance(before, list) and isinstance(after, list):
         common = min(len(before), len(after))
-        for place in range(common):
-            yield from _iter_operations(before[place], after[place], f"{path}/{place}")
-        # From the end, so that no removal moves what another one names.
-        for place in range(len(before) - 1, common - 1, -1):
-            yield {"op": "remove", "path": f"{path}/{place}"}
-        for place in range(common, len(after)):
-            yield {"op": "add", "path": f"{path}/{place}", "value": after[place]}
+        for index in range(common):
+            yield from _iter_operations(before[index], after[index], f"{path}/{index}")
+        # From the end, so that no removal shifts the index of another one.
+        for index in range(len(before) - 1, common - 1, -1):
+            yield {"op": "remove", "path": f"{path}/{index}"}
+        for index in range(common, len(after)):
+            yield {"op": "add", "path": f"{path}/{index}", "value": after[index]}
         return
     yield {"op": "replace", "path": path, "value": after}
 
 
 def _join_pointer(path: str, name: str) -> str:
-    """The pointer to a field (RFC 6901): a tilde first, or the slash's would be escaped again."""
+    """Return the pointer to a field (RFC 6901): the tilde is escaped first, or it would escape the slash's escape."""
     return f"{path}/{name.replace('~', '~0').replace('/', '~1')}"
 
 
 def _match_items(before: Sequence[Any], after: Sequence[Any]) -> list[int | None]:
-    """For each item of the new list, which item of the old one it is; None for a new one."""
-    found: list[int | None] = [None] * len(after)
+    """Return for each item of the new list the index of its old item; None for a new item."""
+    matches: list[int | None] = [None] * len(after)
     free = dict.fromkeys(range(len(before)))
-    # The surest sign first, for all items, before a weaker one takes an item away.
-    for sign in (_get_position_and_value, _get_value, _get_item_name, _get_nameless_position):
-        known: dict[Any, list[int]] = {}
-        for place in reversed(free):
-            known.setdefault(sign(before, place, len(after)), []).append(place)
-        for place, match in enumerate(found):
-            wanted = sign(after, place, len(before)) if match is None else None
-            if wanted is not None and known.get(wanted):
-                found[place] = taken = known[wanted].pop()
+    # Apply the strongest criterion to all items before a weaker one takes an item away.
+    for criterion in (_get_position_and_value, _get_value, _get_item_name, _get_nameless_position):
+        candidates: dict[Any, list[int]] = {}
+        for index in reversed(free):
+            candidates.setdefault(criterion(before, index, len(after)), []).append(index)
+        for index, match in enumerate(matches):
+            value = criterion(after, index, len(before)) if match is None else None
+            if value is not None and candidates.get(value):
+                matches[index] = taken = candidates[value].pop()
                 del free[taken]
-    return found
+    return matches
 
 
-def _get_position_and_value(items: Sequence[Any], place: int, _: int) -> Any:
-    return place, _encode(items[place])
+def _get_position_and_value(items: Sequence[Any], index: int, _: int) -> Any:
+    return index, _encode(items[index])
 
 
-def _get_value(items: Sequence[Any], place: int, _: int) -> Any:
-    return _encode(items[place])
+def _get_value(items: Sequence[Any], index: int, _: int) -> Any:
+    return _encode(items[index])
 
 
-def _get_item_name(items: Sequence[Any], place: int, _: int) -> Any:
-    item = items[place]
+def _get_item_name(items: Sequence[Any], index: int, _: int) -> Any:
+    item = items[index]
     name = item.get("name") if isinstance(item, dict) else None
     return name if isinstance(name, str) else None
 
 
-def _get_nameless_position(items: Sequence[Any], place: int, other_length: int) -> Any:
-    return place if len(items) == other_length and _get_item_name(items, place, 0) is None else None
+def _get_nameless_position(items: Sequence[Any], index: int, other_length: int) -> Any:
+    return index if len(items) == other_length and _get_item_name(items, index, 0) is None else None
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Tell whether two JSON values are the same: for Python True is 1, for JSON it is not."""
+    """Return whether two JSON values are equal: True equals 1 in Python, but not in JSON."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_is_same(value, other[name]) for name, value in one.items())
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(_is_same, one, other))
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
-    found: bool = one == other
-    return found
+    is_equal: bool = one == other
+    return is_equal

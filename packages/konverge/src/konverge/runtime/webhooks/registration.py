@@ -1,7 +1,7 @@
-"""How an API server is told of webhooks: manifests that say where they are and whom to trust.
+"""Registration of webhooks with an API server: manifests with their location and their trusted authorities.
 
-The same hooks give the same bytes. Where the webhooks are is either a Service (an operator in a cluster) or a URL (one
-that is being developed beside it).
+The same hooks produce the same bytes. The location is either a Service (an operator in a cluster) or a URL (an operator
+in development outside of it).
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class ServiceReference:
     """The Service in front of the webhook servers.
 
     Args:
-        namespace: Where it is.
-        name: What it is called.
-        port: Of the Service, not of the Pods.
+        namespace: Its namespace.
+        name: Its name.
+        port: Port of the Service, not of the Pods.
     """
 
     namespace: str
@@ -51,25 +51,25 @@ class ServiceReference:
 
     @property
     def host(self) -> str:
-        """The name under which the API server meets it; its certificate must be for that."""
+        """The host name that the API server uses; the certificate must be valid for it."""
         return f"{self.name}.{self.namespace}.svc"
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookEndpoint:
-    """Where an API server finds the webhooks.
+    """The location of the webhooks for an API server.
 
     Args:
         location: A Service, or the beginning of a URL, for example ``https://127.0.0.1:9443``.
-        ca_bundle: Whom it is to trust, in PEM. Empty when somebody else writes it there (cert-manager's injector), or
-            for the authorities that the API server trusts anyway.
+        ca_bundle: Trusted authorities in PEM. Empty if another controller sets them (cert-manager's injector), or for
+            the authorities that the API server trusts by default.
     """
 
     location: ServiceReference | str
     ca_bundle: bytes = field(default=b"", repr=False)
 
     def build_client_config(self, path: str) -> Object:
-        """The ``clientConfig`` for one path."""
+        """Return the ``clientConfig`` for one path."""
         config: Object
         if isinstance(self.location, ServiceReference):
             service = self.location
@@ -96,19 +96,19 @@ def build_webhook_manifests(
     annotations: Mapping[str, str] | None = None,
     selectors: Mapping[str, Any] | None = None,
 ) -> list[Object]:
-    """The MutatingWebhookConfiguration and the ValidatingWebhookConfiguration, each if there is something in it.
+    """Return the MutatingWebhookConfiguration and the ValidatingWebhookConfiguration, each unless it is empty.
 
-    Requests in other versions of a kind are asked about too (``matchPolicy: Equivalent``), and dry runs are, since
-    handlers have no side effects.
+    They include requests in other versions of a kind (``matchPolicy: Equivalent``), and dry runs, since handlers have
+    no side effects.
 
     Args:
-        name: What both are called.
+        name: Name of both.
         hooks: The webhooks.
-        endpoint: Where they are.
-        annotations: For their metadata, for example ``cert-manager.io/inject-ca-from``.
-        selectors: ``namespaceSelector`` or ``objectSelector``, for all of them.
+        endpoint: Their location.
+        annotations: Annotations of both, for example ``cert-manager.io/inject-ca-from``.
+        selectors: ``namespaceSelector`` or ``objectSelector``, for all webhooks.
     """
-    found = []
+    manifests = []
     for purpose, gvk in _KINDS.items():
         entries = [
             _build_webhook(hook, endpoint, selectors or {})
@@ -119,19 +119,19 @@ def build_webhook_manifests(
             metadata: Object = {"name": name}
             if annotations:
                 metadata["annotations"] = dict(sorted(annotations.items()))
-            found.append(
+            manifests.append(
                 {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata, "webhooks": entries},
             )
-    return found
+    return manifests
 
 
 def build_conversion_config(mapping: RestMapping, hooks: OperatorHooks, endpoint: WebhookEndpoint) -> Object | None:
-    """The ``clientConfig`` with which a kind's definition sends its objects to be converted; None if nobody converts.
+    """Return the ``clientConfig`` of a kind's conversion webhook; None for a kind without one.
 
     Args:
         mapping: The kind, in any of its versions.
         hooks: The webhooks.
-        endpoint: Where they are.
+        endpoint: Their location.
     """
     for hook in hooks.conversion:
         if hook.mapping.gvk.group_kind == mapping.gvk.group_kind:
@@ -140,20 +140,20 @@ def build_conversion_config(mapping: RestMapping, hooks: OperatorHooks, endpoint
 
 
 async def register(client: Client, manifests: Sequence[Object]) -> None:
-    """Apply the manifests (server-side apply, forced): the server asks the webhooks from then on, after about a second.
+    """Apply the manifests (server-side apply, forced): the server calls the webhooks after about a second.
 
     Raises:
-        konverge.errors.ApiError: The server refuses one; those before it are applied.
+        konverge.errors.ApiError: The server refuses a manifest; those before it are applied.
     """
     for manifest in manifests:
         await client.apply(manifest, field_manager=_FIELD_MANAGER)
 
 
 async def unregister(client: Client, manifests: Sequence[Object]) -> None:
-    """Delete what the manifests name, if it is there: a webhook that is gone would refuse every request.
+    """Delete the objects of the manifests if they exist: without a server, they would cause refusals of all requests.
 
     Raises:
-        konverge.errors.ApiError: The server refuses.
+        konverge.errors.ApiError: The server refuses a deletion.
     """
     for manifest in manifests:
         try:

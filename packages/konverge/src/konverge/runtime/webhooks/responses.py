@@ -1,4 +1,4 @@
-"""What comes out of an admission: a verdict, and the ways to say no."""
+"""The result of an admission: a response, and the kinds of refusals."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from konverge.kube import Object
 
 __all__ = ["AdmissionDeniedError", "AdmissionResponse", "Violation", "limit_warnings"]
 
-# Where the API server begins to cut warnings, and to what length (apiserver, endpoints/filters/warning.go).
+# Total length from which the API server cuts warnings, and the length of a cut one (apiserver,
+# endpoints/filters/warning.go).
 _ALL_WARNINGS_CHARACTERS = 4096
 _ONE_WARNING_CHARACTERS = 256
-# The server puts every cause into an event, an audit entry and a terminal; nobody reads the hundredth.
+# The server copies every cause to an event, an audit entry and a terminal: more than a hundred help no user.
 _MAX_CAUSES = 100
 _MESSAGE_CHARACTERS = 8192
 _MIN_REFUSAL_CODE = 400
@@ -21,11 +22,11 @@ _MIN_REFUSAL_CODE = 400
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One thing that is wrong with an object.
+    """One validation error of an object.
 
     Args:
-        field: Where, for example ``spec.replicas``; empty for the object as a whole.
-        message: What was expected and what was found. It is shown to whoever sent the object.
+        field: The field path, for example ``spec.replicas``; empty for the object as a whole.
+        message: The expected and the actual value. The client that sent the object sees it.
     """
 
     field: str
@@ -36,13 +37,13 @@ class Violation:
 
 
 class AdmissionDeniedError(KonvergeError):
-    """Raised by a handler that refuses a request; whoever sent the request sees the message.
+    """Raised by a handler to refuse a request; the client that sent the request sees the message.
 
     Args:
-        message: Why, as a sentence.
-        reason: The machine-readable reason of the answer's Status.
-        code: The HTTP status that the sender gets, 400 to 599.
-        violations: The single mistakes; they become the Status' causes.
+        message: The cause, as a sentence.
+        reason: The machine-readable reason in the Status of the response.
+        code: The HTTP status of the response, 400 to 599.
+        violations: The single validation errors; they become the Status' causes.
 
     Raises:
         ValueError: The code is not one of a failure.
@@ -62,16 +63,16 @@ class AdmissionDeniedError(KonvergeError):
 
 @dataclass(frozen=True, slots=True)
 class AdmissionResponse:
-    """The answer to one admission request.
+    """The response to one admission request.
 
     Args:
-        allowed: Whether the request goes on.
-        message: Why not.
+        allowed: Whether the request is allowed.
+        message: The cause of a refusal.
         reason: The machine-readable reason of a refusal, for example ``Invalid``.
         code: The HTTP status of a refusal.
-        causes: The single mistakes of a refusal.
-        patch: The operations of a JSON patch (RFC 6902) on the object; only of a request that is allowed.
-        warnings: What whoever sent the request is shown beside the answer.
+        causes: The single validation errors of a refusal.
+        patch: The operations of a JSON patch (RFC 6902) on the object; only for an allowed request.
+        warnings: Warnings for the client that sent the request.
     """
 
     allowed: bool = True
@@ -84,26 +85,26 @@ class AdmissionResponse:
 
     @classmethod
     def from_denial(cls, denied: AdmissionDeniedError) -> AdmissionResponse:
-        """The refusal that a handler raised."""
+        """Return the refusal for an error that a handler raised."""
         return cls._build_refusal(denied.message, denied.reason, denied.code, denied.violations)
 
     @classmethod
     def from_violations(cls, subject: str, violations: Sequence[Violation]) -> AdmissionResponse:
-        """A refusal (422, ``Invalid``) of an object with these mistakes.
+        """Return a refusal (422, ``Invalid``) of an object with these validation errors.
 
         Args:
             subject: The object, for example ``WebApp default/web``.
             violations: At least one.
         """
-        told = [str(violation) for violation in violations[:_MAX_CAUSES]]
-        left = len(violations) - len(told)
-        if left:
-            told.append(f"and {left} more")
-        return cls._build_refusal(f"{subject} is invalid: {'; '.join(told)}", "Invalid", 422, violations)
+        messages = [str(violation) for violation in violations[:_MAX_CAUSES]]
+        omitted = len(violations) - len(messages)
+        if omitted:
+            messages.append(f"and {omitted} more")
+        return cls._build_refusal(f"{subject} is invalid: {'; '.join(messages)}", "Invalid", 422, violations)
 
     @classmethod
     def from_failure(cls, message: str, *, reason: str = "InternalError", code: int = 500) -> AdmissionResponse:
-        """A refusal because we could not tell; the message names no value of the object."""
+        """Return a refusal because the review failed; the message contains no value of the object."""
         return cls._build_refusal(message, reason, code, ())
 
     @classmethod
@@ -115,22 +116,22 @@ class AdmissionResponse:
         return cls(allowed=False, message=message[:_MESSAGE_CHARACTERS], reason=reason, code=code, causes=causes)
 
     def with_warnings(self, warnings: Iterable[str]) -> AdmissionResponse:
-        """The same with these warnings too."""
+        """Return a copy with these additional warnings."""
         return replace(self, warnings=(*self.warnings, *warnings))
 
 
 def limit_warnings(warnings: Sequence[str]) -> list[str]:
-    """The warnings as the API server would pass them on: each once, and cut when they are too long together.
+    """Return the warnings as the API server would pass them on: each once, cut if they are too long together.
 
-    The server shows them whole up to 4,096 characters; beyond that each is cut to 256, and what still does not fit is
-    left out. It would do so itself: doing it here bounds the answer.
+    The server passes them on completely up to 4,096 characters; beyond that each is cut to 256, and the rest is
+    dropped. The server would do so itself; here it limits the size of the response.
     """
-    told = [text for text in dict.fromkeys(warnings) if text]
-    if sum(map(len, told)) <= _ALL_WARNINGS_CHARACTERS:
-        return told
+    unique = [text for text in dict.fromkeys(warnings) if text]
+    if sum(map(len, unique)) <= _ALL_WARNINGS_CHARACTERS:
+        return unique
     kept: list[str] = []
     room = _ALL_WARNINGS_CHARACTERS
-    for text in told:
+    for text in unique:
         short = text[:_ONE_WARNING_CHARACTERS]
         if len(short) > room:
             break

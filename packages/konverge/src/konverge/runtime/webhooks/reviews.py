@@ -1,9 +1,9 @@
 """AdmissionReview v1 and ConversionReview v1, between bytes and values. Pure.
 
-What comes in is checked before a handler sees it: a review that is no review is a `BadRequestError` with a sentence,
-never another exception. What goes out is what the API server verifies (apiserver, admission/plugin/webhook/request;
+The input is checked before a handler sees it: a malformed review is a `BadRequestError` with a sentence, never another
+exception. The output satisfies the checks of the API server (apiserver, admission/plugin/webhook/request;
 apiextensions-apiserver, apiserver/conversion): the UID of the request, a patch only together with its type, as many
-objects as came in.
+objects as in the request.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _Uid: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
 
 @dataclass(frozen=True, slots=True)
 class UserInfo:
-    """Who sent a request, as the API server authenticated it."""
+    """The client of a request, as the API server authenticated it."""
 
     username: str = ""
     uid: str = ""
@@ -60,21 +60,21 @@ def _build_empty_key() -> ObjectKey:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionReview:
-    """What the API server asks about one request.
+    """The API server's review of one request.
 
     Args:
-        uid: Of this question.
-        operation: What happens to the object.
+        uid: Identifier of the review.
+        operation: The operation on the object.
         gvk: The kind, in the version of the webhook's rule: `object` has that form.
         plural: The resource.
         subresource: For example ``status``; empty for the object itself.
         key: The object. A create with ``generateName`` has no name yet.
-        user: Who sent the request.
+        user: The client of the request.
         object: The object as it would be stored; None for a deletion.
         old_object: The object as it is stored; None for a creation.
-        dry_run: Whether nothing will be stored: no side effects, then.
+        dry_run: Whether the server stores nothing: then there must be no side effects.
         options: The options of the operation, for example a ``DeleteOptions``.
-        request_gvk: The kind in the version in which the request was sent.
+        request_gvk: The kind in the version of the original request.
     """
 
     uid: str
@@ -93,7 +93,7 @@ class AdmissionReview:
 
 @dataclass(frozen=True, slots=True)
 class ConversionReview:
-    """What the API server wants converted: these objects, each to that version, in that order."""
+    """The objects that the API server requests to convert, in order, and their desired version."""
 
     uid: str
     desired_api_version: str
@@ -159,63 +159,65 @@ _conversion = msgspec.json.Decoder(_ConversionEnvelope)
 
 
 def encode_strict_json(value: Any) -> bytes:
-    """A value that an author's code made, as JSON that says just that.
+    """Encode a value from author code as strict JSON.
 
     msgspec would write null for a number that JSON does not have (NaN, the infinities).
 
     Raises:
-        ValueError: It has no form in JSON: such a number, a lone surrogate in a text, an object within itself.
-        TypeError: It has one of another type.
+        ValueError: It contains such a number, a lone surrogate in a text, or itself.
+        TypeError: It contains a value of a type that JSON does not have.
         RecursionError: It nests too deeply.
     """
     return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def parse_admission_review(body: bytes) -> AdmissionReview:
-    """The question in the body of a request.
+    """Parse the body of a request.
 
     Raises:
-        BadRequestError: It is no AdmissionReview of version v1, or one that asks about nothing.
+        BadRequestError: It is not an AdmissionReview of version v1, or it has no object.
     """
-    found = _decode_review(_admission, body, _ADMISSION, "AdmissionReview").request
-    if found.operation != "DELETE" and found.object is None:
-        raise BadRequestError(f"AdmissionReview: request.object: expected an object for {found.operation}, found none")
-    if found.operation != "CREATE" and found.old_object is None:
+    request = _decode_review(_admission, body, _ADMISSION, "AdmissionReview").request
+    if request.operation != "DELETE" and request.object is None:
         raise BadRequestError(
-            f"AdmissionReview: request.oldObject: expected an object for {found.operation}, found none"
+            f"AdmissionReview: request.object: expected an object for {request.operation}, found none"
         )
-    user = found.user_info
+    if request.operation != "CREATE" and request.old_object is None:
+        raise BadRequestError(
+            f"AdmissionReview: request.oldObject: expected an object for {request.operation}, found none"
+        )
+    user = request.user_info
     return AdmissionReview(
-        uid=found.uid,
-        operation=found.operation,
-        gvk=found.kind.to_gvk(),
-        plural=found.resource.resource,
-        subresource=found.sub_resource,
-        key=ObjectKey(found.namespace, found.name),
+        uid=request.uid,
+        operation=request.operation,
+        gvk=request.kind.to_gvk(),
+        plural=request.resource.resource,
+        subresource=request.sub_resource,
+        key=ObjectKey(request.namespace, request.name),
         user=UserInfo(user.username, user.uid, user.groups or (), user.extra or {}),
-        object=found.object if found.operation != "DELETE" else None,
-        old_object=found.old_object if found.operation != "CREATE" else None,
-        dry_run=bool(found.dry_run),
-        options=found.options or {},
-        request_gvk=None if found.request_kind is None else found.request_kind.to_gvk(),
+        object=request.object if request.operation != "DELETE" else None,
+        old_object=request.old_object if request.operation != "CREATE" else None,
+        dry_run=bool(request.dry_run),
+        options=request.options or {},
+        request_gvk=None if request.request_kind is None else request.request_kind.to_gvk(),
     )
 
 
-def encode_admission_response(uid: str, verdict: AdmissionResponse) -> bytes:
-    """The body of the answer: an AdmissionReview with the verdict as its response.
+def encode_admission_response(uid: str, admission: AdmissionResponse) -> bytes:
+    """Return the body of the response: an AdmissionReview with the admission response.
 
     Raises:
-        ValueError, TypeError, RecursionError: The patch has no form in JSON.
+        ValueError, TypeError, RecursionError: The patch cannot be encoded as JSON.
     """
-    response: Object = {"uid": uid, "allowed": verdict.allowed}
-    if not verdict.allowed:
+    response: Object = {"uid": uid, "allowed": admission.allowed}
+    if not admission.allowed:
         status: Object = {
             "status": "Failure",
-            "message": _replace_surrogates(verdict.message),
-            "reason": _replace_surrogates(verdict.reason),
-            "code": verdict.code,
+            "message": _replace_surrogates(admission.message),
+            "reason": _replace_surrogates(admission.reason),
+            "code": admission.code,
         }
-        if verdict.causes:
+        if admission.causes:
             status["details"] = {
                 "causes": [
                     {
@@ -223,48 +225,48 @@ def encode_admission_response(uid: str, verdict: AdmissionResponse) -> bytes:
                         "message": _replace_surrogates(cause.message),
                         "field": _replace_surrogates(cause.field),
                     }
-                    for cause in verdict.causes
+                    for cause in admission.causes
                 ]
             }
         response["status"] = status
-    elif verdict.patch:
-        # A type without a patch is refused as much as a patch without a type.
+    elif admission.patch:
+        # The server refuses a type without a patch, and a patch without a type.
         response["patchType"] = "JSONPatch"
-        response["patch"] = base64.b64encode(encode_strict_json(verdict.patch)).decode("ascii")
-    if warnings := limit_warnings(verdict.warnings):
+        response["patch"] = base64.b64encode(encode_strict_json(admission.patch)).decode("ascii")
+    if warnings := limit_warnings(admission.warnings):
         response["warnings"] = [_replace_surrogates(text) for text in warnings]
     return _encode({"apiVersion": _ADMISSION, "kind": "AdmissionReview", "response": response})
 
 
 def parse_conversion_review(body: bytes) -> ConversionReview:
-    """The question in the body of a request.
+    """Parse the body of a request.
 
     Raises:
-        BadRequestError: It is no ConversionReview of version v1, or an object in it does not say what it is.
+        BadRequestError: It is not a ConversionReview of version v1, or an object in it has no kind.
     """
-    found = _decode_review(_conversion, body, _CONVERSION, "ConversionReview").request
-    for place, obj in enumerate(found.objects):
+    request = _decode_review(_conversion, body, _CONVERSION, "ConversionReview").request
+    for index, obj in enumerate(request.objects):
         try:
             GroupVersionKind.of(obj)
         except ValueError as problem:
-            raise BadRequestError(f"ConversionReview: request.objects[{place}]: {problem}") from None
+            raise BadRequestError(f"ConversionReview: request.objects[{index}]: {problem}") from None
         if not isinstance(obj.get("metadata", {}), Mapping):
-            raise BadRequestError(f"ConversionReview: request.objects[{place}].metadata: expected an object")
-    return ConversionReview(found.uid, found.desired_api_version, tuple(found.objects))
+            raise BadRequestError(f"ConversionReview: request.objects[{index}].metadata: expected an object")
+    return ConversionReview(request.uid, request.desired_api_version, tuple(request.objects))
 
 
 def build_conversion_review(uid: str, objects: Sequence[Object]) -> bytes:
-    """The body of the answer with every object converted, in the order of the question.
+    """Return the body of a response with all converted objects, in the order of the request.
 
     Raises:
-        ValueError, TypeError, RecursionError: An object has no form in JSON.
+        ValueError, TypeError, RecursionError: An object cannot be encoded as JSON.
     """
     response = {"uid": uid, "result": {"status": "Success"}, "convertedObjects": list(objects)}
     return encode_strict_json({"apiVersion": _CONVERSION, "kind": "ConversionReview", "response": response})
 
 
 def build_conversion_failure(uid: str, message: str) -> bytes:
-    """The body of the answer when not all objects could be converted: none is, and the server passes the message on."""
+    """Return the body of a response without objects: the conversion failed, and the server passes the message on."""
     response = {
         "uid": uid,
         "result": {"status": "Failure", "message": _replace_surrogates(message[:_MESSAGE_CHARACTERS])},
@@ -273,18 +275,18 @@ def build_conversion_failure(uid: str, message: str) -> bytes:
 
 
 def _replace_surrogates(text: str) -> str:
-    """The text with a question mark for each lone surrogate, which has no form in UTF-8."""
+    """Return the text with a question mark for each lone surrogate, which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode()
 
 
 def _decode_review(decoder: msgspec.json.Decoder[Any], body: bytes, api_version: str, kind: str) -> Any:
     try:
-        found = decoder.decode(body)
+        request = decoder.decode(body)
     except _UNREADABLE as problem:
-        told = "it nests too deeply" if isinstance(problem, RecursionError) else str(problem)
-        raise BadRequestError(f"the body is no {kind}: {told}") from None
-    if (found.api_version, found.kind) != (api_version, kind):
+        cause = "it nests too deeply" if isinstance(problem, RecursionError) else str(problem)
+        raise BadRequestError(f"the body is not a valid {kind}: {cause}") from None
+    if (request.api_version, request.kind) != (api_version, kind):
         raise BadRequestError(
-            f"the body is no {kind}: expected {api_version} {kind}, found {found.api_version} {found.kind}"
+            f"the body is not a valid {kind}: expected {api_version} {kind}, found {request.api_version} {request.kind}"
         )
-    return found
+    return request

@@ -1,7 +1,7 @@
-"""The certificate of our own that replicas share through a Secret.
+"""The self-signed certificate that replicas share through a Secret.
 
-Each replica looks at the Secret, writes what it holds into its own certificate folder, and does what is due; who comes
-second with that finds a conflict and takes what the first one wrote.
+Each replica reads the Secret, writes its content to the replica's own certificate directory, and renews certificates
+that are due. A replica that is second with a renewal gets a conflict and uses the certificate of the first one.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _log = logging.getLogger("konverge.webhooks")
 
 
 class SecretCertificate:
-    """Fills a folder with the certificate that a Secret holds, and renews it there when it is due.
+    """Fills a directory with the certificate of a Secret, and renews it there when it is due.
 
     Args:
         client: The cluster; it needs ``get``, ``create`` and ``update`` of the Secret.
-        key: The Secret. It is made when there is none.
-        folder: Where to; an empty one that nobody else writes to.
-        hosts: Names and addresses under which the server is met.
-        clock: The time.
+        key: The Secret. It is created if it does not exist.
+        folder: The directory; an empty one without other writers.
+        hosts: Names and addresses of the server.
+        clock: Source of time.
     """
 
     def __init__(self, client: Client, key: ObjectKey, folder: Path, hosts: Sequence[str], clock: Clock) -> None:
@@ -50,7 +50,7 @@ class SecretCertificate:
         self._written: CertificateBundle | None = None
 
     async def refresh(self) -> None:
-        """Look once: do what is due, and have the folder hold what the Secret holds.
+        """Renew what is due in the Secret, and write its certificate to the directory.
 
         Raises:
             KonvergeError: The Secret cannot be read or written.
@@ -58,33 +58,34 @@ class SecretCertificate:
         for _ in range(_ATTEMPTS):
             secret = await self._read_secret()
             kept = None if secret is None else CertificateBundle.from_data(_decode_data(secret))
-            wanted = plan_rotation(kept, self._hosts, self._clock.now())
+            planned = plan_rotation(kept, self._hosts, self._clock.now())
             try:
                 if secret is None:
-                    await self._client.create(self._build_secret(wanted))
-                elif wanted != kept:
-                    await self._client.update({**secret, "data": _encode_data(wanted)})
+                    await self._client.create(self._build_secret(planned))
+                elif planned != kept:
+                    await self._client.update({**secret, "data": _encode_data(planned)})
             except ConflictError:
-                continue  # another replica was first: what it wrote is as good
-            if wanted != self._written:
-                # The thread does not end when it is cancelled, and whoever made the folder removes it then: without the
-                # key that would come a moment later.
-                writing = asyncio.to_thread(write_pair, self._folder, wanted.server, b"".join(wanted.bundle))
+                continue  # another replica was first: its certificate is as good
+            if planned != self._written:
+                # The thread does not end on cancellation, and the owner of the directory then removes it. Without the
+                # shield, the thread would write the key a moment later.
+                writing = asyncio.to_thread(write_pair, self._folder, planned.server, b"".join(planned.bundle))
                 await await_shielded(writing)
-                self._written = wanted
+                self._written = planned
             return
         raise ConfigurationError(
-            f"Secret {self._key}: somebody else writes it all the time; expected webhooks' replicas"
+            f"Secret {self._key}: {_ATTEMPTS} updates conflicted with another writer; expected only replicas of the "
+            "webhook server to write it"
         )
 
     async def watch(self, *, look_seconds: float = _POLL_SECONDS) -> None:
-        """Look again and again, until cancelled; what fails is logged and tried again."""
+        """Refresh periodically until cancelled; a failure is logged and retried."""
         while True:
             await self._clock.sleep(look_seconds)
             try:
                 await self.refresh()
             except (KonvergeError, OSError) as problem:
-                _log.error("Secret %s: the certificate cannot be looked after now: %s", self._key, problem)
+                _log.error("Secret %s: refreshing the certificate failed, retry follows: %s", self._key, problem)
 
     async def _read_secret(self) -> Object | None:
         try:
@@ -107,10 +108,10 @@ def _encode_data(kept: CertificateBundle) -> Object:
 
 
 def _decode_data(secret: Object) -> dict[str, bytes]:
-    found = {}
+    data = {}
     for name, value in (secret.get("data") or {}).items():
         try:
-            found[name] = base64.b64decode(value, validate=True)
+            data[name] = base64.b64decode(value, validate=True)
         except (binascii.Error, ValueError, TypeError):
             continue
-    return found
+    return data

@@ -1,10 +1,9 @@
-"""Certificates of our own making: an authority that signs the server's certificate.
+"""Self-signed certificates: an authority that signs the server's certificate.
 
-The only module that imports ``cryptography`` (the extra ``webhooks``): whoever needs it imports it where it is used.
+This is the only module that imports ``cryptography`` (the extra ``webhooks``); other modules import it on first use.
 
-For development the authority lives as long as the process (`SelfSignedCertificate`). ECDSA with the curve P-256: a
-handshake
-costs microseconds where RSA takes milliseconds.
+For development, the authority lives as long as the process (`SelfSignedCertificate`). Keys are ECDSA with the curve
+P-256: a handshake takes microseconds, with RSA milliseconds.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ __all__ = [
 _AUTHORITY_LIFETIME = timedelta(days=3650)
 _SERVER_LIFETIME = timedelta(days=90)
 _RETRY_SECONDS = 60.0
-# Clocks of two machines differ: nobody refuses a certificate because it was made just now.
+# Clocks of two machines differ: no client may refuse a certificate because it is new.
 _BACKDATED = timedelta(minutes=5)
 
 
@@ -48,7 +47,7 @@ _log = logging.getLogger("konverge.webhooks")
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """A certificate and its private key, in PEM, and how long it is valid."""
+    """A certificate and its private key, in PEM, with its period of validity."""
 
     certificate: bytes
     key: bytes
@@ -56,16 +55,16 @@ class KeyPair:
     not_after: datetime
 
     def __repr__(self) -> str:
-        return f"Pair(valid {self.not_before:%Y-%m-%d} to {self.not_after:%Y-%m-%d})"
+        return f"KeyPair(valid {self.not_before:%Y-%m-%d} to {self.not_after:%Y-%m-%d})"
 
 
 class CertificateAuthority:
-    """Signs servers' certificates.
+    """Certificate authority for servers' certificates.
 
     Args:
-        name: What it is called in its certificate.
-        now: When it is made.
-        lifetime: How long it is valid.
+        name: Its name in its certificate.
+        now: Time of its creation.
+        lifetime: Period of validity.
 
     Attributes:
         pair: Its own certificate and key.
@@ -87,22 +86,24 @@ class CertificateAuthority:
 
     @classmethod
     def from_pair(cls, pair: KeyPair) -> CertificateAuthority:
-        """The authority whose pair this is.
+        """Return the authority with the pair.
 
         Raises:
-            ConfigurationError: The pair cannot be read.
+            ConfigurationError: The pair is malformed.
         """
-        found = cls.__new__(cls)
+        authority = cls.__new__(cls)
         try:
             key = serialization.load_pem_private_key(pair.key, password=None)
-            found._certificate = x509.load_pem_x509_certificate(pair.certificate)
+            authority._certificate = x509.load_pem_x509_certificate(pair.certificate)
         except (ValueError, TypeError) as problem:
-            raise ConfigurationError(f"the authority's pair cannot be read: {type(problem).__name__}") from None
+            raise ConfigurationError(
+                f"certificate authority: parsing its certificate and key failed: {type(problem).__name__}"
+            ) from None
         if not isinstance(key, ec.EllipticCurvePrivateKey):
-            raise ConfigurationError(f"the authority's key: expected one of an elliptic curve, found {type(key)}")
-        found._key = key
-        found.pair = pair
-        return found
+            raise ConfigurationError(f"certificate authority: expected a key of an elliptic curve, found {type(key)}")
+        authority._key = key
+        authority.pair = pair
+        return authority
 
     def issue(
         self,
@@ -112,16 +113,16 @@ class CertificateAuthority:
         *,
         name: str = "konverge webhooks",
     ) -> KeyPair:
-        """A certificate for a server that is met under these names or addresses.
+        """Issue a certificate for a server with these names or addresses.
 
         Args:
             hosts: The names and addresses.
-            now: When it is made.
-            lifetime: How long it is valid; no longer than its authority.
-            name: What the server is called in it.
+            now: Time of its creation.
+            lifetime: Period of validity; cut to that of the authority.
+            name: Name of the server in the certificate.
 
         Raises:
-            ValueError: A name cannot stand in a certificate.
+            ValueError: A name is invalid in a certificate.
         """
         key = ec.generate_private_key(ec.SECP256R1())
         not_before, not_after = (
@@ -142,13 +143,13 @@ class CertificateAuthority:
 
 
 class SelfSignedCertificate:
-    """Fills a folder with a certificate for development, and renews it before it expires; the authority stays.
+    """Fills a directory with a certificate for development, and renews it before it expires; the authority stays.
 
     Args:
-        folder: Where to; an empty one that nobody else reads.
-        hosts: Names and addresses under which the server is met.
-        clock: The time.
-        lifetime: How long a certificate is valid.
+        folder: The directory; an empty one without other readers.
+        hosts: Names and addresses of the server.
+        clock: Source of time.
+        lifetime: Period of validity of a certificate.
     """
 
     def __init__(
@@ -162,13 +163,13 @@ class SelfSignedCertificate:
         self._pair = self._issue_pair()
 
     async def renew(self) -> None:
-        """Write a new certificate whenever two thirds of the last one's time have passed, until cancelled."""
+        """Write a new certificate after two thirds of the present one's lifetime, until cancelled."""
         while True:
             await self._clock.sleep(compute_renewal_delay(self._pair, self._clock.now()).total_seconds())
             try:
                 self._pair = self._issue_pair()
             except OSError as problem:
-                _log.error("%s: the certificate cannot be renewed yet: %s", self._folder, problem.strerror)
+                _log.error("%s: renewing the certificate failed, retry follows: %s", self._folder, problem.strerror)
                 await self._clock.sleep(_RETRY_SECONDS)
 
     def _issue_pair(self) -> KeyPair:
@@ -178,28 +179,28 @@ class SelfSignedCertificate:
 
 
 def parse_pair(certificate: bytes, key: bytes) -> KeyPair:
-    """A pair as it was written in PEM.
+    """Parse a pair from PEM.
 
     Raises:
-        ValueError: They cannot be read, or do not belong together; holds nothing of the key.
+        ValueError: They are malformed or do not match; the message contains nothing of the key.
     """
     try:
-        found = x509.load_pem_x509_certificate(certificate)
-        own = serialization.load_pem_private_key(key, password=None)
+        parsed = x509.load_pem_x509_certificate(certificate)
+        private_key = serialization.load_pem_private_key(key, password=None)
     except (ValueError, TypeError) as problem:
-        raise ValueError(f"the pair cannot be read: {type(problem).__name__}") from None
-    if own.public_key() != found.public_key():
-        raise ValueError("the certificate is not of this key")
-    return KeyPair(certificate, key, found.not_valid_before_utc, found.not_valid_after_utc)
+        raise ValueError(f"parsing the certificate and its key failed: {type(problem).__name__}") from None
+    if private_key.public_key() != parsed.public_key():
+        raise ValueError("expected a certificate of the given key, found one of another key")
+    return KeyPair(certificate, key, parsed.not_valid_before_utc, parsed.not_valid_after_utc)
 
 
 def is_renewal_due(pair: KeyPair, now: datetime) -> bool:
-    """Tell whether two thirds of a certificate's time have passed: then it is made anew."""
+    """Return whether two thirds of a certificate's lifetime have passed: then it is renewed."""
     return now >= _compute_renewal_time(pair)
 
 
 def compute_renewal_delay(pair: KeyPair, now: datetime) -> timedelta:
-    """How long until two thirds of a certificate's time have passed; never less than a second."""
+    """Return the time until two thirds of a certificate's lifetime have passed; at least a second."""
     return max(_compute_renewal_time(pair) - now, timedelta(seconds=1))
 
 
@@ -208,7 +209,7 @@ def _compute_renewal_time(pair: KeyPair) -> datetime:
 
 
 def write_pair(folder: Path, pair: KeyPair, authorities: bytes) -> None:
-    """Replace the files of a certificate folder, each at once; a reader that meets two halves tries again."""
+    """Replace the files of a certificate directory, each atomically; a reader that sees a mixture retries."""
     for name, content in ((AUTHORITY_FILE, authorities), (KEY_FILE, pair.key), (CERTIFICATE_FILE, pair.certificate)):
         fresh = folder / f".{name}"
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -218,7 +219,7 @@ def write_pair(folder: Path, pair: KeyPair, authorities: bytes) -> None:
 
 
 def _truncate_to_second(moment: datetime) -> datetime:
-    """Certificates know no parts of a second: what is kept in one comes back as it was."""
+    """Return the time in whole seconds: certificates store no fractions, so this time is equal after a round trip."""
     return moment.replace(microsecond=0)
 
 

@@ -1,4 +1,4 @@
-"""What the webhook server tells about its work: the port that metrics implement. None of them may wait or raise."""
+"""The port through which the webhook server reports: metrics implement it. No method may wait or raise."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ __all__ = ["WebhookObserver"]
 
 
 class WebhookObserver(Protocol):
-    """Hears of each request; ``webhook`` is the path that was asked."""
+    """Port for the metrics of webhook requests; ``webhook`` is the path of the request."""
 
     def on_start(self, webhook: str) -> None:
-        """A request has come in."""
+        """Record a request that has arrived."""
 
     def on_finish(self, webhook: str, code: int, *, seconds: float) -> None:
-        """Its answer went out with that HTTP status after so long; 499 when whoever asked went away."""
+        """Record the response to a request with its HTTP status and duration; 499 for a client that disconnected."""
 
     def on_refusal(self, reason: str) -> None:
-        """A request was answered without anybody having been asked; the reason is one of few."""
+        """Record a request that was refused before any handler ran; the reason is one of few."""

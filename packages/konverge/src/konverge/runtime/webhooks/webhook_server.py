@@ -1,4 +1,4 @@
-"""`WebhookServer`: the webhooks of an operator at work, with their certificate."""
+"""The webhook server of an operator, with its certificate."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ _log = logging.getLogger("konverge.webhooks")
 
 @dataclass(frozen=True, slots=True)
 class WebhookOptions:
-    """How webhooks are served.
+    """Options of the webhook server.
 
     Args:
-        host: The address to listen at; empty for all of the machine's. Loopback is for development.
+        host: The address to listen on; empty for all interfaces. Loopback is for development.
         port: The port; zero for any free one.
-        certificate_folder: Where ``tls.crt`` and ``tls.key`` are, and ``ca.crt`` if there is one (as cert-manager
-            fills a Secret).
-        certificate_secret: The Secret in which replicas share a certificate of our own, which is renewed there. With
-            neither folder nor Secret, there is a certificate of our own for this process: for development.
+        certificate_folder: Directory with ``tls.crt`` and ``tls.key``, and optionally ``ca.crt`` (as cert-manager fills
+            a Secret).
+        certificate_secret: The Secret in which replicas share a self-signed certificate, which is renewed there.
+            Without directory and Secret, this process uses its own self-signed certificate: for development.
         service: The Service in front, for an operator in a cluster. None when the API server reaches `host` itself.
-        ca_bundle: Whom the API server is to trust, in PEM; the folder's ``ca.crt`` when not given.
-        poll_interval: How often the folder is looked at.
-        grace: How long requests under way may take when the server stops.
-        limits: What it takes on at once.
+        ca_bundle: Authorities that the API server must trust, in PEM; the directory's ``ca.crt`` when not given.
+        poll_interval: Interval of the checks of the directory.
+        grace: Time for running requests to finish when the server stops.
+        limits: Limits on concurrency, memory and time.
     """
 
     host: str = _LOOPBACK
@@ -72,23 +72,23 @@ class WebhookServer:
     ::
 
         async with WebhookServer(options, registry.hooks()) as server:
-            await register(client, server.manifests("webapp"))
+            await register(client, server.build_manifests("webapp"))
 
-    Leaving it, or cancelling its block, lets requests under way end within the grace.
+    Leaving or cancelling the block lets running requests end within the grace period.
 
     Args:
-        options: How.
-        hooks: What.
+        options: The options.
+        hooks: The webhooks.
         client: The cluster; only for a certificate in a Secret.
-        clock: The time; the machine's when not given.
-        observer: Hears of each request.
+        clock: Source of time; the system's when not given.
+        observer: Receives metrics of each request.
 
     Attributes:
         certificate: The certificate in use; its counters are for metrics. Usable after entry.
 
     Raises:
-        ConfigurationError: On entry: the certificate cannot be used, the port is taken, or a certificate of our own is
-            asked for and ``cryptography`` is not installed.
+        ConfigurationError: On entry: the certificate cannot be loaded, the port is in use, or a self-signed certificate
+            is requested and ``cryptography`` is not installed.
     """
 
     certificate: CertificateWatcher
@@ -112,27 +112,27 @@ class WebhookServer:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port that the server listens on."""
         return self._port
 
     @property
     def url(self) -> str:
-        """Where an API server on this machine finds it."""
+        """The URL of the server for an API server on this machine."""
         return f"https://{_bracket_host(self._options.host or _LOOPBACK)}:{self._port}"
 
     @property
     def unready_reason(self) -> str:
-        """Why it does not answer; empty when it does. For readiness."""
+        """The reason why the server does not respond; empty when it does. For readiness."""
         if self._running is None:
             return "the webhook server is not running"
         return ""
 
     @property
     def endpoint(self) -> WebhookEndpoint:
-        """Where the API server finds it and whom it is to trust.
+        """The location of the server for the API server, with the trusted authorities.
 
         Raises:
-            ConfigurationError: The folder's ``ca.crt`` cannot be read.
+            ConfigurationError: The directory's ``ca.crt`` cannot be read.
         """
         bundle = self._options.ca_bundle or self.certificate.read_authorities()
         return WebhookEndpoint(self._options.service or self.url, bundle)
@@ -144,11 +144,11 @@ class WebhookServer:
         annotations: Mapping[str, str] | None = None,
         selectors: Mapping[str, Any] | None = None,
     ) -> list[Object]:
-        """The webhook configurations to apply with `register`; the arguments are those of `build_webhook_manifests`."""
+        """Return the webhook configurations for `register`; the arguments are those of `build_webhook_manifests`."""
         return build_webhook_manifests(name, self._hooks, self.endpoint, annotations=annotations, selectors=selectors)
 
     def build_conversion_config(self, mapping: RestMapping) -> Object | None:
-        """The ``clientConfig`` for `konverge.crd.crd_manifest`; None for a kind without conversion functions."""
+        """Return the ``clientConfig`` for `konverge.crd.crd_manifest`; None for a kind without conversion functions."""
         return build_conversion_config(mapping, self._hooks, self.endpoint)
 
     async def keep_registered(
@@ -161,16 +161,16 @@ class WebhookServer:
     ) -> None:
         """Apply the manifests, and again whenever they change with the certificate's authorities; until cancelled.
 
-        What fails after the first time is logged and tried again.
+        A failure after the first application is logged and retried.
 
         Args:
             client: The cluster.
-            manifests: Makes them, for example with `manifests` and `konverge.crd.crd_manifest`.
-            applied: What was applied already; None applies them at once.
-            look_seconds: How often it is looked whether they have changed.
+            manifests: Builds them, for example with `build_manifests` and `konverge.crd.crd_manifest`.
+            applied: The manifests that are already applied; None applies them at once.
+            look_seconds: Interval of the checks for changes.
 
         Raises:
-            KonvergeError: Nothing was applied already, and the first time a manifest cannot be.
+            KonvergeError: The first application fails; only without `applied`.
         """
         if applied is None:
             applied = manifests()
@@ -178,12 +178,15 @@ class WebhookServer:
         while True:
             await self._clock.sleep(look_seconds)
             try:
-                wanted = manifests()
-                if wanted != applied:
-                    await register(client, wanted)
-                    applied = wanted
+                current = manifests()
+                if current != applied:
+                    await register(client, current)
+                    applied = current
             except KonvergeError as problem:
-                _log.error("the webhooks cannot be registered now, and are not trusted when this lasts: %s", problem)
+                _log.error(
+                    "registering the webhooks failed, retry follows; until then the API server may not trust them: %s",
+                    problem,
+                )
 
     async def __aenter__(self) -> Self:
         options = self._options
@@ -221,28 +224,26 @@ class WebhookServer:
             await running.__aexit__(kind, error, traceback)
 
     async def _provision_certificate(self, folder: Path) -> Callable[[], Coroutine[Any, Any, None]]:
-        """Put a certificate of our own into the folder; what comes back renews it."""
+        """Write a self-signed certificate to the directory; return a function that renews it."""
         try:
             from konverge.runtime.webhooks.secret_certificate import SecretCertificate
             from konverge.runtime.webhooks.self_signed_certificate import SelfSignedCertificate
         except ImportError:
             raise ConfigurationError(
-                "a certificate of our own needs the library cryptography: pip install 'konverge[webhooks]', or give "
-                "the folder of a certificate"
+                "self-signed certificate: expected the library cryptography, found none; run pip install "
+                "'konverge[webhooks]', or set certificate_folder"
             ) from None
         key = self._options.certificate_secret
         if key is None:
             return SelfSignedCertificate(folder, self._list_hosts(), self._clock).renew
         if self._client is None:
-            raise ConfigurationError(
-                f"the certificate is in the Secret {key}: expected a client to read it, found none"
-            )
+            raise ConfigurationError(f"certificate in Secret {key}: expected a client to read it, found none")
         shared = SecretCertificate(self._client, key, folder, self._list_hosts(), self._clock)
         await shared.refresh()
         return shared.watch
 
     def _list_hosts(self) -> list[str]:
-        """Under which names and addresses the server is met."""
+        """Return the names and addresses of the server."""
         hosts = [self._options.host or _LOOPBACK, "localhost"]
         if self._options.service is not None:
             hosts.append(self._options.service.host)
