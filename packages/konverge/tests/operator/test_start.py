@@ -110,7 +110,7 @@ async def test_a_permission_that_stays_missing_is_said_and_ends_the_start_at_its
     client = Client(transport, user_agent=AGENT, clock=town.clock)
     begun = town.clock.monotonic()
 
-    with pytest.raises(StartError, match=f"listing {SHOP} has not succeeded in 3 s of trying: GET .*/shops was answ"):
+    with pytest.raises(StartError, match=f"listing {SHOP} failed for 3 s: GET .*/shops was answ"):
         await an_operator().run(
             client, RunOptions((town.namespace,), start_timeout=timedelta(seconds=3)), clock=town.clock
         )
@@ -118,7 +118,7 @@ async def test_a_permission_that_stays_missing_is_said_and_ends_the_start_at_its
     assert town.clock.monotonic() - begun >= 3.0
     errors = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
     assert FORBIDDEN in errors[0]
-    assert "a permission is missing: konverge rbac prints the roles that the operator needs" in errors[0]
+    assert "a permission is missing: konverge rbac prints the required roles" in errors[0]
 
 
 @pytest.mark.real_time

@@ -54,7 +54,7 @@ def test_a_process_that_does_not_end_is_ended_and_says_why() -> None:
         ]
 
     assert [blocking.returncode, swallowing.returncode] == [HUNG_SHUTDOWN_EXIT_CODE, HUNG_SHUTDOWN_EXIT_CODE]
-    assert all("the process does not end by itself" in each for each in said)
+    assert all("the process did not end in time" in each for each in said)
     assert "reconcile shop default/corner" in said[1]
 
 

@@ -79,15 +79,14 @@ async def test_a_step_is_given_up_at_its_limit_with_the_request_and_the_last_fai
     assert CLOCK.monotonic() - step.attempts[0] == pytest.approx(60.0)
     assert given_up.value.__cause__ is step.error
     assert str(given_up.value) == (
-        "discovery has not succeeded in 60 s of trying: "
-        "GET https://server/apis was answered with HTTP 500: Internal Server Error"
+        "discovery failed for 60 s: GET https://server/apis was answered with HTTP 500: Internal Server Error"
     )
 
 
 async def test_without_a_limit_the_first_failure_is_the_last() -> None:
     step = Step(KindNotServedError("the server does not serve it"), times=1)
 
-    with pytest.raises(StartError, match="discovery has not succeeded at the first attempt: the server does not"):
+    with pytest.raises(StartError, match="discovery failed at the first attempt: the server does not"):
         await steps(0.0).run_step("discovery", step)
 
 
@@ -112,6 +111,6 @@ async def test_each_failure_is_logged_and_a_missing_permission_as_an_error(caplo
     refused = "GET https://server/apis/demo.dev/v1/shops was answered with HTTP 403"
     assert (
         f"listing demo.dev/v1/Shop failed: {refused}: {words}"
-        ". If this lasts, a permission is missing: konverge rbac prints the roles that the operator needs; tried again"
+        ". If this persists, a permission is missing: konverge rbac prints the required roles; retry in"
     ) in caplog.text
     assert starting.waiting_for == ""

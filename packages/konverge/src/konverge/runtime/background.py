@@ -1,4 +1,4 @@
-"""Work that runs beside a block and ends with it."""
+"""Background tasks that end with the block that they accompany."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ __all__ = ["background_task"]
 async def background_task(
     work: Coroutine[Any, Any, None], *, name: str | None = None
 ) -> AsyncIterator[asyncio.Task[None]]:
-    """Let it run beside the block; cancelled at the block's end, it has ended when this is left.
+    """Run the coroutine in the background; cancel it and wait for its end when the block exits.
 
-    Also when that is cancelled again meanwhile: else it would go on for a while, with what the block has taken back. A
-    failure of it is raised at the end of a block that has none; a task group would wrap what the block raises.
+    It waits even if the wait is cancelled: otherwise the coroutine would continue for a while with resources that the
+    block has released. A failure of the coroutine is raised at the exit of a block without an exception; a task group
+    would wrap the exception of the block.
 
     Args:
-        work: What is soon at its end when it is cancelled.
-        name: What its task is called.
+        work: A coroutine that ends soon after its cancellation.
+        name: The name of its task.
     """
     task = asyncio.create_task(work, name=name)
     try:

@@ -1,11 +1,12 @@
-"""A thread that notices when the event loop is blocked, and names the line that blocks it while it does.
+"""A thread that detects a blocked event loop, and reports the blocking line while it blocks.
 
-A time limit ends an author's plain functions (`konverge.component.time_limit`). Nothing can end a coroutine that loops
-without waiting, or a call into C that blocks: while one of them runs, nothing else does, and nothing in the loop could
-report it. So a thread asks the loop for a sign of life again and again. When none comes for too long it logs where the
-loop's thread is, and again after twice the time, so that a loop that is blocked for ever is a few lines in the log.
+A time limit ends an author's synchronous functions (`konverge.component.time_limit`). Nothing can end a coroutine that
+loops without waiting, or a call into C that blocks. While one of them runs, no other task runs, and no task in the loop
+could report it. Therefore a thread requests a heartbeat from the loop periodically. If none comes in time, it logs the
+position of the loop's thread, and again after twice the time. A loop that is blocked forever thus causes only a few log
+lines.
 
-Until the loop runs again no probe is answered: the process is not live.
+While the loop is blocked, no probe gets a response: the process is not live.
 """
 
 from __future__ import annotations
@@ -27,21 +28,21 @@ __all__ = ["BlockedLoopWatchdog", "describe_stack"]
 _log = logging.getLogger("konverge.runtime")
 
 _MAX_FRAMES = 12
-# Where a line is that blocks on behalf of the author's line that called it: the standard library and what is installed
-# beside it, and konverge.
+# Locations of library code, which blocks on behalf of the author's line that called it: the standard library, the
+# installed packages, and konverge.
 _LIBRARY_PATHS = (
     *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
     *source_folders(),
 )
-_PERIODS = 5  # in which the limit is measured: it is exceeded by a fifth of it at most
+_PERIODS = 5  # measurements per limit: the limit is exceeded by at most a fifth of it
 
 
 class BlockedLoopWatchdog:
     """Watches the event loop of the block that it surrounds.
 
     Args:
-        limit: For how long the loop may be blocked; more than zero.
-        clock: The time; one that any thread may read.
+        limit: Time for which the loop may be blocked; more than zero.
+        clock: Source of time; callable from any thread.
     """
 
     def __init__(self, limit: timedelta, *, clock: Clock) -> None:
@@ -52,14 +53,14 @@ class BlockedLoopWatchdog:
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
         self._watched = threading.get_ident()
-        # A daemon: whatever becomes of the main thread, this one does not keep the process alive.
+        # A daemon thread: it does not keep the process alive after the main thread.
         self._thread = threading.Thread(target=self._watch, name="konverge blocked loop", daemon=True)
         self._thread.start()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._closed.set()
-        self._thread.join()  # it waits for nothing any more
+        self._thread.join()  # the thread waits for nothing any more
 
     def _watch(self) -> None:
         period_seconds = self._limit_seconds / _PERIODS
@@ -67,7 +68,7 @@ class BlockedLoopWatchdog:
             has_run = threading.Event()
             try:
                 self._loop.call_soon_threadsafe(has_run.set)
-            except RuntimeError:  # it is closed
+            except RuntimeError:  # the loop is closed
                 return
             self._await_heartbeat(has_run, period_seconds)
 
@@ -78,8 +79,8 @@ class BlockedLoopWatchdog:
             seconds = self._clock.monotonic() - began
             if seconds >= report_seconds and not has_run.is_set():
                 _log.error(
-                    "the event loop has been blocked for %.1f s, and nothing else runs: %s. Move what blocks it to a "
-                    "thread (asyncio.to_thread), or let it wait with await. The loop is at\n%s",
+                    "the event loop has been blocked for %.1f s, and no other task runs: %s. Move the blocking call "
+                    "to a thread (asyncio.to_thread), or use await. The loop is at\n%s",
                     seconds,
                     self._describe_culprit(),
                     describe_stack(self._watched),
@@ -93,16 +94,16 @@ class BlockedLoopWatchdog:
         in_task = "" if task is None else f" in the task {task.get_name()!r}"
         frames = _list_frames(self._watched)
         if not frames:
-            return f"its thread has ended{in_task}"
-        own = [each for each in frames if not each.filename.startswith(_LIBRARY_PATHS)]
+            return f"the loop's thread has ended{in_task}"
+        own = [frame for frame in frames if not frame.filename.startswith(_LIBRARY_PATHS)]
         culprit = (own or frames)[-1]
         return f"{culprit.filename}:{culprit.lineno}, {culprit.name}{in_task}"
 
 
 def describe_stack(thread: int) -> str:
-    """Where a thread is: files, lines and functions, innermost last; no source text and no values."""
+    """Return the position of a thread: files, lines and functions, innermost last; no source text and no values."""
     frames = _list_frames(thread)[-_MAX_FRAMES:]
-    return "\n".join(f"  {each.filename}:{each.lineno} in {each.name}" for each in frames) or "  (it has ended)"
+    return "\n".join(f"  {frame.filename}:{frame.lineno} in {frame.name}" for frame in frames) or "  (ended)"
 
 
 def _list_frames(thread: int) -> list[traceback.FrameSummary]:

@@ -1,6 +1,7 @@
-"""The client of a pass: reads from shared informers, writes through, and lets the next read see what was written.
+"""The client of a reconcile: it reads from shared informers and writes through, and its reads include its own writes.
 
-Informers start on the first read of a kind. Each read is noted, so that a later change of the object wakes the reader.
+Informers start with the first read of a kind. Each read is recorded, so that a later change of the object triggers the
+reading owner.
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ _EVERYTHING = LabelSelector.parse("")
 
 
 class CachedClientFactory:
-    """What the clients of all passes share.
+    """State that the clients of all reconciles share.
 
     Args:
         client: Sends the requests.
-        informers: Answer the reads.
-        read_tracker: Notes who read what.
-        routing: Is told which kinds are read.
-        clock: The time.
-        namespaces: The namespaces that the informers cover; empty for all. What is in another is read live.
+        informers: Serve the reads.
+        reads: Records the reads of each owner.
+        routing: Receives the kinds that are read.
+        clock: Source of time.
+        namespaces: The namespaces that the informers cover; empty for all. Objects in other namespaces are read live.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class CachedClientFactory:
         self.read_tracker = reads
         self.clock = clock
         self.complete_lists: set[ReadList] = set()
-        """The noted lists of which the caches miss nothing; what was dropped earlier may belong to a new one."""
+        """The recorded lists that the caches contain completely; a new list may include dropped objects."""
         self._routing = routing
         self._namespaces = frozenset(namespaces)
 
@@ -69,46 +70,45 @@ class CachedClientFactory:
         doubts_absence: bool = False,
         terminating: TerminatingNamespaces | None = None,
     ) -> CachedClient:
-        """The client for a pass of one owner.
+        """Build the client for a reconcile of one owner.
 
         Args:
             reader: The owner.
-            permit: What the pass may write with; None writes without asking.
-            doubts_absence: Ask the server before an object is taken for absent.
-            terminating: Where nothing new can be made, as far as earlier passes have found out; None knows of nothing.
+            permit: Permit for the writes of the reconcile; None permits all.
+            doubts_absence: Confirm the absence of an object with the server.
+            terminating: Terminating namespaces that earlier reconciles found; None for none.
         """
         client = self.client if permit is None else self.client.with_permit(permit)
         return CachedClient(self, reader, client, doubts_absence=doubts_absence, terminating=terminating)
 
     def covers(self, key: ObjectKey) -> bool:
-        """Tell whether the informers see an object of that key."""
+        """Return whether the informers cover an object with the key."""
         return not self._namespaces or not key.namespace or key.namespace in self._namespaces
 
     async def get_informer(self, gvk: GroupVersionKind) -> Informer:
-        """The kind's informer, ready to be read (`InformerFactory.started`)."""
+        """Return the kind's informer, synced (`InformerFactory.get_informer`)."""
         informer = await self.informers.get_informer(gvk)
         self._routing.open_kind(gvk)
         return informer
 
     def find_informer(self, gvk: GroupVersionKind) -> Informer | None:
-        """The kind's informer, if there is one."""
+        """Return the kind's informer if it is running, else None."""
         return self.informers.running.get(gvk)
 
 
 class CachedClient:
-    """Reads from memory and writes to the server, for the passes of one owner.
+    """Client that reads from the cache and writes to the server, for the reconciles of one owner.
 
-    It has the five verbs that components need (`konverge.component.ComponentClient`), and what else an author's own
-    reconcile
-    does with objects. What it returns is the caller's own: changing it changes no cache.
+    It has the five verbs that components need (`konverge.component.ComponentClient`), and further ones for an author's
+    own reconcile function. The caller owns the returned objects: changing them changes no cache.
 
     Args:
-        shared: What all clients share.
+        shared: The state that all clients share.
         reader: The owner.
-        client: Sends the requests of this pass.
-        doubts_absence: Ask the server before an object is taken for absent.
-        wakes: Later changes of what is read wake the owner.
-        terminating: Where nothing new can be made, as far as earlier passes have found out; None knows of nothing.
+        client: Sends the requests of this reconcile.
+        doubts_absence: Confirm the absence of an object with the server.
+        triggers: Whether later changes of the objects that are read trigger the owner.
+        terminating: Terminating namespaces that earlier reconciles found; None for none.
     """
 
     def __init__(
@@ -118,10 +118,10 @@ class CachedClient:
         client: Client,
         *,
         doubts_absence: bool = False,
-        wakes: bool = True,
+        triggers: bool = True,
         terminating: TerminatingNamespaces | None = None,
     ) -> None:
-        self._triggers = wakes
+        self._triggers = triggers
         self._shared = shared
         self._reader = reader
         self._client = client
@@ -130,7 +130,7 @@ class CachedClient:
 
     @property
     def live(self) -> Client:
-        """The client underneath, for what no cache can do. Its reads wake nobody and its writes are in no cache."""
+        """The underlying client without caches. Its reads trigger no reconciles, and no cache records its writes."""
         return self._client
 
     @property
@@ -139,30 +139,30 @@ class CachedClient:
         return self._client.secret_values
 
     def without_read_tracking(self) -> CachedClient:
-        """The same client, but later changes of what is read through this one do not wake the owner."""
+        """Return the same client without read tracking: its reads trigger no reconciles of the owner."""
         return CachedClient(
             self._shared,
             self._reader,
             self._client,
             doubts_absence=self._confirms_absence,
-            wakes=False,
+            triggers=False,
             terminating=self._terminating,
         )
 
     async def mapping(self, gvk: GroupVersionKind) -> RestMapping:
-        """Where the kind is served and whether it is namespaced; from the client's own cache of discovery."""
+        """Return where the kind is served and whether it is namespaced, from the client's discovery cache."""
         return await self._client.mapping(gvk)
 
     async def get(self, gvk: GroupVersionKind, key: ObjectKey, *, live: bool = False) -> Object:
-        """Read one object, own writes included; its later changes wake the owner.
+        """Read one object, own writes included; its later changes trigger the owner.
 
         Args:
             gvk: The kind; its first reader starts the informer and waits for the first list.
             key: The object.
-            live: Ask the server. What it answers is for this caller alone.
+            live: Read from the server. The response does not enter the cache.
 
         Raises:
-            konverge.errors.NotFoundError: There is none.
+            konverge.errors.NotFoundError: The object does not exist.
             konverge.errors.ApiError: The server refuses to list or watch the kind.
         """
         self._shared.read_tracker.record(self._reader, ReadObject(gvk, key, self._triggers))
@@ -174,37 +174,37 @@ class CachedClient:
         return self._remember_secret_values(await informer.read(key))
 
     async def list_by_index(self, gvk: GroupVersionKind, index: str, value: str) -> list[Object]:
-        """Read the objects that an index of the kind (`konverge.Operator.index`) has under a value.
+        """Read the objects that an index of the kind (`konverge.Operator.index`) lists under a value.
 
-        Later changes of any object of the kind wake the owner: which value an object will have cannot be told.
+        Later changes of any object of the kind trigger the owner: the future values of an object are unknown.
 
         Raises:
             KeyError: The kind has no such index.
         """
         informer = await self._track_list(ReadList(gvk, "", _EVERYTHING, self._triggers))
-        found = (informer.store.get(key) for key in informer.list_keys_by_index(index, value))
-        return [self._remember_secret_values(obj) for obj in found if obj is not None]
+        objects = (informer.store.get(key) for key in informer.list_keys_by_index(index, value))
+        return [self._remember_secret_values(obj) for obj in objects if obj is not None]
 
     async def list(
         self, gvk: GroupVersionKind, *, namespace: str = "", labels: Mapping[str, str] | LabelSelector | str = ""
     ) -> list[Object]:
-        """Read the objects that match, own writes included; later changes of what matches wake the owner.
+        """Read the objects that match, own writes included; later changes of matching objects trigger the owner.
 
-        Within the namespaces that the operator looks after.
+        It covers the namespaces of the operator.
 
         Args:
             gvk: The kind; its first reader starts the informer and waits for the first list.
-            namespace: Narrows it to one; empty for all.
-            labels: Narrows it: labels to have, or a selector, for example ``app in (a, b), !legacy``.
+            namespace: Only objects of this namespace; empty for all.
+            labels: Only objects with these labels, or that match a selector, for example ``app in (a, b), !legacy``.
 
         Raises:
             konverge.errors.ApiError: The server refuses to list or watch the kind.
-            ValueError: The selector is none.
+            ValueError: The selector is invalid.
         """
         selector = _parse_selector(labels)
         if not self._shared.covers(ObjectKey(namespace, "")):
-            found = await self._client.list(gvk, namespace=namespace, label_selector=str(selector))
-            return found.items
+            live = await self._client.list(gvk, namespace=namespace, label_selector=str(selector))
+            return live.items
         informer = await self._track_list(ReadList(gvk, namespace, selector, self._triggers))
         if self._confirms_absence:
             for obj in (await self._client.list(gvk, namespace=namespace, label_selector=str(selector))).items:
@@ -212,11 +212,11 @@ class CachedClient:
         return [self._remember_secret_values(obj) for obj in informer.list(namespace=namespace, labels=selector)]
 
     async def apply(self, obj: Object, *, field_manager: str) -> ApplyResponse:
-        """Server-side apply with force; later changes of the object wake the owner.
+        """Apply the object (server-side apply with force); its later changes trigger the owner.
 
         Raises:
-            konverge.errors.ForbiddenError: It would be new in a namespace that is being deleted. Once the server has
-                said so in a pass of this owner, it is not asked again.
+            konverge.errors.ForbiddenError: The object would be new in a namespace that is being deleted. After the
+                first such response in a reconcile of this owner, no further request is sent.
         """
         gvk, key = GroupVersionKind.of(obj), ObjectKey.of(obj)
         await self._ensure_watched(gvk, key)
@@ -228,43 +228,44 @@ class CachedClient:
         return applied
 
     async def create(self, obj: Object) -> Object:
-        """Create an object; its later changes wake the owner.
+        """Create an object; its later changes trigger the owner.
 
         Raises:
-            konverge.errors.ConflictError: There is one of that name.
-            konverge.errors.ForbiddenError: Its namespace is being deleted, for one. Once the server has said so in a
-                pass of this owner, it is not asked again.
+            konverge.errors.ConflictError: An object with the name exists.
+            konverge.errors.ForbiddenError: For example, its namespace is being deleted. After the first such response
+                in a reconcile of this owner, no further request is sent.
         """
         gvk, key = GroupVersionKind.of(obj), ObjectKey.of(obj)
         self._terminating.check(key.namespace, self._shared.clock.monotonic())
         with self._mark_uncertain_on_lost_response(gvk, key), self._record_terminating_namespace(key):
-            answer = await self._client.create(obj)
+            response = await self._client.create(obj)
         try:
-            await self._ensure_watched(gvk, ObjectKey.of(answer))  # only the answer has the name that the server made
+            await self._ensure_watched(gvk, ObjectKey.of(response))  # only the response has a generated name
         finally:
-            self._record_write(gvk, answer)  # also for the pass after one that is cancelled meanwhile
-        return answer
+            self._record_write(gvk, response)  # also for the reconcile after one that is cancelled here
+        return response
 
     async def update(self, obj: Object, *, subresource: str = "") -> Object:
         """Replace the object (or its ``status``), guarded by its resourceVersion.
 
         Raises:
-            konverge.errors.NotFoundError: It has gone; reads know it from now on, before the watch tells. An owner is
-                found out in this way: whatever its pass wrote for it is collected as garbage, which wakes it again.
-            konverge.errors.ConflictError: It has changed, or is another one of that name.
+            konverge.errors.NotFoundError: The object was deleted; reads reflect that from now on, before the watch
+                does. The deletion of an owner is detected in this way: the objects that its reconcile wrote are garbage
+                collected, which triggers the owner again.
+            konverge.errors.ConflictError: The object has changed, or is another one with that name.
         """
         gvk, key = GroupVersionKind.of(obj), ObjectKey.of(obj)
         try:
             with self._mark_uncertain_on_lost_response(gvk, key):
-                answer = await self._client.update(obj, subresource=subresource)
+                response = await self._client.update(obj, subresource=subresource)
         except NotFoundError as error:
             informer = self._shared.find_informer(gvk)
-            # A 404 of something on the way names no object.
+            # A 404 from a proxy names no object.
             if informer is not None and error.details.get("name") == key.name:
                 informer.record_delete(key, str(obj["metadata"].get("uid") or ""))
             raise
-        self._record_write(gvk, answer)
-        return answer
+        self._record_write(gvk, response)
+        return response
 
     async def patch(
         self,
@@ -276,72 +277,72 @@ class CachedClient:
         subresource: str = "",
         field_manager: str = "",
     ) -> Object:
-        """Patch an object (`konverge.client.Client.patch`)."""
+        """Patch an object as `konverge.client.Client.patch` does; the cache records the response."""
         with self._mark_uncertain_on_lost_response(gvk, key):
-            answer = await self._client.patch(
+            response = await self._client.patch(
                 gvk, key, body, patch_type=patch_type, subresource=subresource, field_manager=field_manager
             )
-        if answer.get("kind") == gvk.kind:  # a subresource of its own kind, such as Scale, is another object
-            self._record_write(gvk, answer)
-        return answer
+        if response.get("kind") == gvk.kind:  # a subresource with its own kind, such as Scale, is another object
+            self._record_write(gvk, response)
+        return response
 
     async def delete(
         self, gvk: GroupVersionKind, key: ObjectKey, *, uid: str, propagation: Propagation = "Background"
     ) -> Object | None:
-        """Delete the object if it still is the one of that UID; answers what still holds on.
+        """Delete the object if it still has the UID; return it if finalizers keep it, else None.
 
         Args:
             gvk: The kind.
             key: The object.
-            uid: Another one of that name stays.
-            propagation: What happens to the objects that it owns.
+            uid: An object with the same name and another UID stays.
+            propagation: The deletion policy for the objects that it owns.
 
         Raises:
-            konverge.errors.NotFoundError: There is none.
+            konverge.errors.NotFoundError: The object does not exist.
             konverge.errors.ConflictError: Another object has the name now.
         """
         with self._mark_uncertain_on_lost_response(gvk, key):
-            held = await self._client.delete(gvk, key, uid=uid, propagation=propagation)
+            remaining = await self._client.delete(gvk, key, uid=uid, propagation=propagation)
         informer = self._shared.find_informer(gvk)
-        if held is not None:
-            self._record_write(gvk, held)
+        if remaining is not None:
+            self._record_write(gvk, remaining)
         elif informer is not None:
             informer.record_delete(key, uid)
-        return held
+        return remaining
 
     async def _ensure_watched(self, gvk: GroupVersionKind, key: ObjectKey) -> None:
-        """Have the object watched: otherwise nobody would hear of its end. That it cannot be stops no write."""
+        """Start a watch for the object: otherwise its deletion would be unnoticed. A failure prevents no write."""
         if not self._shared.covers(key) or "watch" not in (await self._client.mapping(gvk)).verbs:
             return
         self._shared.read_tracker.record(self._reader, ReadObject(gvk, key))
         try:
             await self._shared.get_informer(gvk)
         except KonvergeError as error:
-            _log.debug("%s is not watched: %s", gvk, error)
+            _log.debug("%s: the watch did not start: %s", gvk, error)
 
     async def _track_list(self, read: ReadList) -> Informer:
-        """The informer of a list that is noted, with all in it that the list names."""
+        """Record a list, and return its informer with all objects of the list."""
         shared = self._shared
         if not shared.read_tracker.is_recorded(read):
-            shared.complete_lists.discard(read)  # what came while nobody read it was dropped
+            shared.complete_lists.discard(read)  # objects that were added without a reader were dropped
         is_complete = read in shared.complete_lists
         shared.read_tracker.record(self._reader, read)
         informer = await shared.get_informer(read.gvk)
         if not is_complete:
             await informer.load_dropped(namespace=read.namespace, labels=read.labels)
-            shared.complete_lists = {known for known in shared.complete_lists if shared.read_tracker.is_recorded(known)}
+            shared.complete_lists = {kept for kept in shared.complete_lists if shared.read_tracker.is_recorded(kept)}
             shared.complete_lists.add(read)
         return informer
 
     def _remember_secret_values(self, obj: Object) -> Object:
-        """Have the client know the values of what is read, if that is a Secret."""
+        """Add the values of a Secret that was read to the client's secret values."""
         self.secret_values.add(obj)
         return obj
 
-    def _record_write(self, gvk: GroupVersionKind, answer: Object) -> None:
+    def _record_write(self, gvk: GroupVersionKind, response: Object) -> None:
         informer = self._shared.find_informer(gvk)
         if informer is not None:
-            informer.record_write(answer)
+            informer.record_write(response)
 
     async def _exists(self, gvk: GroupVersionKind, key: ObjectKey) -> bool:
         try:
@@ -360,9 +361,9 @@ class CachedClient:
 
     @contextmanager
     def _mark_uncertain_on_lost_response(self, gvk: GroupVersionKind, key: ObjectKey) -> Iterator[None]:
-        """Have the next read ask the server when nobody can say whether it has done what it was asked for.
+        """Read the object from the server next time, if the response to a write is lost and its outcome unknown.
 
-        Otherwise a pass could go by a cache that is older than a write of its own (invariant 2).
+        Otherwise a reconcile could use a cache that is older than its own write (invariant 2).
         """
         try:
             yield

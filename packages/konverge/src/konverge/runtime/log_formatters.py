@@ -1,12 +1,11 @@
-"""Log records as lines: JSON for machines, text for people, both with the pass that they belong to.
+"""Formatters for log records: JSON for machines, text for people, both with the reconcile of the record.
 
-`install` puts a formatter and `konverge.runtime.ReconciliationFilter` on a handler of the standard `logging`; that is
-all that a
-program needs. Records of other libraries and of author's code get the same fields.
+`install_formatter` puts a formatter and `konverge.runtime.ReconciliationFilter` on a handler of the standard `logging`;
+a program needs nothing else. Records of other libraries and of author code get the same fields.
 
-With structlog, let its events go through the standard loggers, with `structlog.stdlib.render_to_log_kwargs` or
-`structlog.stdlib.ProcessorFormatter.wrap_for_formatter` as the last processor: both forms are understood here, and what
-is bound to a logger becomes fields of the line. ::
+With structlog, send its events through the standard loggers, with `structlog.stdlib.render_to_log_kwargs` or
+`structlog.stdlib.ProcessorFormatter.wrap_for_formatter` as the last processor. The formatters support both forms, and
+values that are bound to a logger become fields of the line. ::
 
     structlog.configure(
         logger_factory=structlog.stdlib.LoggerFactory(),
@@ -14,8 +13,8 @@ is bound to a logger becomes fields of the line. ::
         processors=[structlog.contextvars.merge_contextvars, structlog.stdlib.render_to_log_kwargs],
     )
 
-A formatter never raises: a log line must not fail what it tells of. And it shows no ``repr`` of an object that is
-passed as a field: nobody knows what that would print.
+A formatter never raises: logging must not break the code that logs. It prints no ``repr`` of an object that is passed
+as a field, since a ``repr`` may contain confidential values.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ LogFormat: TypeAlias = Literal["json", "text"]
 
 _RECONCILE_FIELDS = ("controller", "object", "reconcile_id")
 
-# What every record has; all else was passed as `extra`.
+# The attributes of every record; all others were passed as `extra`.
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 _OURS = frozenset({"time", "level", "logger", "message", "exception", "stack", *_RECONCILE_FIELDS})
 
@@ -46,19 +45,19 @@ _DEPTH_LIMIT = 4
 _LINE_LIMIT = 131_072
 _SAFE_INTEGER = 2**63
 
-# What JSON admits in a string as it is, and what ends a line for some readers or moves a cursor.
+# Characters that JSON allows in a string, but that end a line for some readers or move a cursor.
 _BREAKS = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029)}
 
 
 def install_formatter(handler: logging.Handler, log_format: LogFormat = "text") -> None:
-    """Let the handler write lines of that format, with the running pass's controller, object and reconcile id.
+    """Make the handler write lines in the format, with the controller, object and id of the current reconcile.
 
     Args:
         handler: For example a ``StreamHandler``.
         log_format: ``json`` or ``text``.
     """
     handler.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
-    if not any(isinstance(found, ReconciliationFilter) for found in handler.filters):
+    if not any(isinstance(entry, ReconciliationFilter) for entry in handler.filters):
         handler.addFilter(ReconciliationFilter())
 
 
@@ -66,13 +65,13 @@ class JsonFormatter(logging.Formatter):
     """One JSON object in one line per record.
 
     Fields: ``time`` (RFC 3339, UTC, milliseconds), ``level``, ``logger``, ``message``; ``controller``, ``object`` and
-    ``reconcile_id`` within a pass; ``exception`` and ``stack`` where the record has them, with the traceback as text;
-    and what was passed as ``extra``, if that is not more than a line should hold. A name that is taken gets an
+    ``reconcile_id`` within a reconcile; ``exception`` and ``stack`` if the record has them, with the traceback as text;
+    and the fields that were passed as ``extra``, within the limit of a line. A field with a reserved name gets an
     underscore at its end.
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, without its end."""
+        """Return the line, without a line break."""
         line: dict[str, Any] = {
             "time": _format_time(record),
             "level": _to_text(record.levelname),
@@ -96,16 +95,18 @@ class JsonFormatter(logging.Formatter):
 class TextFormatter(logging.Formatter):
     """One line per record for people: time, level, logger, message, then the fields as ``name=value``.
 
-    What would break the line (or a terminal) is escaped. A traceback follows in lines of its own, indented, so that no
-    line of it can be taken for a record.
+    Characters that would break the line (or a terminal) are escaped. A traceback follows in indented lines, so that
+    none of them looks like a record.
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, and those of a traceback."""
+        """Return the line, and the lines of a traceback."""
         message, fields = _extract_content(record)
         passed = {name: record.__dict__.get(name) for name in _RECONCILE_FIELDS}
-        shown = {name: _format_value(value) for name, value in {**passed, **fields}.items() if value is not None}
-        written = "".join(f" {_escape_controls(name)}={value}" for name, value in shown.items() if value)[:_LINE_LIMIT]
+        formatted = {name: _format_value(value) for name, value in {**passed, **fields}.items() if value is not None}
+        written = "".join(f" {_escape_controls(name)}={value}" for name, value in formatted.items() if value)[
+            :_LINE_LIMIT
+        ]
         line = (
             f"{_format_time(record)} {_escape_controls(_to_text(record.levelname)):<7} "
             f"{_escape_controls(_to_text(record.name))}: "
@@ -117,16 +118,16 @@ class TextFormatter(logging.Formatter):
 
 
 def _extract_content(record: logging.LogRecord) -> tuple[str, dict[str, Any]]:
-    """The message and the fields besides."""
+    """Return the message and the other fields of the record."""
     fields = {
         name: value
         for name, value in record.__dict__.items()
         if name not in _STANDARD and name not in _RECONCILE_FIELDS and not name.startswith("_")
     }
-    if isinstance(record.msg, Mapping):  # structlog's event dictionary
-        said = {_to_text(name): value for name, value in record.msg.items() if not _to_text(name).startswith("_")}
-        message = _to_text(said.pop("event", ""))
-        fields |= said
+    if isinstance(record.msg, Mapping):  # an event dictionary of structlog
+        event = {_to_text(name): value for name, value in record.msg.items() if not _to_text(name).startswith("_")}
+        message = _to_text(event.pop("event", ""))
+        fields |= event
     else:
         message = _format_message(record)
     kept = list(fields.items())[:_FIELDS_LIMIT]
@@ -136,25 +137,25 @@ def _extract_content(record: logging.LogRecord) -> tuple[str, dict[str, Any]]:
 def _format_message(record: logging.LogRecord) -> str:
     try:
         return _to_text(record.getMessage())
-    except Exception:  # noqa: BLE001  # whatever formatting the arguments raises: the line is still worth having
+    except Exception:  # noqa: BLE001  # formatting the arguments may raise anything: the line is still useful
         return f"{_to_text(record.msg)} (the arguments do not fit this message)"
 
 
 def _format_traces(formatter: logging.Formatter, record: logging.LogRecord) -> dict[str, str]:
-    found: dict[str, str] = {}
+    traces: dict[str, str] = {}
     if record.exc_info or record.exc_text:
-        found["exception"] = _format_exception(formatter, record)
+        traces["exception"] = _format_exception(formatter, record)
     if record.stack_info:
-        found["stack"] = _to_text(record.stack_info)
-    return found
+        traces["stack"] = _to_text(record.stack_info)
+    return traces
 
 
 def _format_exception(formatter: logging.Formatter, record: logging.LogRecord) -> str:
     try:
         if isinstance(record.exc_info, tuple) and record.exc_info[0] is not None:
             return _to_text(formatter.formatException(record.exc_info))
-    except Exception:  # noqa: BLE001  # an exception whose text cannot be had is still one
-        return "the traceback cannot be shown"
+    except Exception:  # noqa: BLE001  # an exception whose text cannot be formatted must still be logged
+        return "the traceback cannot be formatted"
     return _to_text(record.exc_text or "")
 
 
@@ -167,7 +168,7 @@ def _format_time(record: logging.LogRecord) -> str:
 
 
 def _to_plain(value: Any, depth: int) -> Any:
-    """The value as JSON has it; of any other object no more than its type."""
+    """Return the value as JSON data; of any other object only its type."""
     match value:
         case None | bool():
             return value
@@ -181,21 +182,21 @@ def _to_plain(value: Any, depth: int) -> Any:
             return value.isoformat()
         case Mapping() | list() | tuple() if depth >= _DEPTH_LIMIT:
             return "…"
-        case tuple() if hasattr(value, "_fields"):  # an object's key, for one, has a text of its own
+        case tuple() if hasattr(value, "_fields"):  # for example an object's key, which has its own text
             return _to_text(value)
         case Mapping():
             kept = list(value.items())[:_FIELDS_LIMIT]
-            return {_to_text(name): _to_plain(each, depth + 1) for name, each in kept}
+            return {_to_text(name): _to_plain(item, depth + 1) for name, item in kept}
         case list() | tuple():
-            return [_to_plain(each, depth + 1) for each in value[:_FIELDS_LIMIT]]
+            return [_to_plain(item, depth + 1) for item in value[:_FIELDS_LIMIT]]
     return f"<{type(value).__name__}>"
 
 
 def _to_text(value: object) -> str:
-    """The text, bounded, and such as can be encoded."""
+    """Return the text, cut to the limit, without characters that cannot be encoded."""
     try:
         text = str(value)
-    except Exception:  # noqa: BLE001  # an odd object's own mistake
+    except Exception:  # noqa: BLE001  # an error in the object's own code
         text = f"<{type(value).__name__}>"
     if len(text) > _TEXT_LIMIT:
         text = text[: _TEXT_LIMIT - 1] + "…"
@@ -210,7 +211,7 @@ def _format_value(value: object) -> str:
 
 
 def _escape_controls(text: str) -> str:
-    """Without anything that ends a line or moves a cursor."""
+    """Return the text with escapes for characters that end a line or move a cursor."""
     if text.isprintable():
         return text
     return "".join(letter if letter.isprintable() else _escape_letter(letter) for letter in text)

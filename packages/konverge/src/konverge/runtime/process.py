@@ -141,7 +141,7 @@ class Process:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether `stop` was called."""
+        """True after `stop` was called."""
         return self._is_stopping
 
     async def run(self, *, stops_on_signals: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Warnings that whoever reaches a port could have as often as they like: few a minute, and how many there were."""
+"""Rate-limited warnings, for messages that any client of a port can cause: a few per minute, with their number."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ _PERIOD_SECONDS = 60.0
 
 
 class RateLimitedLog:
-    """Logs one warning of each reason a minute; the next one says how many were left out.
+    """Logs one warning per reason and minute; the next one contains the number of omitted warnings.
 
     Args:
-        log: Where to.
-        clock: The time.
+        log: The logger that receives the warnings.
+        clock: Source of time.
     """
 
     def __init__(self, log: logging.Logger, clock: Clock) -> None:
         self._log = log
         self._clock = clock
         self._next_at: dict[str, float] = {}
-        self._left_out: dict[str, int] = {}
+        self._omitted: dict[str, int] = {}
 
     def log_warning(self, reason: str, message: str) -> None:
-        """Log the message, unless one of that reason was logged less than a minute ago.
+        """Log the message, unless one with that reason was logged less than a minute ago.
 
         Args:
-            reason: One of few: each is remembered for as long as this is.
-            message: What is logged.
+            reason: One of few: each stays in memory for the life of this object.
+            message: The text of the warning.
         """
         now = self._clock.monotonic()
         if now < self._next_at.get(reason, now):
-            self._left_out[reason] = self._left_out.get(reason, 0) + 1
+            self._omitted[reason] = self._omitted.get(reason, 0) + 1
             return
         self._next_at[reason] = now + _PERIOD_SECONDS
-        left_out = self._left_out.pop(reason, 0)
-        self._log.warning("%s%s", message, f" ({left_out} more of these were not logged)" if left_out else "")
+        omitted = self._omitted.pop(reason, 0)
+        self._log.warning("%s%s", message, f" ({omitted} more of these were not logged)" if omitted else "")
 
     def close(self) -> None:
-        """Log how many were left out since the last warning of each reason."""
-        for reason, left_out in self._left_out.items():
-            self._log.warning("%s: %d more were not logged", reason, left_out)
-        self._left_out.clear()
+        """Log the number of warnings that were omitted since the last warning of each reason."""
+        for reason, omitted in self._omitted.items():
+            self._log.warning("%s: %d more were not logged", reason, omitted)
+        self._omitted.clear()

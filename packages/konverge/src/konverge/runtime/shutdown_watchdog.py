@@ -1,7 +1,7 @@
-"""The end of a process that does not end by itself: passes that swallow their cancellation, a loop that is blocked.
+"""The forced end of a process that hangs at shutdown: reconciles ignore their cancellation, or the loop is blocked.
 
-Whoever stopped the process waits, and the next replica with it. So a thread of its own counts down, and ends the
-process with a line that names what held it up.
+The client that stopped the process waits, and so does the next replica. Therefore a separate thread counts down, and
+ends the process with a log line that names the cause.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ __all__ = ["HUNG_SHUTDOWN_EXIT_CODE", "ShutdownWatchdog"]
 _log = logging.getLogger("konverge.runtime")
 
 HUNG_SHUTDOWN_EXIT_CODE = 71
-"""With what a process ends that did not end by itself in time."""
+"""Exit code of a process that did not end by itself in time."""
 
 _MAX_TASKS = 20
 
 
 class ShutdownWatchdog:
-    """Ends the process after a while, unless it is disarmed.
+    """Ends the process after a delay, unless it is disarmed.
 
     Args:
-        exit_process: What ends it; gets the exit code.
+        exit_process: Ends the process; receives the exit code.
     """
 
     def __init__(self, exit_process: Callable[[int], object] = os._exit) -> None:
@@ -38,7 +38,7 @@ class ShutdownWatchdog:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def arm(self, seconds: float, loop: asyncio.AbstractEventLoop) -> None:
-        """End the process in so many seconds; an earlier countdown is off."""
+        """End the process after this many seconds; this replaces an earlier countdown."""
         self.disarm()
         self._loop = loop
         self._timer = threading.Timer(seconds, self._fire)
@@ -46,7 +46,7 @@ class ShutdownWatchdog:
         self._timer.start()
 
     def disarm(self) -> None:
-        """Do not end the process after all."""
+        """Cancel the countdown, so that the process is not ended."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -60,15 +60,15 @@ class ShutdownWatchdog:
     def _log_reason(self) -> None:
         assert self._loop is not None
         frame = sys._current_frames().get(self._main)
-        # Where, not with what: no values (invariant 7).
-        place = "".join(traceback.format_stack(frame, limit=8)) if frame is not None else "nowhere"
+        # Only positions, no values (invariant 7).
+        position = "".join(traceback.format_stack(frame, limit=8)) if frame is not None else "  (ended)"
         try:
             names = sorted(task.get_name() for task in asyncio.all_tasks(self._loop) if not task.done())
-        except RuntimeError:  # the loop goes on making tasks while they are counted
-            names = ["too many to tell"]
+        except RuntimeError:  # the loop creates tasks while they are listed
+            names = ["too many to list"]
         _log.critical(
-            "the process does not end by itself and is ended (code %d). Tasks: %s. The main thread is at\n%s",
+            "the process did not end in time: ending it with exit code %d. Tasks: %s. The main thread is at\n%s",
             HUNG_SHUTDOWN_EXIT_CODE,
             ", ".join(names[:_MAX_TASKS]) or "none",
-            place,
+            position,
         )

@@ -1,9 +1,9 @@
-"""The start of a process against a server that may not work yet: each step is tried again until it succeeds.
+"""The start of a process against a server that may not work yet: each step is retried until it succeeds.
 
-An API server answers oddly right after its own start: 500 and 503 on discovery, 401 and 403 before its authorizers have
-read the roles, 404 for kinds whose definitions it has not read yet. A process that ended by one such answer would need
-somebody to start it again. So a step is tried again, with growing pauses, and each failure is logged with the request
-and the step. What lasts for longer than the limit is no such phase, and ends the start.
+An API server returns unusual errors right after its own start: 500 and 503 on discovery, 401 and 403 before its
+authorizers have read the roles, 404 for kinds whose definitions it has not read yet. A process that ended after one
+such response would need a restart by a user. A step is therefore retried, with growing delays, and each failure is
+logged with the request and the step. A failure that lasts longer than the limit has another cause, and ends the start.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ T = TypeVar("T")
 _log = logging.getLogger("konverge.runtime")
 
 DEFAULT_START_TIMEOUT = timedelta(minutes=5)
-"""How long a step of the start is tried again: far longer than an API server takes to start."""
+"""Time for which a step of the start is retried: far longer than an API server takes to start."""
 
 _BACKOFF = Backoff(first_seconds=0.5, cap_seconds=15.0)
 
@@ -43,12 +43,13 @@ class StartSteps:
     """Runs the steps of one start.
 
     Args:
-        clock: The time.
-        entropy: Draws the jitter of pauses.
-        timeout: How long each step is tried again, counted from its first attempt; zero ends it with the first failure.
+        clock: Source of time.
+        entropy: Source of the jitter of delays.
+        timeout: Time for which each step is retried, from its first attempt; zero ends the start with the first
+            failure.
 
     Attributes:
-        waiting_for: The step that has failed and will be tried again; empty when there is none.
+        waiting_for: The failed step that will be retried; empty for none.
     """
 
     def __init__(self, *, clock: Clock, entropy: Entropy, timeout: timedelta = DEFAULT_START_TIMEOUT) -> None:
@@ -58,18 +59,18 @@ class StartSteps:
         self.waiting_for = ""
 
     async def run_step(self, step: str, attempt: Callable[[], Awaitable[T]]) -> T:
-        """Run a step until it succeeds; cancelling it cancels the attempt.
+        """Run a step until it succeeds; cancellation cancels the attempt.
 
         Args:
-            step: What is being done, for example ``listing apps/v1/Deployment``.
-            attempt: Does it; safe to repeat.
+            step: Description of the step, for example ``listing apps/v1/Deployment``.
+            attempt: Performs the step; safe to repeat.
 
         Returns:
             The attempt's result.
 
         Raises:
-            konverge.errors.StartError: The server has refused it, or not answered, until the limit had passed.
-            konverge.errors.UntrustedServerError: The server's certificate, or ours, cannot be used.
+            konverge.errors.StartError: The server refused the step, or did not respond, until the limit had passed.
+            konverge.errors.UntrustedServerError: The certificate of the server or of the client is invalid.
         """
         end = self._clock.monotonic() + self._timeout_seconds
         failures = 0
@@ -77,7 +78,7 @@ class StartSteps:
             try:
                 result = await attempt()
             except UntrustedServerError:
-                raise  # somebody has to mend a certificate first
+                raise  # a user must repair a certificate first
             except (ApiError, ConnectionFailedError, KindNotServedError) as error:
                 failures += 1
                 now = self._clock.monotonic()
@@ -87,7 +88,7 @@ class StartSteps:
                 self.waiting_for = step
                 _log.log(
                     logging.ERROR if _is_refused(error) else logging.WARNING,
-                    "%s failed: %s; tried again in %.2g s, and given up in %.0f s",
+                    "%s failed: %s; retry in %.2g s, giving up in %.0f s",
                     step, describe_failure(error), seconds, end - now,
                 )  # fmt: skip
             else:
@@ -96,15 +97,15 @@ class StartSteps:
             await self._clock.sleep(seconds)
 
     def _describe_give_up(self, step: str, error: KonvergeError) -> str:
-        tried = f"in {self._timeout_seconds:g} s of trying" if self._timeout_seconds else "at the first attempt"
-        return f"{step} has not succeeded {tried}: {describe_failure(error)}"
+        limit = f"for {self._timeout_seconds:g} s" if self._timeout_seconds else "at the first attempt"
+        return f"{step} failed {limit}: {describe_failure(error)}"
 
 
 def describe_failure(error: KonvergeError) -> str:
-    """What went wrong, with the request that the server refused, and what to do about a missing permission."""
+    """Return the failure with the refused request, and with the remedy for a missing permission."""
     text = format_error_with_request(error)
     if _is_refused(error):
-        text += ". If this lasts, a permission is missing: konverge rbac prints the roles that the operator needs"
+        text += ". If this persists, a permission is missing: konverge rbac prints the required roles"
     return text
 
 

@@ -32,7 +32,7 @@ class TerminatingNamespaces:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no terminating namespace is recorded."""
+        """True if no terminating namespace is recorded."""
         return not self._refusals
 
     def record_refusal(self, namespace: str, refusal: ApiError, now: float) -> None:

@@ -135,7 +135,7 @@ class _NullListener:
 
 
 class Leadership:
-    """Whether this process leads. After a loss the process stands by again.
+    """The leadership of this process. After a loss the process stands by again.
 
     Args:
         identity: The identity of this process.
@@ -148,7 +148,7 @@ class Leadership:
 
     @property
     def is_held(self) -> bool:
-        """Whether this process leads now."""
+        """True while this process leads."""
         return bool(self.assignment.held)
 
     @property

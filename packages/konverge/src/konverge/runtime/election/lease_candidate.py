@@ -230,22 +230,22 @@ class LeaseCandidate:
 
     @property
     def is_recorded(self) -> bool:
-        """Whether this candidate wrote the record that was last seen; its term may have expired."""
+        """True if this candidate wrote the record that was last seen; its term may have expired."""
         return self._mine is not None
 
     @property
     def has_no_claim(self) -> bool:
-        """Whether the candidate neither holds the Lease nor has an open write that could make it the holder."""
+        """True if the candidate neither holds the Lease nor has an open write that could make it the holder."""
         return self._mine is None and not self._pending_records and self._in_flight is None
 
     @property
     def has_let_go(self) -> bool:
-        """Whether the last term ended because of `release` or `stop_renewing`."""
+        """True if the last term ended because of `release` or `stop_renewing`."""
         return self._has_let_go
 
     @property
     def is_campaigning(self) -> bool:
-        """Whether this candidate tries to get the Lease."""
+        """True while this candidate tries to get the Lease."""
         return self._campaigns
 
     def seconds_left(self, now: float) -> float:

@@ -93,7 +93,7 @@ class LeaderElection:
 
     @property
     def timing(self) -> LeaseTiming:
-        """The times in seconds."""
+        """The three times of the Lease in seconds."""
         return LeaseTiming.from_timedeltas(self.lease_duration, self.renew_deadline, self.retry_period)
 
 
@@ -139,7 +139,7 @@ class Sharding:
 
     @property
     def timing(self) -> LeaseTiming:
-        """The times in seconds."""
+        """The three times of the Lease in seconds."""
         return LeaseTiming.from_timedeltas(self.lease_duration, self.renew_deadline, self.retry_period)
 
 

@@ -38,7 +38,7 @@ class NumberValue:
         self.value = 0.0
 
     def read(self) -> float:
-        """Return the present number."""
+        """Return the present value as a number."""
         return self.value
 
 

@@ -1,4 +1,4 @@
-"""Probe responses: named checks, each of which passes or returns a reason. Pure.
+"""Probe responses: named checks that pass or return a reason. Pure.
 
 *Live* means that the process can still work: its event loop responds, and no task that must run for the life of the
 operator has ended. *Ready* means that the operator's work is correct now: its owners are listed, each cached collection

@@ -101,7 +101,7 @@ class ObservabilityOptions:
 
     @property
     def serves_metrics(self) -> bool:
-        """Whether metrics are switched on; probes alone need no library."""
+        """True if metrics are switched on; probes alone need no library."""
         return parse_listen_address(self.metrics_address) is not None
 
 

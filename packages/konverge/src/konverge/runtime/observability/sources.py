@@ -93,7 +93,7 @@ class ObservedInformer(Protocol):
 
     @property
     def synced(self) -> bool:
-        """Whether the cache is complete and reads are possible."""
+        """True if the cache is complete and reads are possible."""
 
     @property
     def age_seconds(self) -> float | None:
@@ -169,7 +169,7 @@ class ObservedProcess(Protocol):
 
     @property
     def is_stopping(self) -> bool:
-        """Whether the process is stopping."""
+        """True after the process began to stop."""
 
     @property
     def start(self) -> ObservedStart:
