@@ -115,7 +115,7 @@ def test_data_that_is_for_no_cell(konverge: Konverge, east: Path, data: str, exi
     ("taken", "says"),
     [
         ("Ready", "its condition type Ready is that of the owner's summary: expected one of its own"),
-        ("SettingsReady", 'it reports as SettingsReady, and so does component "settings": expected two types'),
+        ("SettingsReady", 'component "settings" has condition type SettingsReady too: expected two condition types'),
     ],
 )
 def test_a_condition_type_that_a_pass_would_refuse(

@@ -242,6 +242,6 @@ async def test_what_may_not_be_adopted_is_not_suspended_either(app: ComponentHar
 def test_options_of_adoption_that_contradict_each_other_are_mistakes() -> None:
     assert resolve_options([adopt(True), adopt(False)])[1] == ["adopt(True) and adopt(False) exclude each other"]
     assert resolve_options([adopt(False), read_only()])[1] == [
-        "read_only() excludes adopt(): a read-only object is nobody's business but its owner's"
+        "read_only() excludes adopt(): the component does not write a read-only object"
     ]
     assert resolve_options([adopt("no")])[1] == ["adopt(): expected a bool, found str"]  # type: ignore[arg-type]

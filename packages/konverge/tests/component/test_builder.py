@@ -63,10 +63,10 @@ def test_five_mistakes_are_reported_together() -> None:
 
 ABSENT: Any = None
 GUARDED, COLOUR = "v1/ConfigMap/default/settings", Data[str]("colour")
-UNOWNED = "a read-only object is nobody's business but its owner's"
-NO_RELEASE = "an object is either released or removed"
+UNOWNED = "the component does not write a read-only object"
+NO_RELEASE = "an object is either released or deleted"
 NO_OWNING = (
-    "what the component does not own it neither removes nor releases. "
+    "the component neither deletes nor releases an object that it does not own. "
     "To leave a read-only resource out, use include_when"
 )
 
@@ -101,7 +101,7 @@ MISTAKES: list[Any] = [
     (with_resource(dict), "a resource is a dict: expected a primitive"),
     (
         with_options(cast(Any, read_only)),
-        f"{GUARDED}: an option: expected what a function such as read_only() answers, found function",
+        f"{GUARDED}: an option: expected the result of a function such as options.read_only(), found function",
     ),
     (
         lambda: builder().with_feature_gate(cast(Any, True)),
@@ -153,11 +153,11 @@ MISTAKES: list[Any] = [
     ),
     (
         with_options(block_on_absence()),
-        f"{GUARDED}: block_on_absence() needs read_only(): a managed resource is never absent for long",
+        f"{GUARDED}: block_on_absence() requires read_only(): the component creates a managed object that is absent",
     ),
     (
         with_options(ignore_if_absent()),
-        f"{GUARDED}: ignore_if_absent() needs read_only(): a managed resource is never absent for long",
+        f"{GUARDED}: ignore_if_absent() requires read_only(): the component creates a managed object that is absent",
     ),
     (
         with_options(read_only(), block_on_absence(), ignore_if_absent()),

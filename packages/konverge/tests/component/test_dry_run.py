@@ -489,7 +489,7 @@ async def test_an_object_that_is_made_anew_is_deleted_first(app: ComponentHarnes
 
     assert [change.action for change in told.changes] == ["delete"]
     assert stories(told)["migrate"].outcome == "halts"
-    assert "is made anew" in stories(told)["migrate"].reason
+    assert "is created again" in stories(told)["migrate"].reason
 
 
 async def test_a_function_that_fails_is_named_and_the_rest_not_reached(app: ComponentHarness) -> None:

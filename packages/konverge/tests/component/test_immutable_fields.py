@@ -165,13 +165,13 @@ async def test_while_it_is_made_anew_the_component_says_so_and_what_comes_later_
     ready = await app.reconcile_until("Healthy", changed)
 
     assert condition.reason == "Updating"
-    assert "is made anew: spec.selector is immutable" in condition.message
+    assert "is created again: spec.selector is immutable" in condition.message
     assert isinstance(wake_after, timedelta)
     assert later is None
     assert ready.status == "True"
     told = [message for reason, message, _ in app.events.noted if reason == "ResourceDeleted"]
     assert len(told) == 1
-    assert "deleted to be made anew: spec.selector is immutable" in told[0]
+    assert "deleted to be created again: spec.selector is immutable" in told[0]
 
 
 async def test_an_object_that_is_held_is_deleted_once_and_awaited(app: ComponentHarness) -> None:
@@ -185,7 +185,7 @@ async def test_an_object_that_is_held_is_deleted_once_and_awaited(app: Component
     waiting = await app.reconcile(changed)
     deletes = [entry.verb for entry in app.writes()[before:] if entry.verb in {"delete", "patch"}]
 
-    assert waiting.message.endswith("is being deleted, to be made anew")
+    assert waiting.message.endswith("is being deleted, to be created again")
     assert deletes == []
     found = await app.find(DEPLOYMENT, "web")
     assert found is not None
@@ -209,7 +209,7 @@ async def test_what_the_component_never_made_is_not_made_anew(app: ComponentHarn
     builder = ComponentBuilder("frontend", condition_type="FrontendReady")
     changed = builder.with_resource(Deployment(selecting(app, tier="front"), recreate=True), unowned()).build()
 
-    with pytest.raises(ReconcileError, match="removes only what this component has made"):
+    with pytest.raises(ReconcileError, match="deletes only objects of this component"):
         await app.reconcile(changed)
 
     assert await app.find(DEPLOYMENT, "web") is not None

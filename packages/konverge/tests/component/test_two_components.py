@@ -92,7 +92,7 @@ async def test_two_components_of_one_name_are_an_error_of_the_second(app: Compon
 async def test_two_components_of_one_condition_are_an_error(app: ComponentHarness) -> None:
     first = component(app, "frontend", "blue")
     second = component(app, "backend", "red", type="FrontendReady", object="other")
-    with pytest.raises(TerminalError, match='it reports as FrontendReady, and so does component "frontend"'):
+    with pytest.raises(TerminalError, match='component "frontend" has condition type FrontendReady too'):
         await app.reconcile(first, second)
     assert (await app.condition("FrontendReady")).reason == "Error"
 

@@ -326,7 +326,7 @@ def forgetful(shop: Shop) -> Component:
     ("factory", "told"),
     [
         (forgetful, "expected a Component, found ComponentBuilder; does it end in .build()?"),
-        (twin, 'it reports as SettingsReady, and so does component "settings"'),
+        (twin, 'component "settings" has condition type SettingsReady too'),
         (usurper, "its condition type Ready is that of the owner's summary"),
     ],
 )

@@ -1,12 +1,12 @@
-"""Components: a feature's objects, applied in order and reported as one condition on the owner.
+"""Components: the objects of one feature, applied in order and reported as one condition on the owner.
 
-In go the owner and the resources that an author registered with `ComponentBuilder`; out come server-side applies of
-what differs, deletes of what is to go, and one staged condition. `ReconcileContext.flush_status` writes the owner's
-status once. The engine needs a cluster only through the `Client` protocol of five verbs, so it runs in our runtime, in
-a kopf handler and in a script alike.
+The input is the owner and the resources that an author registered with `ComponentBuilder`. The output is server-side
+applies of objects that differ, deletes, and one staged condition. `ReconcileContext.flush_status` writes the owner's
+status once. The engine uses a cluster only through the protocol `ComponentClient` with five verbs. Therefore it runs in
+konverge's runtime, in a kopf handler and in a script.
 
-Kept here: a settled component sends no request (invariant 1), a pass that stops anywhere is completed by the next one
-(5), status is written at most once a pass (4).
+Invariants: a steady component sends no request (1); the next reconcile completes one that stopped anywhere (5); a
+reconcile writes the status at most once (4).
 """
 
 from konverge.component.applied_cache import AppliedCache

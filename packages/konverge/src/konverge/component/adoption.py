@@ -96,7 +96,7 @@ async def read_for_adoption(
 
 
 def report_adoption(
-    ctx: ReconcileContext, component: ComponentSpec, entry: RegisteredResource, before: Object | None, answer: Object
+    ctx: ReconcileContext, component: ComponentSpec, entry: RegisteredResource, before: Object | None, response: Object
 ) -> None:
     """Report once that the component adopted an existing object, with the managers and fields that it overruled."""
     kind = entry.resource.gvk.kind
@@ -104,12 +104,12 @@ def report_adoption(
     if before is None:
         message += ". It appeared during the reconcile: the fields that were overruled are not known"
     else:
-        overruled = describe_overruled(before, answer) or "no fields"
+        overruled = describe_overruled(before, response) or "no fields"
         message += f"; it was {describe_holder(before, ctx.owner, component.name)}. Overruled: {overruled}"
     if ctx.observer is not None:
         ctx.observer.on_adopted(entry.identity, message)
     _log.warning("%s", message, extra=component.log_fields | {"resource": entry.identity})
-    record_warning(ctx, entry.resource, reason="ResourceAdopted", message=message, action="Adopt", related=answer)
+    record_warning(ctx, entry.resource, reason="ResourceAdopted", message=message, action="Adopt", related=response)
 
 
 async def leave_if_not_ours(

@@ -1,4 +1,4 @@
-"""From what each resource says to what the component says. Pure."""
+"""Aggregation: the status of the component from the statuses of its resources. Pure."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ _NOT_CONVERGED = "Component failed to converge within grace period."
 
 @dataclass(frozen=True, slots=True)
 class AggregatedStatus:
-    """What the component's condition is to say."""
+    """The reason and message for the component's condition."""
 
     status: ConditionReason
     message: str
 
     @property
     def is_ready(self) -> bool:
-        """Tell whether it is one of the ready states."""
+        """True for a ready status."""
         return str(self.status) in READY
 
 
 def aggregate_convergence(results: Sequence[Convergence]) -> AggregatedStatus:
-    """The most critical state wins; the message tells the reasons of everything as severe as the winner.
+    """Return the most critical status; the message joins the reasons of all results of the same severity.
 
     Args:
-        results: Of the participants, in registration order: required resources that judge themselves, and any blocked
-            guard. Without any, the component is ready by existing.
+        results: The results of the participants in registration order: required resources with a converging status, and
+            any blocked guard. Without any, the component is ready.
     """
     if all(result.status.is_ready for result in results):
         best = max(
@@ -57,18 +57,18 @@ def aggregate_convergence(results: Sequence[Convergence]) -> AggregatedStatus:
         return AggregatedStatus(best, HEALTHY_MESSAGE)
     winner = max(results, key=lambda result: ConditionReason(result.status).priority).status
     if winner is ConvergingStatus.BLOCKED:
-        told = [result for result in results if result.status is winner]
+        reported = [result for result in results if result.status is winner]
     else:
-        told = [result for result in results if severity_of(result.status) == severity_of(winner)]
-    return AggregatedStatus(ConditionReason(winner), _join_reasons(result.reason for result in told))
+        reported = [result for result in results if severity_of(result.status) == severity_of(winner)]
+    return AggregatedStatus(ConditionReason(winner), _join_reasons(result.reason for result in reported))
 
 
 def aggregate_grades(grades: Sequence[Grace]) -> AggregatedStatus | None:
-    """How bad it is that the grace is over; None when every grace handler is content.
+    """Return the worst grade after the grace period; None if every grace handler reports Healthy.
 
     Args:
-        grades: Of the participants that grade themselves, a blocked one counting as Down with its guard's reason.
-            Without any, nobody can vouch for the component: Down.
+        grades: The grades of the participants. A blocked resource counts as Down with its guard's reason. Without any
+            grade, the component is Down.
     """
     if not grades:
         return AggregatedStatus(ConditionReason.DOWN, f"Component is down: {_NOT_CONVERGED}")
@@ -76,9 +76,10 @@ def aggregate_grades(grades: Sequence[Grace]) -> AggregatedStatus | None:
         (GraceStatus.DOWN, ConditionReason.DOWN, "Component is down: "),
         (GraceStatus.DEGRADED, ConditionReason.DEGRADED, "Component is degraded: "),
     ):
-        told = [found for found in grades if found.status is worst]
-        if told:
-            return AggregatedStatus(status, prefix + (_join_reasons(found.reason for found in told) or _NOT_CONVERGED))
+        reported = [grade for grade in grades if grade.status is worst]
+        if reported:
+            reasons = _join_reasons(grade.reason for grade in reported)
+            return AggregatedStatus(status, prefix + (reasons or _NOT_CONVERGED))
     return None
 
 
@@ -86,11 +87,11 @@ _PENDING_FIRST = (SuspensionStatus.PENDING_SUSPENSION, SuspensionStatus.SUSPENDI
 
 
 def aggregate_suspension(results: Sequence[Suspension]) -> AggregatedStatus:
-    """The component is as suspended as its least suspended resource; without any to suspend it is suspended."""
+    """Return the status of the least suspended resource; without any resource to suspend, Suspended."""
     for status in _PENDING_FIRST:
-        told = [result for result in results if result.status is status]
-        if told:
-            return AggregatedStatus(ConditionReason(status), _join_reasons(result.reason for result in told))
+        reported = [result for result in results if result.status is status]
+        if reported:
+            return AggregatedStatus(ConditionReason(status), _join_reasons(result.reason for result in reported))
     return AggregatedStatus(ConditionReason.SUSPENDED, SUSPENDED_MESSAGE)
 
 

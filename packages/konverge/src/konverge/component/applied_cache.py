@@ -1,14 +1,14 @@
-"""What earlier passes found out about the objects that they applied, so that later ones need not find it out again.
+"""A cache of the results of applies, so that later reconciles need no repeated request or comparison.
 
-A server may default values inside an atomic list or write a value in another form than ours (a quantity, for one). Such
-a difference stays after the apply. Without a memory it would be applied again on each pass, forever; with it, once
-after a restart.
+A server can default values inside an atomic list, or store a value in another form (for example a quantity). Such a
+difference stays after the apply. Without the cache, each reconcile would apply the object again; with it, one reconcile
+after a restart does.
 
-Where what stays is not our value in another form but another value, a webhook or a policy overrides it on its way into
-the storage. It may cease to at any time, without an event: such an object is applied again at intervals that grow.
+If the stored value is another value and not only another form, a webhook or a policy overrides it before storage. The
+override can end at any time without an event, so such an object is applied again at growing intervals.
 
-And most passes find an object as the one before left it. What was compared once, and needed no apply, needs none as
-long as both sides are what they were.
+Most reconciles find an object unchanged. An object that was compared once and needed no apply needs none as long as
+both the desired and the live object stay the same.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _DIGEST_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class DesiredFingerprint:
-    """Who wants an object to be how.
+    """Fingerprint of the object that a field manager desires.
 
     Args:
-        field_manager: Who applies.
-        digest: Stands for the desired object; it may be a Secret, of which nothing else is to be kept.
+        field_manager: The field manager that applies.
+        digest: The digest of the desired object. The object itself can be a Secret, so the cache does not keep it.
     """
 
     field_manager: str
@@ -44,11 +44,11 @@ class DesiredFingerprint:
 
     @classmethod
     def of(cls, desired: Object, field_manager: str) -> DesiredFingerprint:
-        """The wish of a manager that desires this object."""
+        """Return the fingerprint of this desired object for a field manager."""
         return cls(field_manager, hashlib.blake2b(_encode(desired), digest_size=_DIGEST_BYTES).digest())
 
 
-# After which time an object is applied again that somebody overrides: the first, and the last.
+# The first and the longest interval after which an object with overridden fields is applied again.
 _FIRST_INTERVAL = timedelta(seconds=30)
 _LAST_INTERVAL = timedelta(minutes=32)
 
@@ -58,32 +58,32 @@ class _RemainingDrift:
     desired: bytes
     differences: tuple[Difference, ...]
     interval: timedelta = timedelta(0)
-    retry_at: datetime | None = None  # None: nothing is overridden, and to apply again cannot help
+    retry_at: datetime | None = None  # None: no field is overridden, so another apply has no effect
 
     @property
     def overridden_paths(self) -> tuple[str, ...]:
-        return tuple(each.path for each in self.differences if each.is_override)
+        return tuple(difference.path for difference in self.differences if difference.is_override)
 
 
 class AppliedCache:
-    """Remembers, by object, which wish it fulfils; by object and manager, what the last apply left different.
+    """Cache of the desired state that each object has reached, and of the differences that an apply left.
 
-    Beside that, what was said once and is not to be said each pass.
+    It also keeps notes about reports that are made once and not in each reconcile.
 
     Args:
-        limit: How many objects at most of each; the longest unused is forgotten first, which costs one comparison, or
-            one apply that changes nothing.
+        limit: The maximum number of objects of each sort. The least recently used one is dropped first, which costs one
+            comparison, or one apply that changes nothing.
     """
 
     def __init__(self, limit: int = 10_000) -> None:
         self._limit = limit
         self._drift: OrderedDict[tuple[str, str], _RemainingDrift] = OrderedDict()
-        # One of its wishes an object, in one digest with the version that fulfils it: there may be many.
+        # One fingerprint for each object, in one digest with the resource version, since there can be many objects.
         self._steady: dict[str, bytes] = {}
         self._notes: OrderedDict[tuple[str, ...], str] = OrderedDict()
 
     def mark_steady(self, live: Object, fingerprint: DesiredFingerprint) -> None:
-        """Note that applying would change nothing of this live object."""
+        """Note that an apply would not change this live object."""
         uid, version = _read_version(live)
         if not (uid and version):
             return
@@ -93,38 +93,38 @@ class AppliedCache:
             del self._steady[next(iter(self._steady))]
 
     def store_note(self, text: str, *about: str) -> None:
-        """Keep what was said about something, so that a later pass need not find it out or say it again."""
+        """Keep the text of a report under a key, so that a later reconcile does not repeat it."""
         self._notes.pop(about, None)
         self._notes[about] = text
         if len(self._notes) > self._limit:
             self._notes.popitem(last=False)
 
     def find_note(self, *about: str) -> str | None:
-        """What was noted about it; None for nothing, or if it was forgotten."""
+        """Return the note under a key; None if there is none, or if it was dropped."""
         text = self._notes.get(about)
         if text is not None:
             self._notes.move_to_end(about)
         return text
 
     def is_steady(self, live: Object, fingerprint: DesiredFingerprint) -> bool:
-        """Tell whether just this version of the object is known to fulfil just this wish."""
+        """Return True if exactly this version of the object is known to have exactly this desired state."""
         uid, version = _read_version(live)
-        known = self._steady.get(uid)
-        return known is not None and known == _compute_digest(version, fingerprint)
+        digest = self._steady.get(uid)
+        return digest is not None and digest == _compute_digest(version, fingerprint)
 
     def record_drift(
         self, uid: str, fingerprint: DesiredFingerprint, remaining: Sequence[Difference], now: datetime
     ) -> bool:
-        """Note what still differed right after an apply; nothing left is nothing to remember.
+        """Note the differences that remained right after an apply.
 
         Args:
-            uid: The object.
-            fingerprint: What was applied.
-            remaining: What differs.
+            uid: The UID of the object.
+            fingerprint: The fingerprint of the applied object.
+            remaining: The differences; without any, the earlier note is removed.
             now: The present time.
 
         Returns:
-            Whether somebody overrides fields of it and did not override these the last time: that is to be said.
+            True if the cluster overrides fields that it did not override after the last apply: this must be reported.
         """
         key = (uid, fingerprint.field_manager)
         before = self._drift.pop(key, None)
@@ -143,13 +143,13 @@ class AppliedCache:
     def is_known_drift(
         self, uid: str, fingerprint: DesiredFingerprint, differences: Sequence[Difference], now: datetime
     ) -> bool:
-        """Tell whether just these differences were left by applying just this object: applying again cannot help now.
+        """Return True if an apply of this object left exactly these differences, so that another one has no effect.
 
         Args:
-            uid: The object.
-            fingerprint: What is wanted of it.
-            differences: What differs.
-            now: The present time; what somebody overrides is worth another try after a while.
+            uid: The UID of the object.
+            fingerprint: The fingerprint of the desired object.
+            differences: The present differences.
+            now: The present time; overridden fields are applied again after an interval.
         """
         key = (uid, fingerprint.field_manager)
         left = self._drift.get(key)
@@ -161,7 +161,7 @@ class AppliedCache:
         return True
 
     def find_retry_time(self, uid: str, fingerprint: DesiredFingerprint) -> datetime | None:
-        """When the object is worth another apply although nothing has changed; None for never."""
+        """Return the time of the next apply of an object with overridden fields; None if it has none."""
         left = self._drift.get((uid, fingerprint.field_manager))
         return None if left is None else left.retry_at
 
@@ -172,6 +172,6 @@ def _read_version(live: Object) -> tuple[str, str]:
 
 
 def _compute_digest(version: str, fingerprint: DesiredFingerprint) -> bytes:
-    found = hashlib.blake2b(fingerprint.digest, digest_size=_DIGEST_BYTES)
-    found.update(f"{version} {fingerprint.field_manager}".encode())
-    return found.digest()
+    digest = hashlib.blake2b(fingerprint.digest, digest_size=_DIGEST_BYTES)
+    digest.update(f"{version} {fingerprint.field_manager}".encode())
+    return digest.digest()

@@ -1,4 +1,4 @@
-"""The builder: collects what belongs to a component, and every mistake in it."""
+"""The builder of components, which collects their parts and all errors in them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ _CONDITION_TYPE = re.compile(
 
 
 class ComponentBuilder:
-    """Builds a `Component`; a component grows conditionally, so it has a builder where resources are plain values.
+    """The builder of a `Component`.
 
-    No method raises; `build` reports all mistakes at once.
+    A component gets parts conditionally; therefore it has a builder, while resources are plain values. No method except
+    `build` raises; `build` reports all errors together.
 
     Args:
-        name: The component's name, unique within the operator's custom resource. It is part of the field manager:
-            renaming a component leaves the ownership of its fields behind.
-        condition_type: The condition on the owner through which it reports, for example ``FrontendReady``.
+        name: The name of the component, unique within the custom resource. It is part of the field manager: after a
+            rename, the fields still belong to the old name.
+        condition_type: The condition on the owner that reports the component, for example ``FrontendReady``.
     """
 
     def __init__(self, name: str = "", *, condition_type: str = "") -> None:
@@ -46,12 +47,12 @@ class ComponentBuilder:
         self._failures: list[str] = []
 
     def with_resource(self, resource: Resource | None, *options: Option | None) -> ComponentBuilder:
-        """Register a resource. Registration order is execution order.
+        """Register a resource; the registration order is the execution order.
 
         Args:
             resource: The primitive.
-            *options: How it is treated; none is managed. A None among them is ignored, for options assigned
-                conditionally.
+            *options: Options from `konverge.options`; without any, the resource is managed. None is ignored, so that an
+                option can be conditional.
         """
         return self._register(resource, options)
 
@@ -60,8 +61,8 @@ class ComponentBuilder:
     ) -> ComponentBuilder:
         """Register a resource whose desired object cannot be known in this reconcile.
 
-        When its turn comes, the component is blocked or fails, with the reason given; later resources are not applied.
-        Its live object stays as it is. If the component is disabled, or an option says so, the object is deleted.
+        Instead of an apply, the component is blocked or fails with the reason, and later resources are not processed.
+        The live object stays as it is. It is deleted if the component is disabled or an option requires it.
 
         Args:
             resource: A primitive with the identity of the object; it is not rendered.
@@ -94,13 +95,13 @@ class ComponentBuilder:
     def include_when(
         self, condition: bool, factory: Callable[[], Resource | None], *options: Option | None
     ) -> ComponentBuilder:
-        """Register what the factory makes if the condition is true, else leave it wholly alone.
+        """Register the resource that the factory returns if the condition is true; otherwise ignore it.
 
-        When it is false the factory is not called, and the object is neither created nor read nor deleted. To have an
-        owned object removed instead, use `gated_by` or `delete_when`.
+        If the condition is false, the factory is not called, and the object is neither created nor read nor deleted. To
+        delete an owned object instead, use `konverge.options.gated_by` or `konverge.options.delete_when`.
 
-        A factory that raises is no mistake of the component's declaration: the component is built, and each of its
-        passes fails with what the factory raised, in its condition, before anything is touched.
+        An exception of the factory is not an error of the declaration: the component is built. Each of its reconciles
+        fails with the exception, which the condition reports, before any request.
         """
         if not isinstance(condition, bool):
             self._errors.append(f"include_when(): expected a bool, found {type(condition).__name__}")
@@ -115,7 +116,7 @@ class ComponentBuilder:
         return self.with_resource(resource, *options)
 
     def with_feature_gate(self, gate: Gate | None) -> ComponentBuilder:
-        """Remove all resources while the gate is off; None is no gate. A component has at most one."""
+        """Delete all objects of the component while the gate is off; None is no gate. A component has at most one."""
         if gate is not None:
             if not callable(getattr(gate, "enabled", None)):
                 self._errors.append(f"its feature gate: expected one with enabled(), found {type(gate).__name__}")
@@ -125,7 +126,7 @@ class ComponentBuilder:
         return self
 
     def with_prerequisite(self, prerequisite: Prerequisite | None) -> ComponentBuilder:
-        """Wait with creation until it is met; several are asked in order. None is ignored."""
+        """Start the component only after the prerequisite is met. Several are checked in order; None is ignored."""
         if prerequisite is not None:
             if not callable(getattr(prerequisite, "check", None)):
                 found = type(prerequisite).__name__
@@ -134,7 +135,7 @@ class ComponentBuilder:
         return self
 
     def with_grace_period(self, period: timedelta) -> ComponentBuilder:
-        """How long the component may converge before it is graded Degraded or Down; zero, the default, is forever."""
+        """Set the time to converge before the component is graded Degraded or Down. Zero, the default, never ends."""
         if not isinstance(period, timedelta):
             self._errors.append(f"its grace period: expected a timedelta, found {type(period).__name__}")
             return self
@@ -144,17 +145,17 @@ class ComponentBuilder:
         return self
 
     def suspend(self, is_suspended: bool) -> ComponentBuilder:
-        """Deactivate the component without deleting its configuration; the last call counts."""
+        """Deactivate the component and keep its configuration; the last call counts."""
         if not isinstance(is_suspended, bool):
             self._errors.append(f"suspend(): expected a bool, found {type(is_suspended).__name__}")
         self._is_suspended = is_suspended
         return self
 
     def build(self) -> Component:
-        """The component.
+        """Build the component.
 
         Raises:
-            konverge.errors.BuildError: With every mistake made since the builder was made.
+            konverge.errors.BuildError: The declaration has errors; the exception lists all of them.
         """
         mistakes = []
         if not self._name:
@@ -171,7 +172,7 @@ class ComponentBuilder:
         mistakes += self._errors
         entries = tuple(self._entries)
         cells = list_cells(entries)
-        if cells and not self._failures:  # the producer of a cell may be what could not be constructed
+        if cells and not self._failures:  # the producer of a cell may be the resource that could not be constructed
             mistakes += validate_data_flow(entries)
         if mistakes:
             raise BuildError(f'component "{self._name}"', mistakes)

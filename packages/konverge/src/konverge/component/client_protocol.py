@@ -1,7 +1,7 @@
-"""What the engine needs of a cluster: five verbs.
+"""The protocol through which the engine uses a cluster: five verbs.
 
-`konverge.client.Client` satisfies it by sending requests, `konverge.runtime`'s by reading from shared caches, and a
-script or a kopf handler may bring its own.
+`konverge.client.Client` implements it with requests, the client of `konverge.runtime` with shared caches. A script or a
+kopf handler can provide its own implementation.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["ApplyResult", "ComponentClient"]
 
 
 class ApplyResult(Protocol):
-    """The answer to a server-side apply."""
+    """The response to a server-side apply."""
 
     @property
     def object(self) -> Object:
@@ -22,49 +22,48 @@ class ApplyResult(Protocol):
 
     @property
     def created(self) -> bool:
-        """Tell whether it did not exist before (HTTP 201)."""
+        """True if the object did not exist before (HTTP 201)."""
 
 
 class ComponentClient(Protocol):
-    """Five verbs; each raises `konverge.errors.ApiError` or `ConnectionFailedError` when it fails."""
+    """The five verbs; each raises `konverge.errors.ApiError` or `ConnectionFailedError` on failure."""
 
     async def mapping(self, gvk: GroupVersionKind) -> RestMapping:
-        """Where the kind is served and whether it is namespaced.
+        """Return the path and the scope of a kind.
 
         Raises:
-            konverge.errors.KindNotServedError: It is not served.
+            konverge.errors.KindNotServedError: The server does not serve the kind.
         """
 
     async def get(self, gvk: GroupVersionKind, key: ObjectKey, *, live: bool = False) -> Object:
-        """Read one object; the caller may change what it gets.
+        """Read one object; the caller may modify the returned value.
 
         Args:
             gvk: The kind.
             key: The object.
-            live: Ask the server, even where a cache could answer.
+            live: Read from the server even if a cache has the object.
 
         Raises:
-            konverge.errors.NotFoundError: There is none.
+            konverge.errors.NotFoundError: The object does not exist.
         """
 
     async def apply(self, obj: Object, *, field_manager: str) -> ApplyResult:
-        """Server-side apply with force."""
+        """Apply the object with server-side apply and force."""
 
     async def update(self, obj: Object, *, subresource: str = "") -> Object:
         """Replace the object (or its ``status``), guarded by its resourceVersion.
 
         Raises:
-            konverge.errors.ConflictError: It has changed since it was read.
+            konverge.errors.ConflictError: The object has changed since the read.
         """
 
     async def delete(self, gvk: GroupVersionKind, key: ObjectKey, *, uid: str) -> Object | None:
-        """Delete the object in the background, if it still is the one of that UID.
+        """Delete the object in the background, if it still has that UID.
 
         Returns:
-            The object as it is now, when something (a finalizer, its grace period) still holds it; None when it is
-            gone.
+            The present object if a finalizer or its grace period delays the deletion; None if it is gone.
 
         Raises:
-            konverge.errors.NotFoundError: There is none.
+            konverge.errors.NotFoundError: The object does not exist.
             konverge.errors.ConflictError: Another object has the name now.
         """

@@ -28,30 +28,30 @@ __all__ = ["Component", "ReconcileObserver"]
 class Component(ComponentSpec):
     """A feature of a custom resource; made by `ComponentBuilder`.
 
-    `reconcile` may be called any number of times, also for different passes: the value keeps nothing between them.
+    `reconcile` can be called any number of times and with different contexts: the value keeps no state between calls.
     """
 
     async def reconcile(self, ctx: ReconcileContext) -> Condition:
         """Run the seven steps of the specification ("Reconciliation Lifecycle") and stage the condition on the owner.
 
-        The status is not written: `ReconcileContext.flush_status` does that, once for all components. When the grace
-        period will run out, the context is asked to wake the owner at that moment.
+        `ReconcileContext.flush_status` writes the status, once for all components. If a grace period is running, the
+        context gets a request for a requeue at its end.
 
         Raises:
-            konverge.errors.ReconcileError: A step failed; the condition says so already.
-            asyncio.CancelledError: The pass was stopped; some objects may have been written, none half.
+            konverge.errors.ReconcileError: A step failed; the condition reports the error already.
+            asyncio.CancelledError: The reconcile was cancelled; some objects may have been written, each completely.
         """
         observer = ctx.observer
-        # None is looked for first: there is nearly never an observer, and isinstance of a protocol takes microseconds.
+        # The check for None is first: an observer is rare, and isinstance of a protocol takes microseconds.
         if observer is not None and isinstance(observer, ReconcileObserver):
             return await observer.reconcile(self, ctx)
         return await ComponentReconcile(self, ctx).run()
 
     def condition(self, owner: Object) -> Condition:
-        """The component's condition on the owner; one of reason ``Unknown`` before the first reconcile."""
-        found = find_condition(owner, self.condition_type)
-        if found is not None:
-            return found
+        """Return the component's condition on the owner; with reason ``Unknown`` before the first reconcile."""
+        condition = find_condition(owner, self.condition_type)
+        if condition is not None:
+            return condition
         return Condition(
             self.condition_type,
             ConditionReason.UNKNOWN.condition_status,
@@ -61,24 +61,24 @@ class Component(ComponentSpec):
         )
 
     def data_topology(self) -> tuple[DataEdge, ...]:
-        """How each data cell is used, in order of its first producer."""
+        """Return the producers and readers of each data cell, in order of the first producer."""
         return build_data_topology(self.entries)
 
     def find_resource(self, identity: str) -> Resource | None:
-        """The registered resource of that identity (managed, read-only or to be deleted), None without."""
+        """Return the registered resource with that identity and any treatment; None if there is none."""
         return next((entry.resource for entry in self.entries if entry.identity == identity), None)
 
     def preview(self, *, data: Mapping[str, Any] | None = None) -> list[Object]:
-        """The desired objects of all managed resources in registration order, rendered without a cluster.
+        """Render the desired objects of all managed resources in registration order, without a cluster.
 
-        Guards are not asked and nothing is suspended (specification, "Previewing desired state").
+        Guards are not evaluated and no resource is suspended (specification, "Previewing desired state").
 
         Args:
-            data: What data cells hold meanwhile, by their names; afterwards they hold what they held before.
+            data: Temporary values of data cells by name; afterwards the cells have their earlier values.
 
         Raises:
             konverge.errors.ConfigurationError: A name is not that of a cell of this component.
-            konverge.errors.KonvergeError: A resource cannot be constructed or rendered, or renders nothing.
+            konverge.errors.KonvergeError: A resource cannot be constructed or rendered, or renders no object.
         """
         return copy_context().run(self._render_preview, data or {})
 
@@ -94,11 +94,11 @@ class Component(ComponentSpec):
         return previewed
 
     def registered_mutations(self) -> tuple[str, ...]:
-        """The names of all mutations of managed resources, each once, in order of registration."""
+        """Return the names of all mutations of managed resources, each once, in order of registration."""
         return self._list_mutations(lambda resource: resource.registered_mutations())
 
     def firing_set(self) -> tuple[str, ...]:
-        """The names of those whose gate is on."""
+        """Return the names of the mutations whose gate is on."""
         return self._list_mutations(lambda resource: resource.firing_set())
 
     def _list_mutations(self, names_of: Callable[[Resource], tuple[str, ...]]) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ class Component(ComponentSpec):
 
 @runtime_checkable
 class ReconcileObserver(ResourceObserver, Protocol):
-    """Who looks on while components are reconciled, to tell afterwards why they say what they say."""
+    """An observer that runs the reconciles of components itself, to explain their conditions afterwards."""
 
     async def reconcile(self, component: Component, ctx: ReconcileContext) -> Condition:
-        """Run the pass of a component; called instead of the engine."""
+        """Reconcile a component; called instead of the engine."""

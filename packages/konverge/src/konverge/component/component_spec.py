@@ -1,7 +1,7 @@
-"""What a component is: its resources and how each is treated, when it is at work, and how long it may take.
+"""The data of a component: its resources with their treatment, its gate, prerequisites and grace period.
 
-Data alone. The engine works on it, and so does whatever looks at a component without running it; what an author can ask
-of one is `konverge.component.Component`.
+The engine and the tools that inspect a component read this data. `konverge.component.Component` adds the public
+methods.
 """
 
 from __future__ import annotations
@@ -48,25 +48,24 @@ class RegisteredResource:
 
     @property
     def identity(self) -> str:
-        """The resource's identity."""
+        """The identity of the resource: kind, namespace and name."""
         return self.resource.identity
 
 
 @dataclass(frozen=True, slots=True)
 class ComponentSpec:
-    """What a component is made of.
+    """The parts of a component.
 
     Args:
-        name: The component's name; part of its field manager.
-        condition_type: The condition on the owner through which it reports.
-        entries: Its resources, in the order in which they are processed.
-        gate: While it is off there is nothing of the component; None is always on.
-        prerequisites: What has to be met before it begins, in the order in which they are asked.
-        grace_period: How long it may converge before it is graded; zero is forever.
-        is_suspended: Whether it is to be at rest.
-        cells: The data cells of its resources.
-        construction_errors: What went wrong in the author's code that was to construct its resources; with any, each
-        pass fails.
+        name: The name of the component; part of its field manager.
+        condition_type: The condition on the owner that reports the component.
+        entries: The resources, in the order in which they are processed.
+        gate: The feature gate: while it is off, the objects of the component are deleted. None is always on.
+        prerequisites: The prerequisites that must be met before the component begins, in the order of the checks.
+        grace_period: The time to converge before the component is graded; zero never ends.
+        is_suspended: True if the component is suspended.
+        cells: The data cells of the resources.
+        construction_errors: The errors of author code that constructs resources; with any, each reconcile fails.
     """
 
     name: str
@@ -81,5 +80,5 @@ class ComponentSpec:
 
     @property
     def log_fields(self) -> dict[str, str]:
-        """What a log record about the component carries."""
+        """The fields of each log record about the component."""
         return {"component": self.name, "condition": self.condition_type}

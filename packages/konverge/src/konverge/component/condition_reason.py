@@ -1,7 +1,7 @@
-"""The reasons a component's condition can have, their priority and the condition status that goes with each.
+"""The reasons of a component's condition, with their priority and condition status.
 
 One table, in the order of the component specification ("Condition priority and aggregation"). The wider classes of
-severity decide whose reasons are told in the message: a component that is Scaling also says what else is on its way.
+severity decide which reasons the message contains: the message of a Scaling component also names other progress.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ConditionReason(StrEnum):
 
     @classmethod
     def of_reason(cls, reason: str) -> ConditionReason:
-        """The status a condition's reason stands for; a reason that nobody knows counts as ``Unknown``."""
+        """Return the status for the reason of a condition; ``Unknown`` for any other reason."""
         try:
             return cls(reason)
         except ValueError:
@@ -51,12 +51,12 @@ class ConditionReason(StrEnum):
 
     @property
     def priority(self) -> int:
-        """How critical it is: of several, the highest shows."""
+        """The priority: the highest of several reasons is reported."""
         return _TABLE[self].priority
 
     @property
     def condition_status(self) -> str:
-        """``True``, ``False`` or ``Unknown``: True says that the component is in its expected state."""
+        """``True``, ``False`` or ``Unknown``: True means that the component is in its expected state."""
         return _TABLE[self].condition_status
 
 
@@ -92,7 +92,7 @@ _TABLE = {
 }
 
 PROGRESS_REASONS = frozenset({ConditionReason.CREATING, ConditionReason.UPDATING, ConditionReason.SCALING})
-"""The three states of a workload on its way. They stick to each other, so that a condition does not flicker."""
+"""The three states of a workload in progress. The first one is kept, so that a condition does not flicker."""
 
 _SEVERITY = {
     ConvergingStatus.HEALTHY: 1,
@@ -112,5 +112,5 @@ _SEVERITY = {
 
 
 def severity_of(status: ConvergingStatus) -> int:
-    """The class of severity, 1 (ready) to 5 (failing)."""
+    """Return the class of severity, from 1 (ready) to 5 (failing)."""
     return _SEVERITY[status]

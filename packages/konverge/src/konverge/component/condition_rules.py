@@ -1,8 +1,7 @@
 """The component's condition as a state machine. Pure.
 
-In go the earlier condition and this pass's verdict, out comes the next condition. Transition times carry meaning: the
-grace period is measured from the last change of *status*. So the rules about when a time is kept and when it is new
-live here, in one place.
+The input is the earlier condition and the aggregated status of this reconcile, the output is the next condition. The
+grace period starts at the last change of *status*. Therefore this module has all rules about transition times.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ __all__ = [
     "requeue_time",
 ]
 
-# Reasons that stand for "the component was not at work". Leaving one of these groups, for whatever else, starts a fresh
-# condition: otherwise a component that is switched on again would inherit an old transition time and with
-# it an expired grace. By the reason as it is written: one that nobody knows does not count as ``Unknown`` here, since
-# it has passed the barrier too.
+# Reasons of a component that was not active. A change from one of these groups to any other reason starts a new
+# condition: otherwise a component that is enabled again would inherit an old transition time, and with it an expired
+# grace period. The keys are literal reasons: an unrecognized reason does not count as ``Unknown`` here, because it has
+# passed the barrier too.
 _STEADY_REASONS: Mapping[str, str] = {
     ConditionReason.UNKNOWN: "unknown",
     ConditionReason.DISABLED: "disabled",
@@ -44,16 +43,16 @@ _BARRIER = frozenset({ConditionReason.UNKNOWN.value, "PrerequisiteNotMet", "Disa
 
 
 def read_generation(owner: Object) -> int | None:
-    """The generation of the owner's spec, which its conditions observe; None for a kind without."""
+    """Return the generation of the owner's spec, which its conditions observe; None for a kind without generations."""
     generation = owner["metadata"].get("generation")
     return generation if isinstance(generation, int) else None
 
 
 def is_barrier_active(earlier: Condition | None) -> bool:
-    """Tell whether prerequisites still count: the component has never got past its initialization.
+    """Return True if prerequisites still count, because the component has never passed its initialization.
 
-    The barrier is armed by the four reasons of the specification, "Prerequisites", taken literally; any other reason,
-    also one that nobody knows, has passed it.
+    The four reasons of the specification ("Prerequisites") activate the barrier, taken literally. Any other reason,
+    also an unrecognized one, has passed it.
     """
     return earlier is None or earlier.reason in _BARRIER
 
@@ -61,14 +60,14 @@ def is_barrier_active(earlier: Condition | None) -> bool:
 def build_condition(
     condition_type: str, verdict: AggregatedStatus, earlier: Condition | None, *, generation: int | None, now: datetime
 ) -> Condition:
-    """The condition to store for a verdict.
+    """Build the condition for an aggregated status.
 
     Args:
-        condition_type: The component's.
-        verdict: What it is to say.
-        earlier: The condition that it replaces: the stored one, or the one already staged in this pass.
-        generation: The owner's generation, to be observed.
-        now: The time of the pass.
+        condition_type: The component's condition type.
+        verdict: The aggregated status.
+        earlier: The condition that it replaces: the stored one, or one that this reconcile staged already.
+        generation: The owner's generation, which the condition observes.
+        now: The time of the reconcile.
     """
     status = verdict.status.condition_status
     moment: datetime | None = None
@@ -92,14 +91,14 @@ def apply_grace(
     now: datetime,
     graded: Callable[[], AggregatedStatus | None],
 ) -> AggregatedStatus:
-    """What a component at work says: the aggregate, kept from flickering, or its grade once the grace is over.
+    """Return the status of an active component: the aggregate without flicker, or its grade after the grace period.
 
     Args:
-        verdict: The aggregate of this pass.
+        verdict: The aggregate of this reconcile.
         earlier: The stored condition.
         period: The grace period; zero never ends.
-        now: The time of the pass.
-        graded: Asks the resources how bad it is; called only when the grace is over.
+        now: The time of the reconcile.
+        graded: Grades the resources; called only after the grace period.
     """
     if verdict.is_ready:
         return verdict
@@ -117,31 +116,31 @@ def apply_grace(
 
 
 def compute_grace_deadline(condition: Condition | None, period: timedelta) -> datetime | None:
-    """The moment until which (inclusive) a component that is not ready has grace; None when no clock runs.
+    """Return the end (inclusive) of the grace period of a component that is not ready; None if it is not running.
 
-    The clock starts at the condition's last change of *status*; a change of reason alone does not restart it. It does
-    not run while the component was ready or at rest: it starts afresh when that ends.
+    The period starts at the condition's last change of *status*; a change of reason alone does not restart it. It does
+    not run while the component is ready or inactive, and starts again afterwards.
     """
     if condition is None or condition.last_transition_time is None or period <= timedelta(0):
         return None
     if condition.status != "False" or condition.reason in _STEADY_REASONS:
         return None
     if period > _END_OF_TIME - condition.last_transition_time:
-        return None  # timedelta.max, for one: what ends after the calendar never ends
+        return None  # for example timedelta.max: an end after the last calendar date never comes
     return condition.last_transition_time + period
 
 
 def is_expired(condition: Condition | None, period: timedelta, now: datetime) -> bool:
-    """Tell whether the component has had its grace. Strict: at the very moment, not yet."""
+    """Return True if the grace period has ended; False at the exact moment of the end."""
     deadline = compute_grace_deadline(condition, period)
     return deadline is not None and now > deadline
 
 
 def requeue_time(condition: Condition, period: timedelta, now: datetime) -> datetime | None:
-    """When the component must be looked at again only because its grace will be over; None when it need not.
+    """Return the time of the requeue for the end of the grace period; None if no requeue is necessary.
 
-    The first whole second after the deadline, since stored times are whole seconds and expiry is strict. A pass that
-    failed need not ask: it is tried again anyway.
+    It is the first whole second after the deadline, because stored times are whole seconds and expiry is strict. A
+    reconcile that failed requires no requeue: it is retried.
     """
     deadline = compute_grace_deadline(condition, period)
     if deadline is None or now > deadline:

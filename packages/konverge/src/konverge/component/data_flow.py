@@ -1,6 +1,6 @@
-"""How data cells run through a component: who fills them, who reads them, and whether that can work.
+"""The data flow of a component: the producers and readers of its data cells, and the validation of their order.
 
-Pure, but for `fill`.
+Pure, except `fill_cells`.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from konverge.primitives.data_cells import Data
 
 __all__ = ["DataEdge", "build_data_topology", "fill_cells", "list_cells", "validate_data_flow"]
 
-# What is removed or released is not read, so it fills nothing.
+# Resources that are deleted or released are not read, so they fill no cell.
 _SEEN = (ResourceMode.MANAGED, ResourceMode.READ_ONLY)
 
 
 @dataclass(frozen=True, slots=True)
 class DataEdge:
-    """How one data cell is used; resources are told by identity, in order of registration.
+    """The use of one data cell; resources are listed by identity, in order of registration.
 
     Attributes:
-        name: The cell's name.
-        producers: Who fills it; the last one that finds something wins.
-        guarded_readers: Who is blocked while it is empty.
-        optional_readers: Who reads it if it holds something.
+        name: The name of the cell.
+        producers: The resources that fill it; the last one with a value wins.
+        guarded_readers: The resources that are blocked while it is empty.
+        optional_readers: The resources that read it if it has a value.
     """
 
     name: str
@@ -38,14 +38,14 @@ class DataEdge:
 
 
 def list_cells(entries: Sequence[RegisteredResource]) -> tuple[Data[Any], ...]:
-    """Every cell that a resource declares, each once: first those that are filled, in order of their producers."""
+    """Return each declared cell once: first the cells with a producer, in order of the producers."""
     produced = [cell for entry in entries for cell in entry.resource.produces]
     read = [cell for entry in entries for cell in (*entry.resource.requires, *entry.resource.optional_data)]
     return tuple(dict.fromkeys((*produced, *read)))
 
 
 def build_data_topology(entries: Sequence[RegisteredResource]) -> tuple[DataEdge, ...]:
-    """How each cell is used, in order of its first producer; a resource that is removed or released still counts."""
+    """Return the use of each cell, in order of its first producer; deleted and released resources count too."""
     return tuple(
         DataEdge(
             cell.name,
@@ -58,43 +58,43 @@ def build_data_topology(entries: Sequence[RegisteredResource]) -> tuple[DataEdge
 
 
 def fill_cells(cells: Iterable[Data[Any]], data: Mapping[str, Any]) -> None:
-    """Set all cells of these names for the running task; who wants them back as they were copies its context before.
+    """Set all cells with these names in the current context; to restore them, the caller copies the context before.
 
     Raises:
-        konverge.errors.ConfigurationError: A name is no cell's; then none is set.
+        konverge.errors.ConfigurationError: No cell has one of the names; no cell is set.
     """
     named: dict[str, list[Data[Any]]] = {}
     for cell in dict.fromkeys(cells):
         named.setdefault(cell.name, []).append(cell)
     if unknown := [name for name in data if name not in named]:
-        known = ", ".join(f'"{name}"' for name in named) or "none, no resource declares any"
-        told = ", ".join(f'"{name}"' for name in unknown)
-        raise ConfigurationError(f"expected the names of data cells ({known}), found {told}")
+        declared = ", ".join(f'"{name}"' for name in named) or "none, no resource declares any"
+        names = ", ".join(f'"{name}"' for name in unknown)
+        raise ConfigurationError(f"expected the names of data cells ({declared}), found {names}")
     for name, value in data.items():
         for cell in named[name]:
             cell.set(value)
 
 
 def validate_data_flow(entries: Sequence[RegisteredResource]) -> Iterator[str]:
-    """What cannot work: cells of one name, and readers before whom nobody fills the cell."""
+    """Find errors: cells with the same name, and readers of a cell without an earlier producer."""
     names = [cell.name for cell in list_cells(entries)]
     if not all(name.strip() for name in names):
         yield "a data cell has no name: conditions and errors refer to it"
     for name in dict.fromkeys(name for name in names if names.count(name) > 1):
         yield f'two data cells are named "{name}": conditions and errors refer to the name'
-    for place, entry in enumerate(entries):
+    for index, entry in enumerate(entries):
         if entry.treatment.mode not in _SEEN:
             continue
         for cell in entry.resource.requires:
-            found = [other for other in entries[:place] if cell in other.resource.produces]
-            if not any(other.treatment.mode in _SEEN for other in found):
+            producers = [other for other in entries[:index] if cell in other.resource.produces]
+            if not any(other.treatment.mode in _SEEN for other in producers):
                 yield (
                     f'{entry.identity}: it requires data "{cell.name}", '
-                    f"{_describe_missing_producer(cell, found, entries)}"
+                    f"{_describe_missing_producer(cell, producers, entries)}"
                 )
         for cell in entry.resource.optional_data:
-            # One that is removed today leaves the cell empty, which is what "optional" allows for.
-            if not any(cell in other.resource.produces for other in entries[:place]):
+            # A producer that is deleted leaves the cell empty, which "optional" permits.
+            if not any(cell in other.resource.produces for other in entries[:index]):
                 yield f'{entry.identity}: it reads data "{cell.name}", {_describe_missing_producer(cell, (), entries)}'
 
 

@@ -1,4 +1,4 @@
-"""What a resource renders, checked: one of an author's own may answer anything."""
+"""Validation of the object that a resource renders, because author code can return any value."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ __all__ = ["render_desired"]
 
 
 def render_desired(render: Callable[[], Object]) -> Object:
-    """The desired object.
+    """Render the desired object.
 
     Raises:
-        konverge.errors.ReconcileError: It is none. Told by type, since its content may be a Secret's.
-        Exception: Whatever the resource raises.
+        konverge.errors.ReconcileError: The result is not an object. The message shows only its type, since its content
+            can be a Secret's.
+        Exception: The exception of the resource.
     """
     desired: object = render()
     if not isinstance(desired, dict):
@@ -23,6 +24,6 @@ def render_desired(render: Callable[[], Object]) -> Object:
     if not isinstance(desired.get("metadata"), dict):
         raise ReconcileError("expected the desired object, found one without metadata")
     references = desired["metadata"].get("ownerReferences") or []
-    if not (isinstance(references, list) and all(isinstance(found, dict) for found in references)):
+    if not (isinstance(references, list) and all(isinstance(entry, dict) for entry in references)):
         raise ReconcileError("metadata.ownerReferences: expected a list of mappings, found something else")
     return desired

@@ -1,11 +1,11 @@
-"""The engine: one pass of a component, step by step as the specification orders them ("Reconciliation Lifecycle").
+"""The engine: one reconcile of a component, in the steps of the specification ("Reconciliation Lifecycle").
 
     1 feature gate -> 2 prerequisites -> 3 suspension -> 4 resources in order -> 5 aggregation -> 6 condition
     -> 7 deletions
 
-What is decided is decided by pure functions elsewhere (`aggregation`, `condition_rules`, `resource_options`); this
-module awaits the cluster and keeps the order. It may stop after any request: each step starts from what the cluster
-holds, so the next pass ends in the same state (invariant 5).
+Pure functions elsewhere decide (`aggregation`, `condition_rules`, `resource_options`); this module awaits the cluster
+and keeps the order. A reconcile can stop after any request: each step starts from the state of the cluster, so the next
+reconcile ends in the same state (invariant 5).
 """
 
 from __future__ import annotations
@@ -142,8 +142,8 @@ class ComponentReconcile:
             raise
 
     def _stage(self, verdict: AggregatedStatus) -> Condition:
-        # Compared with what stands on the owner *now*: an error that overrides a condition staged earlier in this pass
-        # changes the status only if it differs from that one.
+        # The comparison is with the owner's condition *now*: an error that overrides a condition that this reconcile
+        # staged earlier changes the status only if it differs from that condition.
         condition = build_condition(
             self._component.condition_type,
             verdict,
@@ -154,10 +154,10 @@ class ComponentReconcile:
         return self._ctx.stage(condition)
 
     def _check_preconditions(self) -> None:
-        """Refuse a pass in which no step can be taken.
+        """Refuse a reconcile that cannot take any step.
 
         Raises:
-            konverge.errors.ReconcileError: It is one; the condition says why.
+            konverge.errors.ReconcileError: A precondition is not met; the condition reports it.
         """
         component = self._component
         error: ReconcileError | None = None
@@ -165,8 +165,8 @@ class ComponentReconcile:
             error = ReconcileError("; ".join(component.construction_errors))
         elif not self._ctx.owner_uid:
             error = ReconcileError(
-                f"{self._ctx.owner_gvk.kind} {self._ctx.owner_key} has no metadata.uid, by which its objects know it: "
-                "expected the owner as it was read from the server. Read it again before the pass"
+                f"{self._ctx.owner_gvk.kind} {self._ctx.owner_key}: metadata.uid is empty, which owner references "
+                "require: expected the owner as the server returned it. Read it again before the reconcile"
             )
         else:
             written = self._select_resources(ResourceMode.MANAGED, ResourceMode.DELETE, ResourceMode.ORPHAN)
@@ -203,17 +203,17 @@ class ComponentReconcile:
     async def _find_unmet_prerequisite(self) -> str | None:
         for prerequisite in self._component.prerequisites:
             try:
-                asked = self._ctx.call(prerequisite.check, self._ctx)
-                result = await asked if inspect.isawaitable(asked) else asked
+                checked = self._ctx.call(prerequisite.check, self._ctx)
+                result = await checked if inspect.isawaitable(checked) else checked
                 if type(getattr(result, "status", None)) is not PrerequisiteStatus:
                     raise ReconcileError(f"prerequisite returned unrecognized status {result!r}")
                 if not isinstance(result.reason, str):
                     raise ReconcileError(f"expected a reason as text, found {type(result.reason).__name__}")
             except Exception as error:
-                told = format_error(error)
-                self._stage(AggregatedStatus(ConditionReason.PREREQUISITE_NOT_MET, told))
+                problem = format_error(error)
+                self._stage(AggregatedStatus(ConditionReason.PREREQUISITE_NOT_MET, problem))
                 raise ReconcileError(
-                    f"failed to check a prerequisite of component {self._component.name}: {told}"
+                    f"failed to check a prerequisite of component {self._component.name}: {problem}"
                 ) from error
             if result.status is PrerequisiteStatus.NOT_MET:
                 return result.reason
@@ -230,7 +230,7 @@ class ComponentReconcile:
                 continue
             try:
                 results.append(await self._suspend_resource(entry))
-            except ReconcileError as error:  # the others are still suspended
+            except ReconcileError as error:  # the other resources are still suspended
                 errors.append(error)
                 continue
             if self._ctx.observer is not None:
@@ -253,10 +253,10 @@ class ComponentReconcile:
         if obstacle:
             return _build_suspension(f"Resource {entry.identity} is left alone: {obstacle}")
         if resource.deletes_on_suspend and live is not None:
-            # Applied first, what is not ours would be adopted, only to be deleted.
-            told = await leave_if_not_ours(self._ctx, self._component, entry, live)
-            if told:
-                return _build_suspension(told)
+            # An apply would adopt an object of another owner, only to delete it.
+            reason = await leave_if_not_ours(self._ctx, self._component, entry, live)
+            if reason:
+                return _build_suspension(reason)
         render = partial(resource.render, suspended=True)
         if empty := _describe_empty_cells(resource):
             if live is None:
@@ -279,7 +279,7 @@ class ComponentReconcile:
     # Step 4
 
     async def _process_resources(self) -> list[_ResourceResult]:
-        """Process the resources in registration order; one that halts the component is the last."""
+        """Process the resources in registration order, up to one that halts the component."""
         processed: list[_ResourceResult] = []
         for entry in self._select_resources(ResourceMode.MANAGED, ResourceMode.READ_ONLY):
             done = await self._process_resource(entry)
@@ -295,7 +295,7 @@ class ComponentReconcile:
         return processed
 
     async def _process_resource(self, entry: RegisteredResource) -> _ResourceResult | None:
-        """Apply or read one resource, if nothing blocks it; None for one that is absent and may be."""
+        """Apply or read one resource unless it is blocked; None for a read-only object that may be absent."""
         resource = entry.resource
         if entry.unplannable is not None:
             return self._halt_unplannable(entry, entry.unplannable)
@@ -340,7 +340,7 @@ class ComponentReconcile:
     async def _apply_resource(
         self, entry: RegisteredResource, live: Object | None, render: Callable[[], Object]
     ) -> ApplyOutcome:
-        """Render and apply one managed resource, and count what came of it."""
+        """Render and apply one managed resource, and count the result."""
         resource, counted = entry.resource, self._ctx.apply_metrics
         try:
             desired = self._call_author(_MUTATE, entry, partial(render_desired, render))
@@ -371,7 +371,7 @@ class ComponentReconcile:
         *args: object,
         expected: _ExpectedResult | None = None,
     ) -> T:
-        """Call what may be the author's code, and refuse an answer of the wrong type."""
+        """Call a function that can be author code, and refuse a result of the wrong type."""
         with wrap_errors(failed, entry.identity):
             answer = self._ctx.call(function, *args)
             if expected is not None:
@@ -396,15 +396,15 @@ class ComponentReconcile:
             if done.halt is not None:
                 results.append(done.halt)
                 continue
-            # Asked for auxiliary resources too, so that a handler that is broken shows wherever it is used.
+            # Called for auxiliary resources too, so that the error of a handler shows wherever it is used.
             result = self._read_converging_status(done)
             if result is not None and not done.entry.treatment.is_auxiliary:
                 results.append(result)
         return results
 
     def _read_converging_status(self, done: _ResourceResult) -> Convergence | None:
-        asked = done.entry.resource.converging_status
-        return self._call_author(_CONVERGING, done.entry, asked, done.live, done.operation, expected=_CONVERGENCES)
+        handler = done.entry.resource.converging_status
+        return self._call_author(_CONVERGING, done.entry, handler, done.live, done.operation, expected=_CONVERGENCES)
 
     def _grade_resources(self, processed: Iterable[_ResourceResult]) -> AggregatedStatus | None:
         grades = []
@@ -414,31 +414,31 @@ class ComponentReconcile:
                 continue
             if done.entry.treatment.is_auxiliary:
                 continue
-            found = self._call_author(_GRACE, done.entry, done.entry.resource.grace_status, done.live, expected=_GRADES)
-            if found is not None:
-                grades.append(found)
-                self._log_grace_inconsistency(done, found)
+            grade = self._call_author(_GRACE, done.entry, done.entry.resource.grace_status, done.live, expected=_GRADES)
+            if grade is not None:
+                grades.append(grade)
+                self._log_grace_inconsistency(done, grade)
         return aggregate_grades(grades)
 
-    def _log_grace_inconsistency(self, done: _ResourceResult, found: Grace) -> None:
-        if found.status is not GraceStatus.HEALTHY or not done.entry.treatment.warns_of_grace_inconsistency:
+    def _log_grace_inconsistency(self, done: _ResourceResult, grade: Grace) -> None:
+        if grade.status is not GraceStatus.HEALTHY or not done.entry.treatment.warns_of_grace_inconsistency:
             return
         converging = self._read_converging_status(done)
         if converging is not None and not converging.status.is_ready:
             _log.info(
-                "grace inconsistency: the grace handler is content with a resource that has not converged",
+                "grace inconsistency: the grace handler reports Healthy for a resource that has not converged",
                 extra=self._component.log_fields
                 | {
                     "resource": done.entry.identity,
                     "converging_status": converging.status.value,
-                    "grace_status": found.status.value,
+                    "grace_status": grade.status.value,
                 },
             )
 
     # Steps 1 and 7
 
     async def _delete_and_release(self, *modes: ResourceMode, why: str) -> None:
-        """Delete what is in these modes and release what is to be orphaned; every one is tried."""
+        """Delete the objects in these modes and release those in mode ORPHAN; a failure does not stop the others."""
         errors: list[ReconcileError] = []
         for entry in self._select_resources(*modes):
             try:
@@ -463,14 +463,14 @@ def _build_suspension(reason: str) -> Suspension:
 
 
 def _describe_empty_cells(resource: Resource) -> str:
-    """What a resource waits for when a data cell that it requires is empty, else nothing."""
+    """Return the data cells that a resource waits for, as a reason; empty if all of them are filled."""
     names = ", ".join(f'"{cell.name}"' for cell in resource.requires if not cell.is_set)
     return names and f"waiting for data {names}"
 
 
 @dataclass(frozen=True, slots=True)
 class _ExpectedResult:
-    """What a lifecycle function is to answer. What is no status must never count as ready or suspended."""
+    """The result type of a lifecycle function. A value that is not a status must never count as ready or suspended."""
 
     kind: type
     statuses: type[StrEnum]
@@ -479,12 +479,12 @@ class _ExpectedResult:
     def check(self, answer: object, resource: Resource) -> None:
         if answer is None and self.may_be_none:
             return
-        # By type: a text that is spelled like a status equals it, and is not it where the engine asks for "Blocked".
+        # By type: a string that is spelled like a status equals it, but is not identical with it.
         if not isinstance(answer, self.kind) or type(getattr(answer, "status", None)) is not self.statuses:
-            # What is no status may be a part of the object.
+            # A value that is not a status can be a part of the object.
             found = f"a {type(answer).__name__}" if handles_secret(resource) else repr(answer)
             raise ReconcileError(f"expected a {self.kind.__name__} with a {self.statuses.__name__}, found {found}")
-        # An exception, for one: ``blocked(error)`` reads well and is no text.
+        # For example ``guards.blocked(error)``: an exception is not a string.
         reason: object = getattr(answer, "reason", None)
         if not isinstance(reason, str):
             raise ReconcileError(

@@ -1,4 +1,4 @@
-"""How an error of one step becomes the component's: named by step and resource, and joined with the others."""
+"""Conversion of errors into the component's error: with step and resource, and joined with other errors."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["join_errors", "withhold_secret_errors", "wrap_errors"]
 
 
 class wrap_errors:
-    """Turn whatever goes wrong in the block into a `ReconcileError` that names the step and the resource.
+    """Context manager that turns an exception of the block into a `ReconcileError` with the step and the resource.
 
-    The block calls the author's code (guards, extractors, mutations, handlers) or the cluster: any exception is the
-    component's failure, reported in its condition, and never the process'. A `TerminalError` stays one.
+    The block calls author code (guards, extractors, mutations, handlers) or the cluster. Any exception is a failure of
+    the component, which its condition reports, and never of the process. A `TerminalError` stays one.
 
-    A class, because a pass enters dozens of these blocks: a generator would take several times as long.
+    It is a class, because a reconcile enters dozens of these blocks: a generator takes several times as long.
 
     Args:
         step: The step, for example "failed to apply resource".
@@ -41,21 +41,21 @@ class wrap_errors:
     ) -> None:
         if not isinstance(error, Exception):
             return
-        told = format_error(error)
-        # A primitive that renders its object already says which resource and which mutation failed.
-        message = told if told.startswith(self._step) else f"{self._step} {self._identity}: {told}"
+        problem = format_error(error)
+        # The error of a primitive that renders its object already names the resource and the mutation.
+        message = problem if problem.startswith(self._step) else f"{self._step} {self._identity}: {problem}"
         raise _build_error(error, message) from error
 
 
 @contextmanager
 def withhold_secret_errors(resource: Resource, sent: Object | None = None) -> Iterator[None]:
-    """Have nothing shown of what a server says within the block, if the resource handles values of a Secret.
+    """Withhold texts of the server within the block if the resource handles values of a Secret.
 
-    A `konverge.client.Client` withholds errors and warnings then. The errors of any other client are filtered here.
+    A `konverge.client.Client` withholds errors and warnings itself. This block redacts the errors of any other client.
 
     Args:
-        resource: Whom the requests are about.
-        sent: What is sent.
+        resource: The resource of the requests.
+        sent: The object that is sent.
     """
     if not handles_secret(resource):
         yield
@@ -68,11 +68,11 @@ def withhold_secret_errors(resource: Resource, sent: Object | None = None) -> It
 
 
 def join_errors(errors: Sequence[ReconcileError]) -> ReconcileError:
-    """One error that says what all of them say; the first that may be worth another try is its cause."""
+    """Join errors into one; its cause is the first error that can be retried, or the first error."""
     if len(errors) == 1:
         return errors[0]
     first = next((error for error in errors if not isinstance(error, TerminalError)), errors[0])
-    error = _build_error(first, "; ".join(str(each) for each in errors))
+    error = _build_error(first, "; ".join(str(reconcile_error) for reconcile_error in errors))
     error.__cause__ = first
     return error
 

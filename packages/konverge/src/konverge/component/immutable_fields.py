@@ -1,8 +1,8 @@
-"""What an API server refuses because a field cannot change any more, and what it says then. Pure.
+"""Detection and description of changes that an API server refuses because a field is immutable. Pure.
 
-There is no reason or code of its own for it: the answer is 422 ``Invalid`` like any other, and each validation has its
-words (`konverge.kube.server_text_redaction.IMMUTABILITY_PHRASES`); rules of custom resources are known by the word
-"immutable".
+The server has no reason or code for this case. The response is 422 ``Invalid`` as for any other validation, and each
+validation has its own phrase (`konverge.kube.server_text_redaction.IMMUTABILITY_PHRASES`). The phrase for rules of
+custom resources is "immutable".
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _VALUE_LIMIT = 60
 
 
 def is_immutability_error(error: InvalidError) -> bool:
-    """Tell whether every mistake that the server found is a change of a field that cannot change.
+    """Return True if every error that the server reports is a change of an immutable field.
 
-    Every one: an object that has another mistake too could be deleted, but not made anew.
+    Every error counts: an object with any other error could be deleted, but not created again.
     """
     causes = error.causes
     return bool(causes) and all(
@@ -37,7 +37,7 @@ def is_immutability_error(error: InvalidError) -> bool:
 def describe_immutable_change(
     error: InvalidError, desired: Object, live: Object, secrets: SecretValues, *, is_secret: bool
 ) -> str:
-    """Which fields cannot change, from what to what, where that is short enough to be read, and no secret."""
+    """List the immutable fields, with their old and new values if these are short and not secret."""
     fields = dict.fromkeys(cause.field for cause in error.causes)
     if is_secret:
         return ", ".join(f"{field} is immutable" for field in fields)

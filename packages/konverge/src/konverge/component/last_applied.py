@@ -1,7 +1,7 @@
-"""What a manager applied last, read back from the live object and the manager's entry in its managedFields. Pure.
+"""The last applied configuration, read from the live object and the manager's entry in its managedFields. Pure.
 
-For an object that is to be suspended while the data that its mutations need is not there: what it is now, and no more
-of it than is ours, is then the best that is known of what it should be.
+It is needed to suspend an object while the data for its mutations is missing. Then the owned part of the live object is
+the best approximation of the desired object.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ __all__ = ["extract_last_applied"]
 
 
 def extract_last_applied(live: Object, manager: str) -> Object | None:
-    """The fields of the live object that this manager applied, with its type and name; None where that is not known.
+    """Extract the fields that this manager applied, with kind and name; None without an entry of the manager.
 
-    Applied again by the same manager it changes nothing.
+    A new apply of the result by the same manager changes nothing.
     """
     entry = find_apply_entry(live, manager)
     if entry is None:
         return None
-    found: Object = _extract_owned(live, entry["fieldsV1"])
+    owned: Object = _extract_owned(live, entry["fieldsV1"])
     metadata = {name: live["metadata"][name] for name in ("namespace", "name") if name in live["metadata"]}
     return {
-        **found,
+        **owned,
         "apiVersion": live["apiVersion"],
         "kind": live["kind"],
-        "metadata": {**found.get("metadata", {}), **metadata},
+        "metadata": {**owned.get("metadata", {}), **metadata},
     }
 
 
@@ -41,17 +41,17 @@ def _extract_owned(value: Any, fields: Mapping[str, Any]) -> Any:
         names = ((element.removeprefix("f:"), below) for element, below in children.items())
         return {name: _extract_owned(value[name], below) for name, below in names if name in value}
     if isinstance(value, list) and children:
-        return [found for item in value for found in _extract_items(item, children)]
+        return [owned for item in value for owned in _extract_items(item, children)]
     return value  # a scalar, or a list or a mapping that is owned as a whole
 
 
 def _extract_items(item: Any, children: Mapping[str, Any]) -> list[Any]:
-    """The owned part of a list's item, in a list; an empty one when it is not ours."""
+    """Return the owned part of a list item, in a list; an empty list for an item of another manager."""
     for element, below in children.items():
         sort, _, text = element.partition(":")
         key = msgspec.json.decode(text)
         if sort == "v" and key == item:
             return [item]
-        if sort == "k" and isinstance(item, dict) and all(item.get(name) == wanted for name, wanted in key.items()):
+        if sort == "k" and isinstance(item, dict) and all(item.get(name) == value for name, value in key.items()):
             return [{**key, **_extract_owned(item, below)}]
     return []

@@ -47,7 +47,7 @@ __all__ = [
 
 _log = logging.getLogger("konverge.component")
 
-# What a server sets; an apply that carried any of it would claim it, or be refused.
+# Fields that the server sets; an apply with one of them would claim it, or be refused.
 _SERVER_SET = (
     "creationTimestamp",
     "deletionGracePeriodSeconds",
@@ -65,12 +65,12 @@ _RECREATE_AFTER = timedelta(seconds=1)
 
 
 class ApplyOutcome(NamedTuple):
-    """What an apply came to.
+    """The result of an apply.
 
     Args:
-        live: The live object afterwards; None when it was deleted, to be made anew in a later pass.
-        operation: What was done to it, judged by the server's answer.
-        waiting_reason: Why there is no object.
+        live: The live object afterwards; None if it was deleted, so that a later reconcile creates it again.
+        operation: The operation on the object, according to the server's response.
+        waiting_reason: The reason why there is no object.
     """
 
     live: Object | None
@@ -81,66 +81,69 @@ class ApplyOutcome(NamedTuple):
 async def apply_object(
     ctx: ReconcileContext, component: ComponentSpec, entry: RegisteredResource, desired: Object, live: Object | None
 ) -> ApplyOutcome:
-    """Make the live object what is desired, with a request only if something differs.
+    """Apply the desired object, with a request only if the live object differs.
 
     Args:
-        ctx: The pass.
-        component: Whose resource it is.
+        ctx: The reconcile.
+        component: The component of the resource.
         entry: The resource.
-        desired: What it desires; completed in place.
-        live: The object as it was read in this pass.
+        desired: The desired object; it is completed in place.
+        live: The object as this reconcile read it.
     """
     resource, is_unowned = entry.resource, entry.treatment.is_unowned
     if resource.recreates and live is not None and is_deleting(live):
-        return ApplyOutcome(None, Operation.NONE, f"{entry.identity} is being deleted, to be made anew")
+        return ApplyOutcome(None, Operation.NONE, f"{entry.identity} is being deleted, to be created again")
     before: Object | None = None
     is_owned = await _complete_desired(ctx, resource, desired, is_unowned=is_unowned)
     manager = build_field_manager(ctx.owner, component.name)
     schema = find_builtin_schema(resource.gvk)
     with wrap_errors("failed to apply resource", resource.identity), withhold_secret_errors(resource, desired):
-        wish = DesiredFingerprint.of(desired, manager)
+        fingerprint = DesiredFingerprint.of(desired, manager)
         if live is not None and not (is_unowned and has_owner(live, ctx.owner_uid)):
-            if ctx.applied_cache.is_steady(live, wish):
+            if ctx.applied_cache.is_steady(live, fingerprint):
                 return ApplyOutcome(live, Operation.NONE)
-            found = find_drift(desired, live, manager, schema)
-            if not found or ctx.applied_cache.is_known_drift(live["metadata"]["uid"], wish, found, ctx.clock.now()):
-                _mark_steady(ctx, live, wish)
+            drift = find_drift(desired, live, manager, schema)
+            if not drift or ctx.applied_cache.is_known_drift(
+                live["metadata"]["uid"], fingerprint, drift, ctx.clock.now()
+            ):
+                _mark_steady(ctx, live, fingerprint)
                 return ApplyOutcome(live, Operation.NONE)
             before = await read_for_adoption(ctx, component, entry, live)
         try:
-            # In the server's form, so that what we own is what is stored: a key applied as a Secret's stringData, for
-            # one, would never be removed again.
+            # In the server's form, so that the field manager owns the stored fields: for example, a key that was
+            # applied as a Secret's stringData would never be removed again.
             with withhold_secret_errors(resource, desired):
                 applied = await ctx.client.apply(normalize(desired, schema), field_manager=manager)
         except InvalidError as error:
             return await _handle_refusal(ctx, component, entry, error, desired, live)
-        answer = applied.object
-        about = ("applied", ctx.owner_uid, answer["metadata"]["uid"])
+        response = applied.object
+        about = ("applied", ctx.owner_uid, response["metadata"]["uid"])
         if (before is not None or (live is None and not applied.created)) and ctx.applied_cache.find_note(
             *about
         ) is None:
-            report_adoption(ctx, component, entry, before, answer)
+            report_adoption(ctx, component, entry, before, response)
             ctx.applied_cache.store_note("", *about)
         elif applied.created and not is_owned:
-            # Who overwrites all that we apply takes our entry away, and there is no reference to know it by.
+            # A client that overwrites all applied fields removes our managedFields entry, and without an owner
+            # reference nothing else identifies the object.
             ctx.applied_cache.store_note("", *about)
-        if is_unowned and has_owner(answer, ctx.owner_uid):
-            # Another manager's: the component had another name once.
-            answer = await _remove_owner(ctx, resource) or answer
-        left = find_drift(desired, answer, manager, schema)
-        if ctx.applied_cache.record_drift(answer["metadata"]["uid"], wish, left, ctx.clock.now()):
-            _report_override(ctx, component, resource, [each.path for each in left if each.is_override], answer)
-        _mark_steady(ctx, answer, wish)
+        if is_unowned and has_owner(response, ctx.owner_uid):
+            # From another field manager: the component had another name before.
+            response = await _remove_owner(ctx, resource) or response
+        left = find_drift(desired, response, manager, schema)
+        if ctx.applied_cache.record_drift(response["metadata"]["uid"], fingerprint, left, ctx.clock.now()):
+            _report_override(ctx, component, resource, [field.path for field in left if field.is_override], response)
+        _mark_steady(ctx, response, fingerprint)
     if applied.created:
         operation = Operation.CREATED
-    elif live is None or read_resource_version(live) != read_resource_version(answer):
+    elif live is None or read_resource_version(live) != read_resource_version(response):
         operation = Operation.UPDATED
     else:
         operation = Operation.NONE
     if operation is not Operation.NONE:
         if not (is_owned or is_unowned):
             _log.info(
-                "%s is cluster-scoped and gets no reference to its namespaced owner",
+                "%s is cluster-scoped and gets no owner reference, because its owner is namespaced",
                 resource.identity,
                 extra=component.log_fields,
             )
@@ -151,13 +154,13 @@ async def apply_object(
             reason=f"{operation.value}{kind}",
             message=f"{operation.value} {kind} '{resource.key.name}'",
             action=operation.value.removesuffix("d"),
-            related=answer,
+            related=response,
         )
-    return ApplyOutcome(answer, operation)
+    return ApplyOutcome(response, operation)
 
 
 def _mark_steady(ctx: ReconcileContext, live: Object, fingerprint: DesiredFingerprint) -> None:
-    """Note that the object is as far as it gets; where somebody overrides it, come again to see whether it still is."""
+    """Note that the object is steady; if the cluster overrides it, request a requeue for the next apply."""
     again_at = ctx.applied_cache.find_retry_time(live["metadata"]["uid"], fingerprint)
     if again_at is None:
         ctx.applied_cache.mark_steady(live, fingerprint)
@@ -165,19 +168,19 @@ def _mark_steady(ctx: ReconcileContext, live: Object, fingerprint: DesiredFinger
 
 
 def _report_override(
-    ctx: ReconcileContext, component: ComponentSpec, resource: Resource, paths: Sequence[str], answer: Object
+    ctx: ReconcileContext, component: ComponentSpec, resource: Resource, paths: Sequence[str], response: Object
 ) -> None:
-    """Say, once, that what was applied is stored with other values; they may be a Secret's and are not named."""
+    """Report once that the server stores other values than applied; values can be a Secret's and are not shown."""
     more = f" and {len(paths) - _MAX_PATHS} more" if len(paths) > _MAX_PATHS else ""
     message = (
         f"{resource.gvk.kind} '{resource.key.name}' is stored with other values than component {component.name} "
         f"applies, in {', '.join(paths[:_MAX_PATHS])}{more}: a mutating webhook or policy of the cluster overrides "
-        "them. They are applied again from time to time, at intervals that grow to half an hour"
+        "them. konverge applies them again at intervals that grow to 30 minutes"
     )
     if ctx.observer is not None:
         ctx.observer.on_overridden(resource.identity, message)
     _log.warning("%s", message, extra=component.log_fields | {"resource": resource.identity})
-    record_warning(ctx, resource, reason="ResourceOverridden", message=message, action="Update", related=answer)
+    record_warning(ctx, resource, reason="ResourceOverridden", message=message, action="Update", related=response)
 
 
 async def _handle_refusal(
@@ -188,10 +191,10 @@ async def _handle_refusal(
     desired: Object,
     live: Object | None,
 ) -> ApplyOutcome:
-    """What follows from a refusal for what the object says: it is made anew where that is declared, or it is an error.
+    """Delete the object if its resource declares that it can be created again; otherwise raise the refusal.
 
     Raises:
-        konverge.errors.KonvergeError: The refusal, in words that say what to do.
+        konverge.errors.KonvergeError: The server refused the object; the message explains the fix.
     """
     resource = entry.resource
     if other := describe_foreign_controller(live, ctx.owner):
@@ -200,39 +203,40 @@ async def _handle_refusal(
         raise ReconcileError(
             f"it is {other}, and an object has one controller: {ctx.owner_gvk.kind} {ctx.owner_key.name} cannot be a "
             f"second one. Give one of the two another name, or declare unowned() or block_on_foreign_controller(). "
-            f"The server says: {error.message}"
+            f"The server reports: {error.message}"
         ) from None
     if live is None or not is_immutability_error(error):
         raise error
-    told = immutable_fields.describe_immutable_change(
+    change = immutable_fields.describe_immutable_change(
         error, desired, live, ctx.secret_values, is_secret=handles_secret(resource)
     )
     if not resource.recreates:
-        raise TerminalError(f"{told}. Declare recreate=True on the primitive, or keep the old value") from error
-    found = await read_live(ctx, resource)
-    if found is not None and not is_ours(found, ctx.owner, component.name):
-        raise TerminalError(f"{told}, and recreate=True removes only what this component has made") from error
+        raise TerminalError(f"{change}. Declare recreate=True on the primitive, or keep the old value") from error
+    current = await read_live(ctx, resource)
+    if current is not None and not is_ours(current, ctx.owner, component.name):
+        raise TerminalError(f"{change}, and recreate=True deletes only objects of this component") from error
     await ctx.client.delete(resource.gvk, resource.key, uid=live["metadata"]["uid"])
     record_event(
         ctx,
         resource,
         reason="ResourceDeleted",
-        message=f"Resource {entry.identity} deleted to be made anew: {told}",
+        message=f"Resource {entry.identity} deleted to be created again: {change}",
         action="Delete",
         related=live,
     )
-    # Where no watch wakes the owner, somebody has to.
+    # For an object without a watch: no event would requeue the owner.
     ctx.request_requeue(ctx.clock.now() + _RECREATE_AFTER)
-    return ApplyOutcome(None, Operation.NONE, f"{entry.identity} is made anew: {told}")
+    return ApplyOutcome(None, Operation.NONE, f"{entry.identity} is created again: {change}")
 
 
 async def delete_object(
     ctx: ReconcileContext, component: ComponentSpec, entry: RegisteredResource, *, message: str
 ) -> None:
-    """Delete the object if it is ours, and if there is one that is not on its way out already.
+    """Delete the object if it belongs to the component and is not being deleted already.
 
-    The request carries the UID of the object that was read: what has taken its name since is left alone (invariant 2).
-    What is not ours counts as gone (invariant 9). Of a kind that is not served there is nothing to delete.
+    The request names the UID of the object that was read, so that a later object with the same name stays (invariant
+    2). An object that does not belong to the component counts as gone (invariant 9), and so does a kind that is not
+    served.
     """
     identity, resource = entry.identity, entry.resource
     with wrap_errors("failed to delete resource", identity), withhold_secret_errors(resource):
@@ -255,9 +259,9 @@ async def delete_object(
 
 
 async def release_object(ctx: ReconcileContext, resource: Resource) -> None:
-    """Drop the owner's reference from the object and leave the rest of it as it is.
+    """Remove the owner's reference from the object and keep the rest of it.
 
-    A plain update, not an apply: applying the object without the fields would remove what the component once applied.
+    This is an update, not an apply: an apply without the fields would remove what the component applied before.
     """
     identity = resource.identity
     with wrap_errors("failed to orphan resource", identity), withhold_secret_errors(resource):
@@ -298,10 +302,10 @@ async def _remove_owner(ctx: ReconcileContext, resource: Resource) -> Object | N
 
 
 async def _complete_desired(ctx: ReconcileContext, resource: Resource, desired: Object, *, is_unowned: bool) -> bool:
-    """Complete the desired object, in place: its type, no server-set metadata, and the owner's controller reference.
+    """Complete the desired object in place; return True if it has the owner's controller reference.
 
-    A namespaced owner cannot own a cluster-scoped object; such an object gets no reference, and neither does one that
-    is to have none. The answer tells whether it has one.
+    It gets its kind and the reference, and loses the metadata that the server sets. A namespaced owner cannot own a
+    cluster-scoped object; such an object gets no reference, and neither does an unowned one.
     """
     desired["apiVersion"], desired["kind"] = resource.gvk.api_version, resource.gvk.kind
     desired.pop("status", None)
@@ -311,12 +315,14 @@ async def _complete_desired(ctx: ReconcileContext, resource: Resource, desired: 
     with wrap_errors("failed to determine GVK for resource", resource.identity):
         owner_namespaced = (await ctx.client.mapping(ctx.owner_gvk)).namespaced
         namespaced = (await ctx.client.mapping(resource.gvk)).namespaced
-    references = [found for found in metadata.get("ownerReferences") or () if found.get("uid") != ctx.owner_uid]
+    references = [
+        reference for reference in metadata.get("ownerReferences") or () if reference.get("uid") != ctx.owner_uid
+    ]
     if is_unowned or (owner_namespaced and not namespaced):
         if "ownerReferences" in metadata:
             metadata["ownerReferences"] = references
         if not _has_fields(desired):
-            # Of who applies a name alone the server keeps no record: nothing would tell that the object is ours.
+            # The server keeps no managedFields entry for an apply of only a name: nothing would identify the object.
             metadata["annotations"] = {_APPLIED_FOR: ctx.owner_uid}
         return False
     if owner_namespaced and resource.key.namespace != ctx.owner_key.namespace:

@@ -1,4 +1,4 @@
-"""The owner's own condition: one sentence about all of its components."""
+"""The summary condition of the owner: one sentence about all of its components."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["aggregate", "summarize_conditions"]
 _MAX_NAMES = 5
 _REASON_LENGTH = 500
 
-# What a component with a true condition is, for a person. Any other reason means healthy.
+# The words for components with a true condition. Any other reason means healthy.
 _WORDS = {
     ConditionReason.DISABLED: "disabled",
     ConditionReason.SUSPENDED: "suspended",
@@ -25,12 +25,12 @@ _HEALTHY = "healthy"
 
 
 def aggregate(condition_type: str, owner: Object, components: Sequence[Component]) -> Condition:
-    """The condition that sums up the components' conditions on the owner; staged by whoever asks.
+    """Summarize the components' conditions on the owner in one condition, which the caller stages.
 
-    True only if all are True. The reason is that of the highest-priority condition that is not True, else of the
-    highest of all; disabled components count only where there are no others. Of equals, the component that was named
-    first. The message is one sentence about the owner: how many components are healthy, or which ones are not ready
-    and why.
+    The status is True only if all are True. The reason is that of the highest-priority condition that is not True, else
+    of the highest of all. Disabled components count only if there are no others. Among equals, the first component
+    wins. The message is one sentence: the number of healthy components, or the components that are not ready and their
+    reasons.
     """
     if not components:
         message = "No components were aggregated."
@@ -42,13 +42,13 @@ def aggregate(condition_type: str, owner: Object, components: Sequence[Component
 def summarize_conditions(
     condition_type: str, reported: Sequence[tuple[str, Condition]], generation: int | None, *, noun: str = "component"
 ) -> Condition:
-    """The condition that sums up others, by the rule of `aggregate`.
+    """Summarize conditions in one condition, by the rule of `aggregate`.
 
     Args:
-        condition_type: Its own type.
-        reported: What each part is called, and its condition; at least one.
-        generation: The owner's, which it observes.
-        noun: What a part is called in the message, in the singular.
+        condition_type: The condition type of the summary.
+        reported: The name and condition of each part; at least one.
+        generation: The owner's generation, which the summary observes.
+        noun: The noun for a part in the message, in the singular.
     """
     waiting = sorted((part for part in reported if part[1].status != "True"), key=_read_priority, reverse=True)
     if waiting:
@@ -64,7 +64,7 @@ def _read_priority(part: tuple[str, Condition]) -> int:
 
 
 def _describe_not_ready(waiting: Sequence[tuple[str, Condition]], total: int, noun: str) -> str:
-    """Name the parts that are not ready, the most critical first, and why."""
+    """List the parts that are not ready with their reasons, the most critical first."""
     named = [f"{name} ({_describe_condition(condition)})" for name, condition in waiting[:_MAX_NAMES]]
     if len(waiting) > _MAX_NAMES:
         named.append(f"and {len(waiting) - _MAX_NAMES} more")
@@ -82,18 +82,18 @@ def _describe_condition(condition: Condition) -> str:
 
 
 def _describe_ready(reported: Sequence[tuple[str, Condition]], noun: str) -> str:
-    """Count the parts in each state; name those that are not at work."""
+    """Count the parts in each state, and name those that are not active."""
     groups: dict[str, list[str]] = {_HEALTHY: []}
     for name, condition in reported:
         groups.setdefault(_WORDS.get(ConditionReason.of_reason(condition.reason), _HEALTHY), []).append(name)
-    found = [(state, names) for state, names in groups.items() if names]
-    if len(found) == 1:
-        state, names = found[0]
+    states = [(state, names) for state, names in groups.items() if names]
+    if len(states) == 1:
+        state, names = states[0]
         return f"The {noun} {names[0]} is {state}." if len(names) == 1 else f"All {len(names)} {noun}s are {state}."
     clauses = []
-    for place, (state, names) in enumerate(found):
+    for index, (state, names) in enumerate(states):
         plural = len(names) != 1
-        counted = f"{len(names)} {noun}{'s' if plural else ''}" if place == 0 else str(len(names))
+        counted = f"{len(names)} {noun}{'s' if plural else ''}" if index == 0 else str(len(names))
         listed = "" if state == _HEALTHY else f" ({_format_names(names)})"
         clauses.append(f"{counted} {'are' if plural else 'is'} {state}{listed}")
     return "; ".join(clauses) + "."

@@ -1,11 +1,11 @@
-"""Whose an object is: the one rule by which a component deletes, and who has what it finds. Pure.
+"""Ownership of objects: the rule for deletions, and descriptions of the controller or field managers. Pure.
 
-A component's objects are those that its owner controls. Where an object has no controller (it is unowned, or the API
-has no such reference), our own apply entry in ``managedFields`` tells: its manager names the owner by UID, so that the
-entry of an earlier name of the component is recognized, and that of another life of the owner is not.
+The objects of a component are those that its owner controls. An object without a controller (unowned, or of a kind that
+permits no reference) belongs to the component if ``managedFields`` has its apply entry. The field manager contains the
+owner's UID. Therefore an entry under an earlier component name counts, and an entry of an earlier owner does not.
 
-A manager that is longer than the server admits is hashed, and a hash tells nothing: of such managers only the
-component's present one is known. What an earlier one applied, and no owner controls, is taken for another's and stays.
+A field manager above the server's length limit is hashed. From hashes, only the component's present field manager is
+recognized. An object that an earlier one applied, and that no owner controls, counts as another's and stays.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _MAX_FIELDS = 5
 
 
 def build_field_manager(owner: Object, component: str) -> str:
-    """``<OwnerKind>/<component>/<ownerUID>``, hashed when longer than the 128 characters that a manager may have.
+    """Return ``<OwnerKind>/<component>/<ownerUID>``, hashed above the server's limit of 128 characters.
 
-    The UID keeps two owners that render one object from silently taking each other's fields.
+    The UID prevents that two owners that render the same object silently take over each other's fields.
     """
     manager = f"{owner['kind']}/{component}/{owner['metadata']['uid']}"
     return manager if len(manager) <= _MANAGER_LIMIT else hashlib.sha256(manager.encode()).hexdigest()
 
 
 def is_ours(live: Object, owner: Object, component: str) -> bool:
-    """Tell whether the component may delete the object.
+    """Return True if the object belongs to the component, which may then delete it.
 
     Args:
         live: The object.
@@ -56,7 +56,7 @@ def is_ours(live: Object, owner: Object, component: str) -> bool:
 
 
 def has_own_entry(live: Object, owner: Object, component: str) -> bool:
-    """Tell whether the component, under this or an earlier name, has applied the object."""
+    """Return True if the component has applied the object, under its present or an earlier name."""
     return any(_is_own_manager(manager, owner, component) for manager in _read_managed_fields(live))
 
 
@@ -69,7 +69,7 @@ def _is_own_manager(manager: Manager, owner: Object, component: str) -> bool:
 
 
 def describe_foreign_controller(live: Object | None, owner: Object) -> str:
-    """``controlled by <Kind> <name>`` when another owner controls the live object, else empty."""
+    """Return ``controlled by <Kind> <name>`` if another owner controls the live object, else an empty string."""
     controller = None if live is None else find_controller(live)
     if controller is None or controller.get("uid") == owner["metadata"]["uid"]:
         return ""
@@ -77,34 +77,34 @@ def describe_foreign_controller(live: Object | None, owner: Object) -> str:
 
 
 def describe_holder(live: Object, owner: Object, component: str) -> str:
-    """Who has an object that is not ours: its controller, or else its field managers."""
-    if told := describe_foreign_controller(live, owner):
-        return told
+    """Describe the controller of a foreign object or, without a controller, its field managers."""
+    if controller := describe_foreign_controller(live, owner):
+        return controller
     others = (manager for manager in _read_managed_fields(live) if not _is_own_manager(manager, owner, component))
     names = list(dict.fromkeys(manager.name for manager in others))
     return f"managed by {_format_list(names, _MAX_MANAGERS)}" if names else "without a controller and without a manager"
 
 
 def describe_overruled(before: Object, after: Object) -> str:
-    """The managers that lost fields by an apply, with these fields; empty when none did.
+    """List the managers that lost fields by an apply, with these fields; empty if there are none.
 
-    Paths end where they would quote a value.
+    A path ends before an element that would quote a value.
     """
     then = _read_managed_fields(after)
-    told = []
+    losers = []
     for manager, owned in _read_managed_fields(before).items():
         kept = then.get(manager)
         lost = owned.fields if kept is None else owned.fields - kept.fields
         paths = list(dict.fromkeys(_iter_leaf_paths(lost)))
         if paths:
-            told.append(f"{manager.name} ({_format_list(paths, _MAX_FIELDS)})")
-    return _format_list(told, _MAX_MANAGERS)
+            losers.append(f"{manager.name} ({_format_list(paths, _MAX_FIELDS)})")
+    return _format_list(losers, _MAX_MANAGERS)
 
 
 def _read_managed_fields(obj: Object) -> ManagerEntries:
     try:
         return decode_managed_fields(obj["metadata"].get("managedFields"))
-    except ValueError:  # nobody's, then: what cannot be read proves nothing
+    except ValueError:  # malformed entries prove no ownership
         return {}
 
 

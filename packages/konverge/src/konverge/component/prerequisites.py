@@ -1,4 +1,4 @@
-"""Prerequisites: what must be true before a component is created. They gate its beginning, never its life."""
+"""Prerequisites: conditions for the start of a component. After the start they are not checked again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["MET", "DependsOn", "Prerequisite", "PrerequisiteResult", "Prerequisi
 
 
 class PrerequisiteStatus(StrEnum):
-    """A prerequisite's verdict."""
+    """The result of a check: met or not met."""
 
     MET = "Met"
     NOT_MET = "NotMet"
@@ -22,7 +22,7 @@ class PrerequisiteStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PrerequisiteResult:
-    """A prerequisite's verdict and, when it is not met, the message of the condition."""
+    """The result of a check and, if the prerequisite is not met, the message of the condition."""
 
     status: PrerequisiteStatus
     reason: str = ""
@@ -32,7 +32,7 @@ MET = PrerequisiteResult(PrerequisiteStatus.MET)
 
 
 def not_met(reason: str) -> PrerequisiteResult:
-    """A verdict that keeps the component waiting; the reason becomes the condition's message as it is."""
+    """Return a result that keeps the component waiting; the reason becomes the condition's message unchanged."""
     return PrerequisiteResult(PrerequisiteStatus.NOT_MET, reason)
 
 
@@ -40,15 +40,15 @@ class Prerequisite(Protocol):
     """A custom prerequisite; `check` may be a coroutine function."""
 
     def check(self, ctx: ReconcileContext) -> PrerequisiteResult | Awaitable[PrerequisiteResult]:
-        """Look at the owner, or ask the context's client.
+        """Check the owner, or read objects with the context's client.
 
-        An exception counts as not met, and is raised by the reconcile.
+        An exception counts as not met, and the reconcile raises it.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class DependsOn:
-    """What `depends_on` answers.
+    """A prerequisite that waits for another condition of the owner; `depends_on` returns it.
 
     Args:
         condition_type: The owner's condition that must be True.
@@ -57,7 +57,7 @@ class DependsOn:
     condition_type: str
 
     def check(self, ctx: ReconcileContext) -> PrerequisiteResult:
-        """Look at the owner's condition, as it stands in memory."""
+        """Check the owner's condition as it is in memory."""
         condition = find_condition(ctx.owner, self.condition_type)
         if condition is None:
             owner = f"{ctx.owner.get('kind')}/{ctx.owner['metadata']['name']}"
@@ -71,8 +71,8 @@ class DependsOn:
 
 
 def depends_on(condition_type: str) -> Prerequisite:
-    """Wait until the owner's condition of that type is True.
+    """Return a prerequisite that waits until the owner's condition of that type is True.
 
-    The owner's conditions in memory are read, those staged earlier in the same pass included; the cluster is not asked.
+    It reads the conditions in memory, including those that this reconcile staged earlier. It sends no request.
     """
     return DependsOn(condition_type)

@@ -1,7 +1,7 @@
-"""What a pass works with: the cluster, the owner, the time; and the one write that ends it.
+"""The context of a reconcile: the cluster, the owner, the time, and the status write at its end.
 
-Components stage conditions on the owner in memory. `ReconcileContext.flush_status` persists them, once, and only if
-something changed (invariant 4).
+Components stage conditions on the owner in memory. `ReconcileContext.flush_status` writes them once, and only if they
+changed (invariant 4).
 """
 
 from __future__ import annotations
@@ -36,30 +36,28 @@ __all__ = ["ReconcileContext"]
 
 T = TypeVar("T")
 
-# A conflict means that someone else writes this owner's status: five tries, with the pauses that client-go's
-# RetryOnConflict makes.
+# A conflict means that another client writes this owner's status: five tries, with the delays of client-go's
+# RetryOnConflict.
 _FLUSH_RETRY_SECONDS = (0.01, 0.02, 0.04, 0.08)
 
 
 @dataclass
 class ReconcileContext:
-    """The dependencies of one pass over one owner.
+    """The dependencies of one reconcile of one owner.
 
     Args:
         client: The cluster.
-        owner: The custom resource as it was read for this pass; conditions are staged on it, in place.
+        owner: The custom resource as it was read for this reconcile, which stages conditions on it in place.
         clock: The time.
-        events: Where events go; None records none.
-        metrics: Where conditions are counted after the flush; None counts none.
-        applied_cache: What earlier passes learned about the server's answers. Share one between the passes of an
-        operator.
-        apply_metrics: Where the fate of each managed resource is counted; None counts none.
-        time_limit: How long each of the author's functions may take; None is without a limit.
-        observer: Who looks on; a `konverge.component.ReconcileObserver` is asked to run components in place of the
-        engine.
-            None is nobody.
-        adopt: Whether components take over objects that exist already and are not theirs, where the resource does not
-            say (`konverge.options.adopt`).
+        events: The recorder of events; None records none.
+        metrics: The metrics of conditions, recorded after the flush; None records none.
+        applied_cache: The results of earlier applies. Share one between all reconciles of an operator.
+        apply_metrics: The metrics of each managed resource; None records none.
+        time_limit: The time limit of each author function; None is without a limit.
+        observer: An observer of the resources. A `konverge.component.ReconcileObserver` runs components in place of the
+            engine. None observes nothing.
+        adopt: The default for resources without the option `konverge.options.adopt`: True lets components adopt
+            objects that exist already and do not belong to them.
     """
 
     client: ComponentClient
@@ -77,15 +75,15 @@ class ReconcileContext:
     _status_read: Any = field(default=None, init=False, repr=False)
     _staged_types: set[str] = field(default_factory=set, init=False, repr=False)
     _retired_types: set[str] = field(default_factory=set, init=False, repr=False)
-    # The components of this pass: the condition type of each; which of them has each object, and whether it applies it.
+    # The components of this reconcile: their condition types; the component of each object, and if it applies it.
     _condition_types: dict[str, str] = field(default_factory=dict, init=False, repr=False)
     _objects: dict[str, tuple[str, bool]] = field(default_factory=dict, init=False, repr=False)
-    # Status fields that this pass changed and that no write has carried yet.
+    # Status fields that this reconcile changed and that no write contained yet.
     _changed_fields: set[str] = field(default_factory=set, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._status_read = copy_json(self.owner.get("status"))
-        # A client of konverge's knows those of all passes; another one gets what this pass reads of its own resources.
+        # konverge's client knows the values of all reconciles; for any other client, this reconcile collects its own.
         known = getattr(self.client, "secret_values", None)
         self.secret_values = known if isinstance(known, SecretValues) else SecretValues()
 
@@ -101,71 +99,71 @@ class ReconcileContext:
 
     @property
     def owner_uid(self) -> str:
-        """The owner's UID, which tells it from another of the same name; empty where it was not read from a server."""
+        """The owner's UID, which differs for a later owner with the same name; empty if no server set it."""
         return str(self.owner["metadata"].get("uid") or "")
 
     @property
     def owner_generation(self) -> int | None:
-        """The generation of the owner's spec; None for a kind without."""
+        """The generation of the owner's spec; None for a kind without generations."""
         return read_generation(self.owner)
 
     def call(self, function: Callable[..., T], *args: object) -> T:
-        """Call an author's function, for no longer than the time limit.
+        """Call an author function within the time limit.
 
         Raises:
-            konverge.errors.FunctionTimeoutError: It did not return in time.
-            konverge.errors.KonvergeError: It raised what is no ``Exception``.
-            Exception: Whatever it raises.
-            KeyboardInterrupt: Somebody interrupted the process.
+            konverge.errors.FunctionTimeoutError: The function did not return in time.
+            konverge.errors.KonvergeError: The function raised a ``BaseException`` that is no ``Exception``.
+            Exception: The exception of the function.
+            KeyboardInterrupt: A user interrupted the process.
         """
         return call_with_limit(self.time_limit, function, *args)
 
     def hide_secret_values(self, answer: T, key: ObjectKey) -> T:
-        """What a lifecycle function answers, its reason without values of Secrets that are known.
+        """Return the result of a lifecycle function with known values of Secrets redacted in its reason.
 
-        Controllers repeat in the status of an object what admission said of what they made from it.
+        Such values can be in a reason, because controllers copy messages of admission into the status of an object.
 
         Args:
-            answer: Has a ``reason``, or is None.
-            key: The object, whose name is shown whatever it is.
+            answer: A result with a ``reason``, or None.
+            key: The object; its name and namespace are not redacted.
         """
         reason = getattr(answer, "reason", "")
-        shown = self.secret_values.hide(reason, public=(key.name, key.namespace)) if reason else reason
-        return answer if shown == reason else replace(answer, reason=shown)  # type: ignore[type-var]
+        redacted = self.secret_values.hide(reason, public=(key.name, key.namespace)) if reason else reason
+        return answer if redacted == reason else replace(answer, reason=redacted)  # type: ignore[type-var]
 
     def condition(self, condition_type: str) -> Condition | None:
-        """The owner's condition of that type as it stands now, staged ones included."""
+        """Return the owner's current condition of that type, including staged ones."""
         return find_condition(self.owner, condition_type)
 
     def register(self, component: str, condition_type: str, objects: Mapping[str, bool]) -> str:
-        """Note which objects a component of this pass writes or removes, unless an earlier one has any of it already.
+        """Register the objects that a component writes, unless they conflict with an earlier component.
 
-        The same component may come again.
+        The same component can be registered again.
 
         Args:
-            component: Its name.
-            condition_type: Its condition.
-            objects: The identities of the objects; True for one that it applies, False for one that it only removes
-                or releases. Two components may remove one object, but none what another one applies.
+            component: The name of the component.
+            condition_type: The condition type of the component.
+            objects: The identities of the objects; True for one that it applies, False for one that it only deletes
+                or releases. Two components can delete the same object, but not one that another component applies.
 
         Returns:
-            What an earlier component of the pass has already, naming that; empty when all is noted.
+            The conflict with an earlier component of this reconcile; empty if the component is registered.
         """
-        known = self._condition_types.get(component, condition_type)
-        if known != condition_type:
+        registered = self._condition_types.get(component, condition_type)
+        if registered != condition_type:
             return (
-                f'another component of this owner is named "{component}" and reports as {known}: expected two names, '
-                "since a name stands for the fields that a component owns"
+                f'another component of this owner has the name "{component}" and condition type {registered}: expected '
+                "two names, because the name is part of the field manager"
             )
-        other = next((name for name, each in self._condition_types.items() if each == condition_type), component)
+        other = next((name for name, used in self._condition_types.items() if used == condition_type), component)
         if other != component:
-            return f'it reports as {condition_type}, and so does component "{other}": expected two types'
+            return f'component "{other}" has condition type {condition_type} too: expected two condition types'
         for identity, is_applied in objects.items():
             first, was_applied = self._objects.get(identity, (component, False))
             if first != component and (is_applied or was_applied):
                 return (
-                    f'{identity} belongs to component "{first}" already, which comes first in each pass. Expected one '
-                    "component for one object: leave it out of one of the two, or declare it read_only() there"
+                    f'{identity} belongs to component "{first}" already: expected one component for each object. Leave '
+                    "it out of one of the two, or declare it read_only() there"
                 )
         self._condition_types[component] = condition_type
         self._objects.update((identity, (component, is_applied)) for identity, is_applied in objects.items())
@@ -173,57 +171,57 @@ class ReconcileContext:
 
     @property
     def staged_types(self) -> frozenset[str]:
-        """The types of the conditions that were staged in this pass."""
+        """The types of the conditions that this reconcile staged."""
         return frozenset(self._staged_types)
 
     def stage(self, condition: Condition) -> Condition:
-        """Put a condition on the owner in memory and remember that its type is ours; returns it as stored."""
+        """Set a condition on the owner in memory, register its type as ours, and return the condition as stored."""
         self._staged_types.add(condition.type)
         message = condition.message
         if len(message) > MESSAGE_LIMIT:
             message = message[: MESSAGE_LIMIT - 1] + "…"
-        # Half a character, as a file name may have it, cannot be sent: no condition of the owner would be written.
+        # A lone surrogate, as in a file name, cannot be encoded: no condition of the owner would be written.
         message = message.encode(errors="replace").decode()
         condition = replace(condition, message=message)
         return set_condition(self.owner, condition, self.clock.now().replace(microsecond=0))
 
     def retire_conditions(self, *condition_types: str) -> None:
-        """Take away conditions that nobody reports any more, those of components that are no longer built, for one.
+        """Remove conditions that are no longer reported, for example those of components that no longer exist.
 
-        Only of types that the caller knows to be the operator's own: nothing on the owner tells whose a condition is.
-        What was staged in this pass stays.
+        The caller must pass only the operator's own types: a condition does not show who wrote it. A condition that
+        this reconcile staged stays.
         """
         for condition_type in condition_types:
             if condition_type not in self._staged_types and remove_condition(self.owner, condition_type):
                 self._retired_types.add(condition_type)
 
     def request_requeue(self, at: datetime | None) -> None:
-        """Ask for another pass at that time; the earliest request of the pass wins, None asks for nothing."""
+        """Request a requeue at that time. The earliest request of the reconcile wins; None requests nothing."""
         if at is not None and (self.requeue_at is None or at < self.requeue_at):
             self.requeue_at = at
 
     @property
     def requeue_after(self) -> timedelta | None:
-        """How long from now until the requested pass, zero if it is due; None when none was asked for."""
+        """The time from now until the requested requeue, zero if it is due; None without a request."""
         return None if self.requeue_at is None else max(timedelta(0), self.requeue_at - self.clock.now())
 
     @asynccontextmanager
     async def flushing_status(self, refused: Callable[[InvalidError], bool] | None = None) -> AsyncIterator[None]:
-        """Persist the staged status at the end of the block, also when the body raises.
+        """Write the staged status at the end of the block, also if the body raises.
 
-        An error of the body wins over one of the flush, which then is noted on it. A cancelled body is not flushed: who
-        cancels may have lost the right to write.
+        An error of the body wins over an error of the flush, which becomes a note on it. After a cancellation the
+        status is not written, because the replica may have lost its Lease.
 
         Args:
-            refused: Is told of a status that the kind's schema does not allow, and may take what is at fault out of
-                `owner`. It tells whether it has: then the status is written once more.
+            refused: Called with the error if the kind's schema refuses the status. It can remove the invalid part from
+                `owner`; if it returns True, the status is written once more.
         """
         try:
             yield
         except Exception as error:
             try:
                 await self._flush_quietly(refused)
-            except Exception as flush_error:  # noqa: BLE001  # the body's error is the one to raise, whatever this is
+            except Exception as flush_error:  # noqa: BLE001  # the error of the body is raised
                 error.add_note(f"The status could not be written either: {flush_error}")
             raise
         await self._flush_quietly(refused)
@@ -237,23 +235,22 @@ class ReconcileContext:
             await self.flush_status()
 
     async def flush_status(self) -> bool:
-        """Write the owner's status if this pass changed it; tells whether it was written.
+        """Write the owner's status if this reconcile changed it; return True if it was written.
 
-        When another writer was faster, the owner is read again and this pass's changes are put on what is there now:
-        conditions staged or retired here by type, and other status fields that the pass changed. Conditions of other
-        writers stay as they have them. An owner that is gone meanwhile has nothing to report.
+        After a conflict, the owner is read again and gets this reconcile's changes: conditions staged or retired by
+        type, and other changed status fields. Conditions of other writers stay. An owner that is gone gets no write.
 
         Raises:
             konverge.errors.KonvergeError: The write failed for another reason, or conflicted too often.
         """
         if self.owner.get("status") == self._status_read:
-            self._record_conditions()  # after a restart they are known to nobody yet
+            self._record_conditions()  # after a restart, the metrics do not have them yet
             return False
-        for pause_seconds in _FLUSH_RETRY_SECONDS:
+        for delay_seconds in _FLUSH_RETRY_SECONDS:
             try:
                 return await self._write_status()
             except ConflictError:
-                await self.clock.sleep(pause_seconds)
+                await self.clock.sleep(delay_seconds)
                 if not await self._rebase_conditions():
                     return False
         return await self._write_status()
@@ -278,7 +275,7 @@ class ReconcileContext:
             return False
         read = self._status_read or {}
         staged = self.owner.get("status") or {}
-        # Compared with what was read *last*: what an earlier rebase took over from another writer is not this pass's.
+        # Compared with the *last* read: a field that an earlier rebase took from another writer is not our change.
         self._changed_fields |= {name for name in read.keys() | staged.keys() if staged.get(name) != read.get(name)} - {
             "conditions"
         }
@@ -304,5 +301,5 @@ class ReconcileContext:
         if self.metrics is not None:
             listed = (self.owner.get("status") or {}).get("conditions") or ()
             self.metrics.record(
-                self.owner, [Condition.from_object(found) for found in listed if isinstance(found, dict)]
+                self.owner, [Condition.from_object(entry) for entry in listed if isinstance(entry, dict)]
             )

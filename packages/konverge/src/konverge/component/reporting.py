@@ -1,4 +1,4 @@
-"""Where a pass reports besides the condition: events, metrics, an observer. Ports; None switches them off."""
+"""The reports of a reconcile besides the condition: protocols for events, metrics and an observer. None disables one."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["ApplyMetrics", "ConditionMetrics", "EventRecorder", "ResourceObserve
 
 
 class EventRecorder(Protocol):
-    """What records Kubernetes events; it must not wait for the network.
+    """A recorder of Kubernetes events; it must not wait for the network.
 
-    A component reports what was done by Normal events, and by Warning events what it has adopted or left alone, or what
-    somebody overrides. What goes wrong is in the condition, which is there for as long as it is wrong; an operator
-    reports it by Warning events besides (`konverge.operator`).
+    A component records Normal events for writes, and Warning events for objects that it adopts or leaves alone and for
+    overridden fields. The condition reports failures for as long as they last; an operator also records Warning events
+    for them (`konverge.operator`).
     """
 
     def event(self, owner: Object, *, reason: str, message: str, action: str, related: Object | None = None) -> None:
@@ -25,64 +25,64 @@ class EventRecorder(Protocol):
         Args:
             owner: The object that the event is about.
             reason: For example ``CreatedDeployment``.
-            message: One sentence for a person.
+            message: One sentence for users.
             action: The verb: ``Create``, ``Update``, ``Delete`` or ``Orphan``.
-            related: The object that it happened to.
+            related: The object of the operation.
         """
 
     def warning(self, owner: Object, *, reason: str, message: str, action: str, related: Object | None = None) -> None:
-        """Record a Warning event on the owner: a person may have to look at it.
+        """Record a Warning event on the owner, which can require an action by a user.
 
         Args:
             owner: The object that the event is about.
             reason: For example ``ResourceAdopted``.
-            message: One sentence for a person.
+            message: One sentence for users.
             action: The verb: ``Adopt`` or ``Delete``.
-            related: The object that it happened to.
+            related: The object of the operation.
         """
 
 
 class ConditionMetrics(Protocol):
-    """What counts conditions; called once for an owner after its status was written, or found to need no write."""
+    """Metrics of conditions; called once for an owner after its status write, or if no write is necessary."""
 
     def record(self, owner: Object, conditions: Sequence[Condition]) -> None:
-        """Note the present status, reason and transition time of each condition of the owner, foreign ones included.
+        """Record status, reason and transition time of each condition of the owner, including foreign ones.
 
-        They are all that it has: one that is not among them any more is gone.
+        The list is complete: a condition that is no longer in it is gone.
         """
 
 
 class ApplyMetrics(Protocol):
-    """What counts the applies: one call for each managed resource in each pass that gets as far as it.
+    """Metrics of applies: one call for each managed resource that a reconcile reaches.
 
-    All of it is the same for many owners: the owner's kind, the component's name, what the resource is called
-    (``metrics_identifier``) and its kind.
+    The labels are the same for many owners: the owner's kind, the component's name, the resource's
+    ``metrics_identifier`` and its kind.
     """
 
     def record_apply(self, *, owner_kind: str, component: str, resource: str, kind: str, operation: str) -> None:
-        """The resource is as it is wanted; the operation is ``created``, ``updated`` or ``none``."""
+        """Count a resource in the desired state; the operation is ``created``, ``updated`` or ``none``."""
 
     def record_failure(self, *, owner_kind: str, component: str, resource: str, kind: str) -> None:
-        """The resource could not be brought to the state wanted."""
+        """Count a resource whose apply failed."""
 
 
 class ResourceObserver(Protocol):
-    """Who hears what becomes of each resource in a pass.
+    """An observer of each resource in a reconcile.
 
-    One that also runs the passes of whole components is a `konverge.component.ReconcileObserver`.
+    An observer that also runs the reconciles of components is a `konverge.component.ReconcileObserver`.
     """
 
     def on_processed(self, identity: str, live: Object | None, halt: Convergence | None) -> None:
-        """A resource has been applied or read; with `halt`, the component stops there; with neither, it is absent."""
+        """Handle an applied or read resource. With `halt`, the component stops at it; with neither, it is absent."""
 
     def on_suspended(self, identity: str, suspension: Suspension) -> None:
-        """A resource has been suspended as far as it goes."""
+        """Handle the suspension status of a resource."""
 
     def on_adopted(self, identity: str, message: str) -> None:
-        """An object that existed already, and was not the component's, has been applied; the message says whose."""
+        """Handle the adoption of an object; the message names its earlier controller or managers."""
 
     def on_left_alone(self, identity: str, message: str) -> None:
-        """An object that was to be deleted is not the component's, and stays; the message says whose it is."""
+        """Handle an object that is marked for deletion and stays; the message names its controller or managers."""
 
     def on_overridden(self, identity: str, message: str) -> None:
-        """A resource has been applied and is stored with other values; the message names the fields."""
+        """Handle an applied resource that is stored with other values; the message names the fields."""

@@ -1,4 +1,4 @@
-"""How a component treats a resource: the options of registration, what they exclude, and what they come to."""
+"""Options of a registered resource: the functions that make them, their exclusions and their joint effect."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _OptionName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option of `ComponentBuilder.with_resource`; made by the functions of this module."""
+    """One option of `ComponentBuilder.with_resource`; the functions of `konverge.options` return it."""
 
     name: _OptionName
     active: bool = True
@@ -56,99 +56,100 @@ class Option:
 
 
 def read_only() -> Option:
-    """Fetch the object and let its health count, but never write, own or delete it."""
+    """Read the object and count its health, but never write, own or delete it."""
     return Option(_OptionName.READ_ONLY)
 
 
 def delete(*, even_if_not_ours: bool = False) -> Option:
-    """Remove the object from the cluster if it is the component's; it has no health.
+    """Delete the object if it belongs to the component; its health does not count.
 
-    It is the component's if the owner controls it or, where it has no controller, if the component has applied it.
+    An object belongs to the component if the owner controls it or, without a controller, if the component has applied
+    it.
 
     Args:
-        even_if_not_ours: Remove whatever stands under that name, also an object of another owner or of a person.
+        even_if_not_ours: Delete any object with that name, also one of another owner or of a user.
     """
     return Option(_OptionName.DELETE, even_if_not_ours=even_if_not_ours)
 
 
 def delete_when(condition: bool, *, even_if_not_ours: bool = False) -> Option:
-    """Remove the object when the condition is true, else manage it. Several are joined by "or".
+    """Delete the object if the condition is true, else manage it. Several such options are joined by "or".
 
     Args:
-        condition: Whether to remove it.
+        condition: True to delete it.
         even_if_not_ours: As for `delete`.
     """
     return Option(_OptionName.DELETE_WHEN, active=condition, even_if_not_ours=even_if_not_ours)
 
 
 def gated_by(gate: Gate | None, *, even_if_not_ours: bool = False) -> Option:
-    """Manage the object while the gate is on, remove it while it is off; None is no gate.
+    """Manage the object while the gate is on, delete it while the gate is off.
 
     Args:
-        gate: The gate.
+        gate: The gate; None is no gate.
         even_if_not_ours: As for `delete`.
     """
     return Option(_OptionName.GATED_BY, gate=gate, even_if_not_ours=even_if_not_ours)
 
 
 def orphan_when(condition: bool) -> Option:
-    """When the condition is true, drop the component's owner reference and leave the object to itself."""
+    """Remove the component's owner reference and keep the object unmanaged if the condition is true."""
     return Option(_OptionName.ORPHAN_WHEN, active=condition)
 
 
 def auxiliary() -> Option:
-    """Manage the object, but leave its health out of the condition (a blocked guard still counts)."""
+    """Manage the object, but do not count its health in the condition. A blocked guard still counts."""
     return Option(_OptionName.AUXILIARY)
 
 
 def block_on_absence() -> Option:
-    """Read-only: when the object is absent, the component is blocked and the resources after it wait."""
+    """Block the component while a read-only object is absent; later resources wait."""
     return Option(_OptionName.BLOCK_ON_ABSENCE)
 
 
 def ignore_if_absent() -> Option:
-    """Read-only: when the object is absent, it contributes nothing in this pass."""
+    """Ignore a read-only object in this reconcile if it is absent."""
     return Option(_OptionName.IGNORE_IF_ABSENT)
 
 
 def suppress_grace_inconsistency_warning() -> Option:
-    """Do not log that the grace handler is content while the resource has not converged."""
+    """Do not log that the grace handler reports Healthy for a resource that has not converged."""
     return Option(_OptionName.SUPPRESS_GRACE_INCONSISTENCY_WARNING)
 
 
 def unowned() -> Option:
-    """Manage the object without owning it: it gets no owner reference and outlives its owner.
+    """Manage the object without an owner reference: the object outlives its owner.
 
-    A reference that the owner has from before is removed, others stay. `delete`, `delete_when` and `gated_by` still
-    remove the object.
+    An earlier reference to the owner is removed, others stay. `delete`, `delete_when` and `gated_by` still delete the
+    object.
     """
     return Option(_OptionName.UNOWNED)
 
 
 def block_on_foreign_controller() -> Option:
-    """While another owner controls the object, block instead of failing.
+    """Block the component while another owner controls the object, instead of failing.
 
-    Such an object is not touched, and suspension counts it as suspended. `adopt` asks for more: ``adopt(False)`` blocks
-    on objects without a controller, too.
+    The component does not write such an object, and suspension counts it as suspended. ``adopt(False)`` is stricter: it
+    also blocks on objects without a controller.
     """
     return Option(_OptionName.BLOCK_ON_FOREIGN_CONTROLLER)
 
 
 def adopt(allowed: bool = True) -> Option:
-    """Whether the component takes over an object of that name that exists already and is not its own.
+    """Allow or refuse the adoption of an object with that name that does not belong to the component.
 
-    Without this option the operator decides (``Operator(adopt=...)``), which allows it if nothing else is said. The
-    adoption is told once, with the managers and fields that were overruled.
+    Without this option, the operator decides (``Operator(adopt=...)``, default: allowed). An adoption is reported once,
+    with the managers and fields that it overruled.
 
     Args:
-        allowed: False blocks the component instead, with the name of who has the object: its controller, or its field
-            managers. Such an object is not touched, and suspension counts it as suspended.
+        allowed: False blocks the component instead. The condition names the controller or the field managers of the
+            object. The component does not write such an object, and suspension counts it as suspended.
     """
     return Option(_OptionName.ADOPT, active=allowed)
 
 
 class ResourceMode(Enum):
-    """What the component does with the object."""
+    """The operation of the component on the object."""
 
     MANAGED = "managed"
     READ_ONLY = "read-only"
@@ -157,7 +158,7 @@ class ResourceMode(Enum):
 
 
 class OnAbsence(Enum):
-    """What the absence of a read-only object means."""
+    """The effect of the absence of a read-only object."""
 
     FAIL = "fail"
     BLOCK = "block"
@@ -166,7 +167,7 @@ class OnAbsence(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ResourceTreatment:
-    """What a resource's options come to."""
+    """The joint effect of a resource's options."""
 
     mode: ResourceMode = ResourceMode.MANAGED
     is_auxiliary: bool = False
@@ -178,10 +179,10 @@ class ResourceTreatment:
     adopt: bool | None = None
 
     def refuses_adoption(self, *, by_default: bool) -> bool:
-        """Tell whether an object that is not ours blocks the component.
+        """Return True if an object that does not belong to the component blocks it.
 
         Args:
-            by_default: What holds where the resource does not say.
+            by_default: The result for a resource without the option `adopt`.
         """
         return by_default if self.adopt is None else not self.adopt
 
@@ -193,10 +194,10 @@ _DELETING = _UNGATED_DELETING | {_OptionName.GATED_BY}
 
 
 def resolve_options(options: Sequence[object]) -> tuple[ResourceTreatment, list[str]]:
-    """What the options come to, and every mistake in their combination.
+    """Return the joint effect of the options, and all errors in their combination.
 
-    A combination is judged by which options are present, not by their conditions' values: ``orphan_when(False)`` with
-    ``delete()`` is refused too, or the mistake would show up only on the day the condition turns true. Gates are
+    The presence of options decides about a combination, not the values of their conditions. ``orphan_when(False)`` with
+    ``delete()`` is an error too; otherwise the error would show only after the condition becomes true. Gates are
     evaluated here, at registration.
     """
     if not options:
@@ -205,11 +206,11 @@ def resolve_options(options: Sequence[object]) -> tuple[ResourceTreatment, list[
     present = [option for option in given if not (_is_gate(option) and option.gate is None)]
     names = {option.name for option in present}
     mistakes = [
-        f"an option: expected what a function such as read_only() answers, found {type(option).__name__}"
+        f"an option: expected the result of a function such as options.read_only(), found {type(option).__name__}"
         for option in options
         if not isinstance(option, Option | None)
     ]
-    # What reads as true by accident, a text or a function, would delete or release what it should not.
+    # A string or a function is true by accident: it would delete or release objects by mistake.
     conditions: list[tuple[str, object]] = [(option.name, option.active) for option in given]
     conditions += [(f"{option.name}: even_if_not_ours", option.even_if_not_ours) for option in given]
     mistakes += [
@@ -221,7 +222,7 @@ def resolve_options(options: Sequence[object]) -> tuple[ResourceTreatment, list[
     deletes_any = any(option.even_if_not_ours for option in given)
     if deletes_any and _OptionName.BLOCK_ON_FOREIGN_CONTROLLER in names:
         mistakes.append(
-            "even_if_not_ours=True excludes block_on_foreign_controller(): it deletes what that option leaves alone"
+            "even_if_not_ours=True excludes block_on_foreign_controller(): it deletes objects that this option keeps"
         )
     adoption = {option.active for option in present if option.name is _OptionName.ADOPT}
     if len(adoption) > 1:
@@ -264,25 +265,25 @@ def _find_exclusions(names: set[_OptionName]) -> list[str]:
         clashing = sorted(names & (_DELETING | {_OptionName.ORPHAN_WHEN}))
         if clashing:
             mistakes.append(
-                f"read_only() excludes {', '.join(clashing)}: what the component does not own it neither removes nor "
-                "releases. To leave a read-only resource out, use include_when"
+                f"read_only() excludes {', '.join(clashing)}: the component neither deletes nor releases an object "
+                "that it does not own. To leave a read-only resource out, use include_when"
             )
         mistakes += [
-            f"read_only() excludes {name}: a read-only object is nobody's business but its owner's"
+            f"read_only() excludes {name}: the component does not write a read-only object"
             for name in sorted(
                 names & {_OptionName.UNOWNED, _OptionName.BLOCK_ON_FOREIGN_CONTROLLER, _OptionName.ADOPT}
             )
         ]
     else:
         mistakes += [
-            f"{name} needs read_only(): a managed resource is never absent for long"
+            f"{name} requires read_only(): the component creates a managed object that is absent"
             for name in (_OptionName.BLOCK_ON_ABSENCE, _OptionName.IGNORE_IF_ABSENT)
             if name in names
         ]
     if _OptionName.ORPHAN_WHEN in names and _OptionName.READ_ONLY not in names:
         clashing = sorted(names & _DELETING)
         if clashing:
-            mistakes.append(f"orphan_when() excludes {', '.join(clashing)}: an object is either released or removed")
+            mistakes.append(f"orphan_when() excludes {', '.join(clashing)}: an object is either released or deleted")
     if {_OptionName.ORPHAN_WHEN, _OptionName.UNOWNED} <= names:
         mistakes.append("orphan_when() excludes unowned(): an unowned object has no owner reference to drop")
     if {_OptionName.BLOCK_ON_ABSENCE, _OptionName.IGNORE_IF_ABSENT} <= names:

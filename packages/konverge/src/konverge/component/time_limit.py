@@ -1,24 +1,23 @@
-"""A time limit for an author's functions, which are synchronous and run in the event loop's thread.
+"""A time limit for author functions, which are synchronous and run in the event loop's thread.
 
-A guard that never returns would hold up every owner of the operator, for ever and without a word. Nothing inside the
-loop can notice, so a thread watches: whoever calls a function leaves a number in a slot, and takes it away after. A
-number that stays for too long makes the watcher raise `FunctionInterrupt` in the caller's thread
+A guard that never returns would block every owner of the operator forever and without a message. The blocked loop
+cannot detect this, so a second thread watches. Before each function, the caller sets a number in a slot, and clears it
+afterwards. If a number stays too long, the watcher raises `FunctionInterrupt` in the caller's thread
 (``PyThreadState_SetAsyncExc``), which ends the function at its next instruction.
 
-What it cannot do:
+Limits:
 
-* A call into C that blocks (``time.sleep``, a socket without a time-out, a regular expression gone wild) is ended only
-  when it returns to Python.
-* A function that catches ``BaseException`` in a loop gets it again and again, and may ignore it for ever.
-* What the function leaves half done stays so. A lock that it took by ``acquire()`` can remain locked.
-* Time in which the whole process stood still (a debugger, a stopped container) counts.
+* A blocking call into C (``time.sleep``, a socket without a timeout, a slow regular expression) ends only when it
+  returns to Python.
+* A function that catches ``BaseException`` in a loop gets the exception repeatedly, and can ignore it forever.
+* Incomplete changes of the function stay. A lock that it took with ``acquire()`` can remain locked.
+* Time in which the whole process is stopped (a debugger, a paused container) counts.
 
-The exception must never strike the caller instead of the function. It may be on its way when the function returns, so
-`TimeLimit.call` does three things in this order, all of them where it catches `FunctionInterrupt`: it takes the number
-away, so
-that the watcher begins nothing new; waits while the watcher is in the middle of it; and calls back what has not struck
-yet. The two threads need no lock for it, which one of them might be struck inside of: under the interpreter's lock
-they see each other's assignments in order. Without that lock (a free-threaded interpreter) there is no limit.
+The exception must never hit the caller instead of the function. It can be pending when the function returns. Therefore
+`TimeLimit.call` takes three steps in this order, all of them inside a handler for `FunctionInterrupt`. It clears the
+number, so that the watcher begins no interrupt; waits while the watcher is in the middle of one; and cancels a pending
+exception. The two threads use no lock, because the exception could hit a thread inside of it: under the global
+interpreter lock they see each other's assignments in order. A free-threaded interpreter has no time limit.
 """
 
 from __future__ import annotations
@@ -40,21 +39,21 @@ __all__ = ["TimeLimit", "call_with_limit"]
 T = TypeVar("T")
 
 _MAX_PERIOD_SECONDS = 1.0
-_PERIODS = 5  # in which a limit is measured: it is exceeded by a fifth of it at most
+_PERIODS = 5  # the watcher checks five times per limit, so a function exceeds it by at most a fifth
 _HANDSHAKE_SECONDS = 0.0005
 
 _set_async_exc = ctypes.pythonapi.PyThreadState_SetAsyncExc
 _set_async_exc.argtypes = (ctypes.c_ulong, ctypes.py_object)
-_NOTHING = ctypes.py_object()  # a null pointer, which calls back what has not struck yet
+_NOTHING = ctypes.py_object()  # a null pointer, which cancels a pending exception
 
 
 class TimeLimit:
-    """Calls functions for no longer than so long; for one thread, the first that calls.
+    """A time limit for function calls of one thread, the first one that calls.
 
-    The thread that watches starts with the first call and ends with `close`.
+    The watcher thread starts with the first call and ends with `close`.
 
     Args:
-        limit: How long a function may take; zero is without a limit.
+        limit: The maximum duration of a function; zero is without a limit.
     """
 
     def __init__(self, limit: timedelta) -> None:
@@ -65,16 +64,16 @@ class TimeLimit:
         self._caller = 0
         self._closed = threading.Event()
         self._watcher: threading.Thread | None = None
-        # The slot: what is being called, and how far the watcher is with it.
+        # The slot: the number of the current call, and the state of the watcher's interrupt.
         self._calling = 0
         self._is_striking = False
         self._has_struck = False
 
     def call(self, function: Callable[..., T], *args: object) -> T:
-        """Call the function. Inside of another call it is that one's limit that counts.
+        """Call the function. Inside another call, the limit of the outer call counts.
 
         Raises:
-            FunctionTimeoutError: It did not return in time; the message says where it was.
+            FunctionTimeoutError: The function did not return in time; the message has its position.
         """
         if self._calling or not self._is_on:
             return function(*args)
@@ -90,21 +89,21 @@ class TimeLimit:
                 if self._is_striking or self._has_struck:
                     self._call_watched()
         except FunctionInterrupt as error:
-            # It may have struck in the lines above, before they were through.
+            # The exception can hit the lines above before they are complete.
             self._calling = 0
             self._call_watched()
-            told = f"it did not return within {self._seconds:g} s{_describe_location(error.__traceback__)}"
-            raise FunctionTimeoutError(": ".join((*error.args, told))) from None
+            problem = f"it did not return within {self._seconds:g} s{_describe_location(error.__traceback__)}"
+            raise FunctionTimeoutError(": ".join((*error.args, problem))) from None
 
     def close(self) -> None:
-        """End the watching. Functions that are called after it have no limit."""
+        """Stop the watcher thread. Later calls have no limit."""
         self._is_on = False
         self._closed.set()
         if self._watcher is not None:
             self._watcher.join()
 
     def _start(self, caller: int) -> bool:
-        """Begin to watch this thread; tells whether it is the one that is watched."""
+        """Start to watch this thread; return False if the watcher watches another one."""
         if self._watcher is not None:
             return False
         self._caller = caller
@@ -114,7 +113,7 @@ class TimeLimit:
 
     def _call_watched(self) -> None:
         while self._is_striking:
-            # An event of its own: being struck in here leaves nothing locked that anybody needs.
+            # A new event: an interrupt in here leaves no shared lock locked.
             threading.Event().wait(_HANDSHAKE_SECONDS)
         _set_async_exc(self._caller, _NOTHING)
         self._has_struck = False
@@ -134,32 +133,33 @@ class TimeLimit:
     def _interrupt(self, calling: int) -> None:
         self._is_striking = True
         if self._calling == calling:
-            # First, so that whoever is struck at once knows that it was.
+            # Set before the interrupt, so that the interrupted thread reads it.
             self._has_struck = True
             _set_async_exc(self._caller, FunctionInterrupt)
         self._is_striking = False
 
 
 def call_with_limit(limit: TimeLimit | None, function: Callable[..., T], *args: object) -> T:
-    """Call an author's function, for no longer than the limit; None is without a limit.
+    """Call an author function within the limit; None is without a limit.
 
     Raises:
-        FunctionTimeoutError: It did not return in time.
-        KonvergeError: It raised what is no ``Exception``.
-        Exception: Whatever it raises.
-        KeyboardInterrupt: Somebody interrupted the process.
+        FunctionTimeoutError: The function did not return in time.
+        KonvergeError: The function raised a ``BaseException`` that is no ``Exception``.
+        Exception: The exception of the function.
+        KeyboardInterrupt: A user interrupted the process.
     """
     try:
         return function(*args) if limit is None else limit.call(function, *args)
     except (Exception, KeyboardInterrupt):
         raise
-    # A ``sys.exit`` of a library, a panic of an extension in Rust, a future that was cancelled: not this pass was.
+    # For example ``sys.exit`` in a library, a panic in a Rust extension, or a cancelled future; the reconcile itself was
+    # not cancelled.
     except BaseException as error:
         raise KonvergeError(format_error(error)) from error
 
 
 def _describe_location(trace: TracebackType | None) -> str:
-    """Where the function was: the last of its frames. Files, lines and names tell no values."""
+    """Describe the last frame of the function. Files, lines and names contain no values."""
     if trace is None or trace.tb_next is None:
         return ""
     while trace.tb_next is not None:

@@ -149,7 +149,10 @@ def check_condition_type(component: Component, earlier: Sequence[Component], sum
         if other.condition_type == component.condition_type:
             raise BuildError(
                 f'component "{component.name}"',
-                [f'it reports as {component.condition_type}, and so does component "{other.name}": expected two types'],
+                [
+                    f'component "{other.name}" has condition type {component.condition_type} too: '
+                    "expected two condition types"
+                ],
             )
 
 
