@@ -44,10 +44,10 @@ async def test_a_person_reads_what_is_blocked_what_has_grace_and_what_is_fought_
     assert "status.readyReplicas=absent" in pages
     assert "Creating is kept" in pages
     assert "grace: Down: No replicas are ready" in pages
-    assert "Its grace of 3600 s ends at" in pages
+    assert "Its grace period of 3600 s ends at" in pages
     assert f"{name}-account [read-only] halts the component: waiting for {name}-account" in mail
     assert f"{name}-outbox [managed] not reached" in mail
-    assert f"It goes on as soon as {name}-account is there." in mail
+    assert f"The component continues as soon as {name}-account exists." in mail
     assert 'NotMet (Prerequisite not met: waiting for condition "PagesReady" to become True' in search
     assert "\x1b" not in done.stdout
 

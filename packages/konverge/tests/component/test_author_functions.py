@@ -254,7 +254,7 @@ async def test_an_owner_without_a_uid_is_an_error_that_says_so(app: ComponentHar
     owner = await app.owner()
     del owner["metadata"]["uid"]
     ctx = ReconcileContext(client=app.client, owner=owner, clock=app.cluster.clock)
-    with pytest.raises(ReconcileError, match=r"has no metadata\.uid"):
+    with pytest.raises(ReconcileError, match=r"metadata\.uid is empty"):
         await component.reconcile(ctx)
 
     condition = ctx.condition("FrontendReady")

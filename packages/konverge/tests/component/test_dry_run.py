@@ -406,11 +406,11 @@ async def test_grace_is_told_before_it_is_over_and_after(app: ComponentHarness) 
     assert grace is not None
     assert (grace.status, grace.reason) == ("Down", "No replicas are ready")
     assert early.grace_ends == early.before.since + timedelta(seconds=2)
-    assert any("Its grace of 2 s ends at" in sentence for sentence in early.next)
+    assert any("Its grace period of 2 s ends at" in sentence for sentence in early.next)
     assert late.after is not None
     assert late.after.reason == "Down"
-    assert late.rule.startswith("Down (priority 19): its grace was over at ")
-    assert "It recovers by becoming ready." in late.next
+    assert late.rule.startswith("Down (priority 19): its grace period ended at ")
+    assert "The component recovers when it is ready." in late.next
 
 
 async def test_a_blocked_guard_is_told_with_what_waits_behind_it(app: ComponentHarness) -> None:
@@ -421,7 +421,7 @@ async def test_a_blocked_guard_is_told_with_what_waits_behind_it(app: ComponentH
     assert web.guard is not None
     assert (web.guard.status, web.guard.reason) == ("Blocked", "waiting for a sign")
     assert told.rule.startswith("Blocked (priority 10)")
-    assert any("Behind it wait v1/ConfigMap/" in sentence for sentence in told.next)
+    assert any("Waiting for it: v1/ConfigMap/" in sentence for sentence in told.next)
 
 
 async def test_prerequisites_are_told_one_by_one(app: ComponentHarness) -> None:
@@ -522,7 +522,7 @@ async def test_an_absent_object_that_blocks_says_when_it_goes_on(app: ComponentH
 
     account = stories(told)["account"]
     assert (account.outcome, account.exists) == ("halts", False)
-    assert f"It goes on as soon as {account.identity} is there." in told.next
+    assert f"The component continues as soon as {account.identity} exists." in told.next
 
 
 def deciding(story: ResourceReport) -> Iterator[tuple[str, Any]]:
@@ -575,4 +575,4 @@ async def test_a_condition_that_is_behind_the_cluster_is_news(app: ComponentHarn
     told = await run_dry(app, component)
 
     assert first.reason == "Creating"
-    assert told.next == ("The next pass reports Healthy. Where an operator runs and does not, its log says why.",)
+    assert told.next == ("The next reconcile reports Healthy. If a running operator does not, its log has the reason.",)

@@ -82,7 +82,7 @@ async def test_what_one_component_applies_others_may_read_and_what_none_does_all
 async def test_two_components_of_one_name_are_an_error_of_the_second(app: ComponentHarness) -> None:
     first = component(app, "frontend", "blue")
     second = component(app, "frontend", "red", type="OtherReady", object="other")
-    with pytest.raises(TerminalError, match='another component of this owner is named "frontend"'):
+    with pytest.raises(TerminalError, match='another component of this owner has the name "frontend"'):
         await app.reconcile(first, second)
     assert (await app.condition("OtherReady")).reason == "Error"
     assert (await app.condition("FrontendReady")).reason == "Healthy"

@@ -143,7 +143,7 @@ async def apply_object(
     if operation is not Operation.NONE:
         if not (is_owned or is_unowned):
             _log.info(
-                "%s is cluster-scoped and gets no owner reference, because its owner is namespaced",
+                "%s is cluster-scoped and gets no reference to its namespaced owner",
                 resource.identity,
                 extra=component.log_fields,
             )

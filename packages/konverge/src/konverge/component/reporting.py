@@ -1,4 +1,4 @@
-"""The reports of a reconcile besides the condition: protocols for events, metrics and an observer. None disables one."""
+"""Reports of a reconcile besides the condition: protocols for events, metrics and an observer. None disables one."""
 
 from __future__ import annotations
 

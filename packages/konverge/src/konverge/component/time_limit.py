@@ -152,8 +152,8 @@ def call_with_limit(limit: TimeLimit | None, function: Callable[..., T], *args: 
         return function(*args) if limit is None else limit.call(function, *args)
     except (Exception, KeyboardInterrupt):
         raise
-    # For example ``sys.exit`` in a library, a panic in a Rust extension, or a cancelled future; the reconcile itself was
-    # not cancelled.
+    # For example ``sys.exit`` in a library, a panic in a Rust extension, or a cancelled future. The reconcile itself
+    # was not cancelled.
     except BaseException as error:
         raise KonvergeError(format_error(error)) from error
 

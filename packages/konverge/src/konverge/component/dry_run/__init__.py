@@ -1,13 +1,13 @@
-"""A rehearsal: what a pass of a component would do and say now, and why, without writing anything.
+"""Dry runs: the writes and the condition of the next reconcile of a component, with reasons and without any write.
 
-In go a component, its owner and a client; out comes a `DryRunReport`: the objects that would be written, field by
-field,
-with who owns the fields now; and the story: gate, prerequisites, guards, the fields that decided over each resource's
-health, the rule that made the condition, and what happens next. ``konverge diff`` and ``konverge explain`` show it.
+The input is a component, its owner and a client. The output is a `DryRunReport` with the objects that would be written,
+field by field, and the present owners of the fields. The report also has the gate, prerequisites and guards, the fields
+that decided the health of each resource, the rule behind the condition, and the next events. ``konverge diff`` and
+``konverge explain`` show it.
 
-It is the engine itself that runs, over a client that turns each apply into a dry run of the server's and only notes
-deletions and updates (`DryRunClient`), and over a component whose parts take note of what they are asked. So a
-rehearsal cannot differ from the pass that it rehearses, but for what else happens meanwhile.
+The engine itself runs. Its client turns each apply into a dry run on the server and only records deletions and updates
+(`DryRunClient`); the parts of the component record their results. So a dry run differs from the reconcile only by
+changes that happen between the two.
 """
 
 from konverge.component.dry_run.dry_run_client import DryRunClient, DryRunServer

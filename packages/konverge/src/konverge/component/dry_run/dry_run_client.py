@@ -1,6 +1,6 @@
-"""A client that writes nothing: what would be written is noted, and an apply is a dry run of the server's.
+"""A client that writes nothing: it records writes, and an apply is a dry run on the server.
 
-So admission, defaults, conversion and the rules about who owns a field are the server's own.
+Therefore admission, defaults, conversion and field ownership are those of the server.
 """
 
 from __future__ import annotations
@@ -29,37 +29,37 @@ _ObjectId = tuple[GroupVersionKind, ObjectKey]
 
 
 class DryRunServer(Protocol):
-    """What a rehearsal asks of a cluster; `konverge.client.Client` is one."""
+    """The cluster access of a dry run; `konverge.client.Client` implements it."""
 
     async def mapping(self, gvk: GroupVersionKind) -> RestMapping:
-        """As `konverge.component.ComponentClient.mapping`."""
+        """Return the path and scope of a kind, as `konverge.component.ComponentClient.mapping`."""
 
     async def get(self, gvk: GroupVersionKind, key: ObjectKey, *, live: bool = False) -> Object:
-        """As `konverge.component.ComponentClient.get`."""
+        """Read one object, as `konverge.component.ComponentClient.get`."""
 
     async def apply(self, obj: Object, *, field_manager: str, dry_run: bool = False) -> ApplyResult:
-        """Server-side apply with force; with `dry_run` the server says what it would store, without storing it."""
+        """Apply with force; with `dry_run`, the server returns the object that it would store and stores nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class _PredictedApply:
-    """The answer to a server-side apply (`konverge.component.ApplyResult`)."""
+    """The response to a server-side apply (`konverge.component.ApplyResult`)."""
 
     object: Object
     created: bool
 
 
 class DryRunClient:
-    """A `konverge.component.ComponentClient` over another one, which gets reads and dry runs alone.
+    """A `konverge.component.ComponentClient` over another client, which gets only reads and dry runs.
 
-    What would be written is what later reads find, so that a rehearsal goes on as the pass would.
+    Later reads return the predicted objects, so that a dry run continues as the reconcile would.
 
     Args:
         server: The cluster.
 
     Attributes:
-        changes: What would be written, in order; the status of an owner is not among it.
-        objects: What was there, by kind and key, None for what was not; as it was read first.
+        changes: The writes in order, without the status of an owner.
+        objects: The objects as they were read first, by kind and key; None for an object that did not exist.
         secret_values: The values of the Secrets that were read or would be written.
     """
 
@@ -68,100 +68,100 @@ class DryRunClient:
         self.changes: list[ObjectChange] = []
         self.objects: dict[_ObjectId, Object | None] = {}
         self.secret_values = SecretValues()
-        self._would_be: dict[_ObjectId, Object | None] = {}
-        self._contests: dict[_ObjectId, tuple[OwnershipConflict, ...]] = {}
+        self._predicted: dict[_ObjectId, Object | None] = {}
+        self._conflicts: dict[_ObjectId, tuple[OwnershipConflict, ...]] = {}
 
     async def mapping(self, gvk: GroupVersionKind) -> RestMapping:
-        """Where the kind is served, asked of the server."""
+        """Return the path and scope of a kind from the server."""
         return await self._server.mapping(gvk)
 
     async def get(self, gvk: GroupVersionKind, key: ObjectKey, *, live: bool = False) -> Object:
-        """The object as it would be by now.
+        """Return the object as the recorded writes leave it.
 
         Raises:
-            konverge.errors.NotFoundError: There is none, or it would be deleted.
+            konverge.errors.NotFoundError: The object does not exist or would be deleted.
         """
-        which = gvk, key
-        if which in self._would_be:
-            found = self._would_be[which]
-            if found is None:
+        object_id = gvk, key
+        if object_id in self._predicted:
+            predicted = self._predicted[object_id]
+            if predicted is None:
                 raise NotFoundError(f'{gvk.kind} "{key.name}" would be deleted')
-            return _copy_object(found)
+            return _copy_object(predicted)
         try:
-            found = await self._server.get(gvk, key, live=live)
+            current = await self._server.get(gvk, key, live=live)
         except (NotFoundError, KindNotServedError) as error:
             if not isinstance(error, KindUnreachableError):
-                self.objects.setdefault(which, None)
+                self.objects.setdefault(object_id, None)
             raise
-        self.objects.setdefault(which, found)
-        self.secret_values.add(found)
-        return _copy_object(found)
+        self.objects.setdefault(object_id, current)
+        self.secret_values.add(current)
+        return _copy_object(current)
 
     async def apply(self, obj: Object, *, field_manager: str) -> ApplyResult:
-        """What the server would store."""
-        gvk, key = which = GroupVersionKind.of(obj), ObjectKey.of(obj)
+        """Return the object that the server would store."""
+        gvk, key = object_id = GroupVersionKind.of(obj), ObjectKey.of(obj)
         live = await self._find(gvk, key)
         self.secret_values.add(obj)
         try:
             after = (await self._server.apply(obj, field_manager=field_manager, dry_run=True)).object
         except NotFoundError:
-            # No server tells what it would store in a namespace that this very pass would make.
+            # A server cannot dry-run an apply in a namespace that only this reconcile would create.
             if live is not None or self.objects.get((_NAMESPACE, ObjectKey("", key.namespace)), obj) is not None:
                 raise
             after = _copy_object(obj)
-        told = format_identity(gvk, key)
+        identity = format_identity(gvk, key)
         if live is None:
-            self.changes.append(ObjectChange("create", told, list_desired_fields(obj, self.secret_values)))
+            self.changes.append(ObjectChange("create", identity, list_desired_fields(obj, self.secret_values)))
             after["metadata"].setdefault("uid", "")
         else:
             fields = find_field_changes(live, after, field_manager, self.secret_values)
-            self._contests[which] = find_ownership_conflicts(
-                self.objects.get(which) or live, after, field_manager, self.secret_values
+            self._conflicts[object_id] = find_ownership_conflicts(
+                self.objects.get(object_id) or live, after, field_manager, self.secret_values
             )
             if fields or has_ownership_change(live, after, field_manager):
-                self.changes.append(ObjectChange("update", told, fields))
-                # A dry run leaves the version as it is; who compares versions is to see that it would be another one.
+                self.changes.append(ObjectChange("update", identity, fields))
+                # A dry run keeps the resource version; without it, a comparison of versions shows the change.
                 after["metadata"].pop("resourceVersion", None)
-        self._would_be[which] = after
+        self._predicted[object_id] = after
         return _PredictedApply(_copy_object(after), live is None)
 
     async def update(self, obj: Object, *, subresource: str = "") -> Object:
-        """Note the update; that of a status is for nobody to see."""
-        which = gvk, key = GroupVersionKind.of(obj), ObjectKey.of(obj)
-        answer = _copy_object(obj)
-        answer["metadata"].setdefault("resourceVersion", "")  # that of an object that is nowhere yet
+        """Record an update, except one of a status."""
+        object_id = gvk, key = GroupVersionKind.of(obj), ObjectKey.of(obj)
+        response = _copy_object(obj)
+        response["metadata"].setdefault("resourceVersion", "")  # missing on an object that does not exist yet
         if subresource:
-            return answer
+            return response
         live = await self._find(gvk, key) or {"metadata": {}}
         after = {**obj, "metadata": {**obj["metadata"], "managedFields": _read_managed_fields(live)}}
         fields = find_field_changes(live, after, "", self.secret_values)
         is_release = bool(fields) and all(change.path.startswith(".metadata.ownerReferences") for change in fields)
         self.changes.append(ObjectChange("release" if is_release else "update", format_identity(gvk, key), fields))
-        self._would_be[which] = _copy_object(obj)
-        return answer
+        self._predicted[object_id] = _copy_object(obj)
+        return response
 
     async def delete(self, gvk: GroupVersionKind, key: ObjectKey, *, uid: str) -> Object | None:
-        """Note the deletion; from now on there is no such object."""
+        """Record a deletion; later reads do not find the object."""
         self.changes.append(ObjectChange("delete", format_identity(gvk, key)))
-        self._would_be[gvk, key] = None
+        self._predicted[gvk, key] = None
         return None
 
     def list_predicted(self, gvk: GroupVersionKind) -> dict[ObjectKey, Object | None]:
-        """What objects of a kind would have become by now, None for those that would be deleted."""
+        """Return the objects of a kind as the recorded writes leave them; None for deleted ones."""
         return {
-            key: None if found is None else _copy_object(found)
-            for (kind, key), found in self._would_be.items()
+            key: None if predicted is None else _copy_object(predicted)
+            for (kind, key), predicted in self._predicted.items()
             if kind == gvk
         }
 
     def find_ownership_conflicts(
         self, gvk: GroupVersionKind, key: ObjectKey, field_manager: str
     ) -> tuple[OwnershipConflict, ...]:
-        """Who else writes what the manager applies of this object."""
-        which = gvk, key
-        if which in self._contests:
-            return self._contests[which]
-        live = self.objects.get(which)
+        """Return the fields of the object that the manager applies and another manager writes too."""
+        object_id = gvk, key
+        if object_id in self._conflicts:
+            return self._conflicts[object_id]
+        live = self.objects.get(object_id)
         return () if live is None else find_ownership_conflicts(live, live, field_manager, self.secret_values)
 
     async def _find(self, gvk: GroupVersionKind, key: ObjectKey) -> Object | None:

@@ -1,4 +1,4 @@
-"""Why a component says what it says, and what happens next, in words. Pure."""
+"""The explanation of a component's condition and of the next events, in sentences. Pure."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ __all__ = ["Explanation"]
 
 
 class Explanation:
-    """What follows from one pass of a component.
+    """The explanation of one reconcile of a component.
 
     Args:
         component: The component.
         before: The condition that the owner has.
-        after: The one that the pass leaves.
-        aggregate: What the resources come to, before grace and stickiness; None where they were not asked.
-        resources: What became of them.
-        prerequisites: What became of those.
-        now: The time of the pass.
-        error: What failed.
+        after: The condition after the reconcile.
+        aggregate: The aggregated status of the resources, before grace and stickiness; None if it was not computed.
+        resources: The reports of the resources.
+        prerequisites: The reports of the prerequisites.
+        now: The time of the reconcile.
+        error: The error; empty for none.
     """
 
     def __init__(
@@ -55,11 +55,11 @@ class Explanation:
 
     @property
     def grace_ends(self) -> datetime | None:
-        """Until when (inclusive) it has grace; None when no clock runs."""
+        """The end (inclusive) of the grace period; None if it is not running."""
         return compute_grace_deadline(self._after, self._component.grace_period)
 
     def describe_rule(self) -> str:
-        """Which rule makes the condition what it is."""
+        """Describe the rule behind the condition."""
         status, aggregate = self._status, self._aggregate
         fixed = _RULES.get(status)
         if fixed is not None:
@@ -67,51 +67,51 @@ class Explanation:
         if status in (ConditionReason.DEGRADED, ConditionReason.DOWN):
             ended = compute_grace_deadline(self._before, self._component.grace_period)
             when = f" at {format_time(ended)}" if ended is not None else ""
-            return f"{_format_reason(status)}: its grace was over{when}; the worst grade of its resources counts"
+            return f"{_format_reason(status)}: its grace period ended{when}; the worst grade of its resources counts"
         if aggregate is None:
             return f"{_format_reason(status)}: the least suspended of its resources counts"
         if aggregate.status is not status:
-            told = ", ".join(sorted(each.value for each in PROGRESS_REASONS))
+            reasons = ", ".join(sorted(reason.value for reason in PROGRESS_REASONS))
             return (
-                f"{status} is kept: {told} stick to each other until the component is ready or graded; its resources "
-                f"say {_format_reason(aggregate.status)}"
+                f"{status} is kept: the first of {reasons} stays until the component is ready or graded; its resources "
+                f"report {_format_reason(aggregate.status)}"
             )
         judged = list(self._iter_statuses())
         if not judged:
-            return f"{_format_reason(status)}: none of its resources has a health to wait for"
+            return f"{_format_reason(status)}: none of its resources has a health status"
         if len(judged) == 1:
-            return f"{_format_reason(status)}: so says {judged[0][0]}, and nothing else that was asked has a health"
-        if all(found == status for _, found in judged):
-            return f"{_format_reason(status)}: all say so that have a health"
-        said = ", ".join(f"{found} of {identity}" for identity, found in judged)
+            return f"{_format_reason(status)}: the status of {judged[0][0]}, the only resource with a health status"
+        if all(reported == status for _, reported in judged):
+            return f"{_format_reason(status)}: the status of all resources with a health status"
+        statuses = ", ".join(f"{reported} of {identity}" for identity, reported in judged)
         if aggregate.is_ready:
-            return f"{_format_reason(status)}: all are ready, and the highest of their states shows, of: {said}"
-        return f"{_format_reason(status)}: the most critical state wins, of: {said}"
+            return f"{_format_reason(status)}: all are ready; the highest state counts, of: {statuses}"
+        return f"{_format_reason(status)}: the most critical state counts, of: {statuses}"
 
     def _iter_statuses(self) -> Iterator[tuple[str, str]]:
-        for story in self._resources:
-            if story.outcome == "halts":
-                halt = "Blocked" if story.convergence is None else story.convergence.status
-                yield story.identity, halt
-            elif story.convergence is not None and not story.is_auxiliary:
-                yield story.identity, story.convergence.status
+        for report in self._resources:
+            if report.outcome == "halts":
+                halt = "Blocked" if report.convergence is None else report.convergence.status
+                yield report.identity, halt
+            elif report.convergence is not None and not report.is_auxiliary:
+                yield report.identity, report.convergence.status
 
     def describe_next(self, wakes_at: datetime | None) -> Iterator[str]:
-        """What happens next, and what the author can do.
+        """Describe the next events, and possible actions of the author.
 
         Args:
-            wakes_at: When the pass asks for another one by itself.
+            wakes_at: The time of the requeue that the reconcile requests; None for none.
         """
         yield from self._describe_writes()
         yield from self._describe_waiting()
         yield from self._describe_grace()
         yield from self._describe_conflicts()
         if wakes_at is not None:
-            yield f"It is looked at again by itself at {format_time(wakes_at)}."
+            yield f"The next scheduled reconcile is at {format_time(wakes_at)}."
 
     def _list_next_actions(self) -> list[str]:
-        """What the next pass would do that the last one has not."""
-        names = ", ".join(story.identity for story in self._resources if story.changes)
+        """List the actions of the next reconcile that the last one did not take."""
+        names = ", ".join(report.identity for report in self._resources if report.changes)
         news = [f"writes {names}"] if names else []
         if self._before is None or self._before.reason != self._after.reason:
             news.append(f"reports {self._status}")
@@ -120,28 +120,28 @@ class Explanation:
     def _describe_writes(self) -> Iterator[str]:
         news = self._list_next_actions()
         if news:
-            yield f"The next pass {' and '.join(news)}. Where an operator runs and does not, its log says why."
+            yield f"The next reconcile {' and '.join(news)}. If a running operator does not, its log has the reason."
 
     def _describe_waiting(self) -> Iterator[str]:
         if self._error:
             yield (
-                "The pass fails. It is tried again after a back-off, which grows, and at once when the owner or one of "
-                "its objects changes."
+                "The reconcile fails. It is retried after a growing backoff, and immediately after a change of the owner "
+                "or one of its objects."
             )
             return
         match self._status:
             case ConditionReason.PREREQUISITE_NOT_MET:
-                waiting = next((each for each in self._prerequisites if each.verdict == "NotMet"), None)
+                waiting = next((report for report in self._prerequisites if report.verdict == "NotMet"), None)
                 yield (
-                    "It has not begun, and nothing of it is touched until the prerequisite is met"
-                    f"{_format_prerequisite(waiting)}. Each pass of the owner asks again."
+                    "The component has not begun: it writes no object until the prerequisite is met"
+                    f"{_format_prerequisite(waiting)}. Each reconcile of the owner checks it again."
                 )
             case ConditionReason.DISABLED:
-                yield "Its objects are gone or going. It begins anew when the gate is on."
+                yield "Its objects are deleted. The component begins again when the gate is on."
             case ConditionReason.SUSPENDED:
-                yield "Nothing, until it is resumed."
+                yield "Nothing, until the component is resumed."
             case ConditionReason.SUSPENDING | ConditionReason.PENDING_SUSPENSION:
-                yield "A change of the objects that are not suspended yet wakes it."
+                yield "A change of an object that is not suspended yet triggers a reconcile."
             case ConditionReason.HEALTHY | ConditionReason.OPERATIONAL | ConditionReason.COMPLETED:
                 if not self._list_next_actions():
                     yield "Nothing, until the owner or one of its objects changes."
@@ -149,24 +149,24 @@ class Explanation:
                 yield from self._describe_not_ready()
 
     def _describe_not_ready(self) -> Iterator[str]:
-        halting = next((story for story in self._resources if story.outcome == "halts"), None)
+        halting = next((report for report in self._resources if report.outcome == "halts"), None)
         if halting is not None:
-            behind = [story.identity for story in self._resources if story.outcome == "not reached"]
+            behind = [report.identity for report in self._resources if report.outcome == "not reached"]
             reason = halting.reason.rstrip(".")
-            yield f"{halting.identity} halts it: {reason}." + (
-                f" Behind it wait {', '.join(behind)}." if behind else ""
+            yield f"{halting.identity} halts the component: {reason}." + (
+                f" Waiting for it: {', '.join(behind)}." if behind else ""
             )
             yield from self._describe_unblocking(halting)
         waiting = [
-            story.identity
-            for story in self._resources
-            if story.convergence is not None
-            and not story.is_auxiliary
-            and story.outcome != "halts"
-            and story.convergence.status not in READY
+            report.identity
+            for report in self._resources
+            if report.convergence is not None
+            and not report.is_auxiliary
+            and report.outcome != "halts"
+            and report.convergence.status not in READY
         ]
         if waiting:
-            yield f"A change of {', '.join(waiting)} wakes it."
+            yield f"A change of {', '.join(waiting)} triggers a reconcile."
 
     def _describe_unblocking(self, halting: ResourceReport) -> Iterator[str]:
         if halting.missing_data:
@@ -174,51 +174,51 @@ class Explanation:
                 edge.name: edge.producers for edge in build_data_topology(self._component.entries)
             }
             for name in halting.missing_data:
-                yield f'Data "{name}" comes from {", ".join(producers[name])}: its extractor has found nothing yet.'
+                yield f'Data "{name}" comes from {", ".join(producers[name])}: its extractor has returned no value yet.'
         elif halting.mode == ResourceMode.READ_ONLY.value and halting.exists is False:
-            yield f"It goes on as soon as {halting.identity} is there."
+            yield f"The component continues as soon as {halting.identity} exists."
         elif halting.guard is not None and halting.guard.status == "Blocked":
             yield (
-                "Its guard is asked again in each pass. A change of the owner, or of an object that the component "
-                "manages or reads, makes one; for anything else that the guard depends on, declare a watch."
+                "Each reconcile evaluates its guard again. A change of the owner, or of an object that the component "
+                "manages or reads, triggers one. Declare a watch for any other object that the guard depends on."
             )
 
     def _describe_grace(self) -> Iterator[str]:
         period = self._component.grace_period
         if self._status in (ConditionReason.DEGRADED, ConditionReason.DOWN):
-            yield "It recovers by becoming ready."
+            yield "The component recovers when it is ready."
             return
         ends = self.grace_ends
         if ends is None or self._status is ConditionReason.ERROR:
             return
         grades = [
-            f"{story.grace.status} ({story.grace.reason})" if story.grace.reason else story.grace.status
-            for story in self._resources
-            if story.grace is not None and not story.is_auxiliary and story.grace.status != "Healthy"
+            f"{report.grace.status} ({report.grace.reason})" if report.grace.reason else report.grace.status
+            for report in self._resources
+            if report.grace is not None and not report.is_auxiliary and report.grace.status != "Healthy"
         ]
         if self._status is ConditionReason.BLOCKED:
-            grades = ["Down, as whatever is blocked"]
-        would = f" As it is now, it would then be {'; '.join(grades)}." if grades else ""
-        yield f"Its grace of {period.total_seconds():g} s ends at {format_time(ends)}.{would}"
+            grades = ["Down, like any blocked component"]
+        would = f" With its present state, it would then be {'; '.join(grades)}." if grades else ""
+        yield f"Its grace period of {period.total_seconds():g} s ends at {format_time(ends)}.{would}"
 
     def _describe_conflicts(self) -> Iterator[str]:
-        for story in self._resources:
-            fighters = dict.fromkeys(contest.writer.manager for contest in story.contests if contest.is_fought_over)
+        for report in self._resources:
+            fighters = dict.fromkeys(conflict.writer.manager for conflict in report.contests if conflict.is_fought_over)
             if fighters:
                 yield (
-                    f"{', '.join(fighters)} writes fields of {story.identity} that the component applies. Each pass "
-                    "takes them back; who loses them writes again, until konverge slows the owner down. Leave the "
-                    "fields out of the desired object, or stop the other writer."
+                    f"{', '.join(fighters)} writes fields of {report.identity} that the component applies. Each "
+                    "reconcile takes them back, the other manager writes again, and konverge slows the owner down. "
+                    "Remove the fields from the desired object, or stop the other manager."
                 )
 
 
-# What is said before resources are asked, or whatever they say.
+# The rules that apply before resources are processed, or regardless of their status.
 _RULES = {
-    ConditionReason.ERROR: "a step failed, and that outranks what its resources say",
+    ConditionReason.ERROR: "a step failed, which takes precedence over the status of its resources",
     ConditionReason.FEATURE_GATE_ERROR: "its feature gate cannot be evaluated",
-    ConditionReason.DISABLED: "its feature gate is off, which comes before everything else",
+    ConditionReason.DISABLED: "its feature gate is off, which takes precedence over everything else",
     ConditionReason.PREREQUISITE_NOT_MET: (
-        "prerequisites are asked until it has begun, and the first that is not met decides"
+        "prerequisites are checked until the component has begun; the first one that is not met counts"
     ),
 }
 

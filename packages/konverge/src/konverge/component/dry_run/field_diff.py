@@ -1,6 +1,6 @@
-"""Two states of one object, field by field: what differs, who owns it, and who else writes what we apply. Pure.
+"""Comparison of two states of an object, field by field: differences, field owners and conflicts of ownership. Pure.
 
-Items of a list are told by their keys where ``managedFields`` knows them by keys; nobody needs the kind's schema.
+List items are identified by their keys if ``managedFields`` has keys for them, so no schema of the kind is necessary.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["find_field_changes", "find_ownership_conflicts", "has_ownership_chan
 
 _Difference: TypeAlias = tuple[Path, Any, Any]
 
-# What a server writes with each change, and what is not the author's: no apply changes a status.
+# Metadata that a server writes with each change. The status is left out too, because no apply changes it.
 _SERVER_WRITTEN = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
 _SECRET = tuple(f"f:{name}" for name in SECRET_FIELDS)
 _LAST_APPLIED = ("f:metadata", "f:annotations", f"f:{LAST_APPLIED}")
@@ -31,13 +31,13 @@ _LAST_APPLIED = ("f:metadata", "f:annotations", f"f:{LAST_APPLIED}")
 def find_field_changes(
     live: Object, after: Object, field_manager: str, secrets: SecretValues
 ) -> tuple[FieldChange, ...]:
-    """What a write by that manager changes: first values, then fields whose owner it becomes or ceases to be.
+    """Return the changes of a write by that manager: first values, then fields that it claims or gives up.
 
     Args:
-        live: The object as it is.
-        after: As the server would store it.
-        field_manager: The component's.
-        secrets: What is not shown, wherever it is.
+        live: The live object.
+        after: The object that the server would store.
+        field_manager: The component's field manager.
+        secrets: The values that are not shown in any field.
     """
     before, then = _FieldOwnership.of(live, field_manager), _FieldOwnership.of(after, field_manager)
     hides = _ValueHider(live, secrets)
@@ -46,10 +46,10 @@ def find_field_changes(
             _strip_server_fields(live), _strip_server_fields(after), ()
         )
     )
-    found = []
+    changes = []
     for path, was, will_be in differing:
         owners = before.list_owners(path)
-        found.append(
+        changes.append(
             FieldChange(
                 format_path(path),
                 "added" if was is ABSENT else "removed" if will_be is ABSENT else "changed",
@@ -63,78 +63,78 @@ def find_field_changes(
     for path in _iter_leaves((then.ours - before.ours).subtract_trees(seen)):
         if not _covers(seen, path):
             value = hides(path, _read_value(after, path))
-            found.append(FieldChange(format_path(path), "claimed", value, value, before.list_owners(path)))
+            changes.append(FieldChange(format_path(path), "claimed", value, value, before.list_owners(path)))
     for path in _iter_leaves((before.ours - then.ours).subtract_trees(seen)):
         if not _covers(seen, path):
             value = hides(path, _read_value(after, path))
-            found.append(FieldChange(format_path(path), "left", value, value, before.list_owners(path)))
-    return tuple(found)
+            changes.append(FieldChange(format_path(path), "left", value, value, before.list_owners(path)))
+    return tuple(changes)
 
 
 def list_desired_fields(desired: Object, secrets: SecretValues) -> tuple[FieldChange, ...]:
-    """The fields of an object that does not exist yet, as a component wants them."""
+    """Return the desired fields of an object that does not exist yet."""
     hides = _ValueHider(desired, secrets)
-    wanted = {
+    desired_fields = {
         name: value for name, value in _strip_server_fields(desired).items() if name not in ("apiVersion", "kind")
     }
-    wanted["metadata"] = {
-        name: value for name, value in wanted.get("metadata", {}).items() if name not in ("name", "namespace")
+    desired_fields["metadata"] = {
+        name: value for name, value in desired_fields.get("metadata", {}).items() if name not in ("name", "namespace")
     }
     return tuple(
         FieldChange(format_path(path), "added", None, hides(path, value))
-        for path, _, value in _DiffWalk(EMPTY).find_differences({}, wanted, ())
+        for path, _, value in _DiffWalk(EMPTY).find_differences({}, desired_fields, ())
         if value != {}
     )
 
 
 def has_ownership_change(live: Object, after: Object, field_manager: str) -> bool:
-    """Tell whether a write by that manager changes which fields are its own."""
+    """Return True if a write by that manager changes the set of fields that it owns."""
     return _FieldOwnership.of(live, field_manager).ours != _FieldOwnership.of(after, field_manager).ours
 
 
 def find_ownership_conflicts(
     live: Object, after: Object, field_manager: str, secrets: SecretValues
 ) -> tuple[OwnershipConflict, ...]:
-    """Who else owns, in the live object, a field that the manager applies.
+    """Return the fields that the manager applies and another manager owns in the live object.
 
     Args:
-        live: The object as it is.
-        after: As it would be once the manager has applied; the same one where nothing need be applied.
-        field_manager: The component's.
-        secrets: What is not shown, wherever it is.
+        live: The live object.
+        after: The object after the apply of the manager; the live object if no apply is necessary.
+        field_manager: The component's field manager.
+        secrets: The values that are not shown in any field.
     """
     ours = _FieldOwnership.of(after, field_manager).ours
     hides = _ValueHider(live, secrets)
-    found = []
+    conflicts = []
     for manager, owned in _decode_managed_fields(live).items():
         if manager == Manager.applier(field_manager):
             continue
         for path in _iter_leaves(owned.fields & ours):
-            is_value, wanted = _read_value(live, path), _read_value(after, path)
-            differs = not is_same_value(is_value, wanted)
-            found.append(
+            live_value, wanted = _read_value(live, path), _read_value(after, path)
+            differs = not is_same_value(live_value, wanted)
+            conflicts.append(
                 OwnershipConflict(
                     format_path(path),
                     _build_manager_info(manager, owned, is_ours=False),
-                    hides(path, is_value),
+                    hides(path, live_value),
                     hides(path, wanted),
                     differs,
                 )
             )
-    return tuple(sorted(found, key=lambda contest: not contest.is_fought_over))
+    return tuple(sorted(conflicts, key=lambda conflict: not conflict.is_fought_over))
 
 
 def _strip_server_fields(obj: Object) -> Object:
-    """The object without what the server writes."""
-    found = {name: value for name, value in obj.items() if name != "status"}
+    """Return the object without status and without metadata that the server writes."""
+    stripped = {name: value for name, value in obj.items() if name != "status"}
     metadata = obj.get("metadata")
     if isinstance(metadata, Mapping):
-        found["metadata"] = {name: value for name, value in metadata.items() if name not in _SERVER_WRITTEN}
-    return found
+        stripped["metadata"] = {name: value for name, value in metadata.items() if name not in _SERVER_WRITTEN}
+    return stripped
 
 
 class _ValueHider:
-    """Tells a value of an object, short, and of a Secret none, whatever object it was copied to."""
+    """Formatter of the values of an object: shortened, and without values of Secrets in any object."""
 
     def __init__(self, obj: Object, secrets: SecretValues) -> None:
         self._is_secret = GroupVersionKind.of(obj).is_secret
@@ -150,7 +150,7 @@ class _ValueHider:
 
 @dataclass(frozen=True, slots=True)
 class _FieldOwnership:
-    """Who owns what of an object, seen by one manager."""
+    """The owners of the fields of an object, from the view of one manager."""
 
     managed: ManagerEntries
     manager: Manager
@@ -166,10 +166,10 @@ class _FieldOwnership:
 
     @property
     def everything(self) -> FieldSet:
-        found = EMPTY
+        fields = EMPTY
         for owned in self.managed.values():
-            found |= owned.fields
-        return found
+            fields |= owned.fields
+        return fields
 
     def list_owners(self, path: Path) -> tuple[FieldManagerInfo, ...]:
         return tuple(
@@ -180,9 +180,9 @@ class _FieldOwnership:
 
     def owns(self, writer: FieldManagerInfo, path: Path) -> bool:
         return any(
-            (found.manager, found.operation, found.subresource)
+            (owner.manager, owner.operation, owner.subresource)
             == (writer.manager, writer.operation, writer.subresource)
-            for found in self.list_owners(path)
+            for owner in self.list_owners(path)
         )
 
 
@@ -195,7 +195,7 @@ def _build_manager_info(manager: Manager, owned: ManagerEntry, *, is_ours: bool)
 
 
 def _covers(fields: FieldSet, path: Path) -> bool:
-    """Tell whether somebody with these fields owns the path: itself, something below it, or the whole it is in."""
+    """Return True if a manager with these fields owns the path, a field below it, or a whole value around it."""
     node = fields
     for element in path:
         if node.owned and not node.children:
@@ -216,19 +216,19 @@ def _iter_leaves(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
 
 
 def _read_value(obj: Object, path: Path) -> Any:
-    found: Any = obj
+    value: Any = obj
     for element in path:
-        if isinstance(found, dict) and element.startswith("f:"):
-            found = found.get(element[2:], ABSENT)
-        elif isinstance(found, list) and element.startswith("k:"):
+        if isinstance(value, dict) and element.startswith("f:"):
+            value = value.get(element[2:], ABSENT)
+        elif isinstance(value, list) and element.startswith("k:"):
             keys = parse_key_element(element)
-            items = (item for item in found if isinstance(item, dict) and keys.items() <= item.items())
-            found = next(items, ABSENT)
-        elif isinstance(found, list) and element.startswith("v:"):
-            found = next((item for item in found if _build_member_element(item) == element), ABSENT)
+            items = (item for item in value if isinstance(item, dict) and keys.items() <= item.items())
+            value = next(items, ABSENT)
+        elif isinstance(value, list) and element.startswith("v:"):
+            value = next((item for item in value if _build_member_element(item) == element), ABSENT)
         else:
             return ABSENT
-    return found
+    return value
 
 
 def _build_member_element(item: Any) -> str:
@@ -236,10 +236,10 @@ def _build_member_element(item: Any) -> str:
 
 
 class _DiffWalk:
-    """Walks through two values at once.
+    """A walk through two values in parallel.
 
     Args:
-        known: Paths whose elements tell how items of lists are named.
+        known: The paths whose elements identify the items of lists.
     """
 
     def __init__(self, known: FieldSet) -> None:
@@ -248,7 +248,7 @@ class _DiffWalk:
     def find_differences(
         self, one: Any, other: Any, path: Path, known: FieldSet | None = None
     ) -> Iterator[_Difference]:
-        """Where they differ, and how: single values, and lists that are one value."""
+        """Yield the differences: single values, and lists that are one value."""
         known = self._known if known is None else known
         if is_same_value(one, other):
             return
@@ -260,7 +260,7 @@ class _DiffWalk:
             yield from self.find_differences(was, will_be, (*path, element), known.children.get(element, EMPTY))
 
     def _match_parts(self, one: Any, other: Any, known: FieldSet) -> dict[str, tuple[Any, Any]] | None:
-        """What the two have in them, by path element; None where they are to be told whole."""
+        """Pair the children of both values by path element; None if the values are compared as a whole."""
         shapes = {type(value) for value in (one, other) if value is not ABSENT}
         if shapes == {dict}:
             one, other = _index_fields(one), _index_fields(other)
@@ -273,28 +273,28 @@ class _DiffWalk:
         names = dict.fromkeys((*one, *other))
         parts = {name: (one.get(name, ABSENT), other.get(name, ABSENT)) for name in names}
         if all(is_same_value(was, will_be) for was, will_be in parts.values()):
-            return None  # the same items in another order, or an empty one where there was none
+            return None  # the same items in another order, or an empty value instead of none
         return parts
 
 
 def _index_fields(value: Any) -> dict[str, Any]:
-    return {} if value is ABSENT else {f"f:{name}": each for name, each in value.items()}
+    return {} if value is ABSENT else {f"f:{name}": child for name, child in value.items()}
 
 
 def _index_items(value: Any, known: FieldSet) -> dict[str, Any] | None:
-    """The items by path element; None for a list that is one value, or whose items have no keys."""
+    """Return the items by path element; None for a list that is one value, or whose items have no keys."""
     if value is ABSENT:
         return {}
     elements = list(known.children)
     if any(element.startswith("k:") for element in elements):
         names = {name for element in elements for name in parse_key_element(element)}
-        found = {}
+        indexed = {}
         for item in value:
             keys = {name: item[name] for name in names if name in item} if isinstance(item, dict) else {}
-            if not keys or any(isinstance(each, dict | list) for each in keys.values()):
+            if not keys or any(isinstance(key, dict | list) for key in keys.values()):
                 return None
-            found[key_element(keys)] = item
-        return found if len(found) == len(value) else None
+            indexed[key_element(keys)] = item
+        return indexed if len(indexed) == len(value) else None
     if any(element.startswith("v:") for element in elements):
         return {_build_member_element(item): item for item in value} if all(map(_build_member_element, value)) else None
     return None

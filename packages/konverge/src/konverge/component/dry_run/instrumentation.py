@@ -1,4 +1,4 @@
-"""A component that takes note of what its parts answer, while the engine runs it as it runs any other."""
+"""An instrumented component: its parts record their results while the engine reconciles it."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ A = TypeVar("A", Convergence, Grace, Suspension)
 
 
 class InstrumentedResource:
-    """A resource, with a note of each lifecycle answer and of the fields that it came from.
+    """A resource that records each lifecycle result and the fields that the function read.
 
-    Everything else is the resource's own.
+    Everything else is delegated to the resource.
 
     Args:
         resource: The resource.
-        secrets: What is not shown, wherever it is.
+        secrets: The values that are hidden in every text.
     """
 
     def __init__(self, resource: Resource, secrets: SecretValues) -> None:
@@ -52,26 +52,26 @@ class InstrumentedResource:
         return getattr(self._resource, name)
 
     def check_guard(self) -> GuardResult:
-        """Ask the guard."""
+        """Evaluate the guard, and record its result."""
         result = self._resource.check_guard()
         if isinstance(result, GuardResult):
             self.guard = FunctionEvaluation(str(result.status), self._redact_reason(result.reason))
         return result
 
     def converging_status(self, live: Object, operation: Operation) -> Convergence | None:
-        """Judge the live object."""
+        """Return the converging status of the live object, and record it."""
         return self._record_evaluation(
             "convergence", lambda obj: self._resource.converging_status(obj, operation), live
         )
 
     def grace_status(self, live: Object) -> Grace | None:
-        """Grade the live object."""
+        """Return the grade of the live object, and record it."""
         return self._record_evaluation("grace", self._resource.grace_status, live)
 
     def suspension_status(self, live: Object) -> Suspension:
-        """How far the live object is suspended."""
-        found = self._record_evaluation("suspension", self._resource.suspension_status, live)
-        return cast("Suspension", found)  # the engine refuses what is none
+        """Return the suspension status of the live object, and record it."""
+        suspension = self._record_evaluation("suspension", self._resource.suspension_status, live)
+        return cast("Suspension", suspension)  # the engine refuses any other type
 
     def _record_evaluation(self, what: str, function: Callable[[Object], A | None], live: Object) -> A | None:
         readings = FieldReadRecorder(is_secret=self._resource.gvk.is_secret, secrets=self._secrets)
@@ -85,37 +85,37 @@ class InstrumentedResource:
         return answer
 
     def _redact_reason(self, reason: object) -> Any:
-        """A reason as it is told; what is no text, the engine refuses."""
+        """Redact a reason for the report; the engine refuses a value that is not a string."""
         key = self._resource.key
         return truncate_value(self._secrets.hide(reason, public=tuple(key)) if isinstance(reason, str) else reason)
 
 
 @dataclass(slots=True)
 class InstrumentedComponent:
-    """A component and the notes of one pass over it.
+    """A component and the records of one reconcile.
 
     Args:
         component: The component.
-        secrets: What is not shown, wherever it is.
+        secrets: The values that are hidden in every text.
     """
 
     component: Component
     secrets: SecretValues
     resources: dict[str, InstrumentedResource] = field(default_factory=dict)
     results: dict[str, tuple[Object | None, Convergence | None]] = field(default_factory=dict)
-    """By identity: the live object that step 4 left, and why it halts the component."""
+    """By identity: the live object after step 4, and the reason why it halts the component."""
     suspensions: dict[str, Suspension] = field(default_factory=dict)
     adoptions: dict[str, str] = field(default_factory=dict)
-    """By identity: whose an object is that would be taken over."""
+    """By identity: the report of an adoption."""
     reasons_to_leave: dict[str, str] = field(default_factory=dict)
-    """By identity: why an object that is to be deleted stays."""
+    """By identity: the reason why an object that is marked for deletion stays."""
     overrides: dict[str, str] = field(default_factory=dict)
     gate: Literal["none", "on", "off", "Error"] = "none"
     prerequisites: list[PrerequisiteReport] = field(default_factory=list)
-    """Those that were asked."""
+    """The prerequisites that were checked."""
 
     def build_component(self) -> Component:
-        """The component whose parts take note."""
+        """Build the component with instrumented parts."""
         component = self.component
         entries = []
         for entry in component.entries:
@@ -127,7 +127,7 @@ class InstrumentedComponent:
             entries=tuple(entries),
             gate=None if component.gate is None else _InstrumentedGate(component.gate, self),
             prerequisites=tuple(
-                _InstrumentedPrerequisite(each, self.prerequisites) for each in component.prerequisites
+                _InstrumentedPrerequisite(prerequisite, self.prerequisites) for prerequisite in component.prerequisites
             ),
         )
 
@@ -140,27 +140,27 @@ class _InstrumentedGate:
     def enabled(self) -> bool:
         self._observed.gate = "Error"
         enabled = self._gate.enabled()
-        if isinstance(enabled, bool):  # the engine refuses what is none
+        if isinstance(enabled, bool):  # the engine refuses any other type
             self._observed.gate = "on" if enabled else "off"
         return enabled
 
 
 class _InstrumentedPrerequisite:
-    def __init__(self, prerequisite: Prerequisite, stories: list[PrerequisiteReport]) -> None:
+    def __init__(self, prerequisite: Prerequisite, reports: list[PrerequisiteReport]) -> None:
         self._prerequisite = prerequisite
-        self._reports = stories
+        self._reports = reports
 
     def check(self, ctx: ReconcileContext) -> PrerequisiteResult | Awaitable[PrerequisiteResult]:
         try:
-            asked = self._prerequisite.check(ctx)
+            checked = self._prerequisite.check(ctx)
         except Exception as error:
             self._append_report("Error", format_error(error))
             raise
-        return self._await_result(asked) if inspect.isawaitable(asked) else self._record_result(asked)
+        return self._await_result(checked) if inspect.isawaitable(checked) else self._record_result(checked)
 
-    async def _await_result(self, asked: Awaitable[PrerequisiteResult]) -> PrerequisiteResult:
+    async def _await_result(self, pending: Awaitable[PrerequisiteResult]) -> PrerequisiteResult:
         try:
-            return self._record_result(await asked)
+            return self._record_result(await pending)
         except Exception as error:
             self._append_report("Error", format_error(error))
             raise
@@ -178,6 +178,6 @@ class _InstrumentedPrerequisite:
 
 
 def describe_prerequisite(prerequisite: Prerequisite) -> str:
-    """What to call it: the condition that it waits for, or the name of its class."""
+    """Return the name of a prerequisite: the condition that it waits for, or the name of its class."""
     condition_type = getattr(prerequisite, "condition_type", "")
     return f"depends on {condition_type}" if condition_type else type(prerequisite).__name__

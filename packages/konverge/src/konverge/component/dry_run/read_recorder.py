@@ -1,7 +1,7 @@
-"""Which fields of an object a function reads: the object is handed to it in a disguise that takes note.
+"""A recorder of the fields that a function reads: the function gets a wrapped object.
 
-The disguise is made of real ``dict`` and ``list`` objects, so that an author's function can do with it what it does
-with any object. What reads past Python (an encoder in C) is not noticed.
+The wrapper consists of real ``dict`` and ``list`` objects, so that author functions can use it like any object. Reads
+that bypass Python, such as those of an encoder in C, are not recorded.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ _NOTHING: Any = object()
 
 
 class FieldReadRecorder:
-    """What is read of one object.
+    """The reads of one object.
 
     Args:
-        is_secret: The object is a Secret, whose values are hidden.
-        secrets: What is not shown of any object: controllers repeat it in a status.
+        is_secret: True for a Secret, whose values are hidden.
+        secrets: The values that are hidden in any object, because controllers copy them into a status.
     """
 
     def __init__(self, *, is_secret: bool, secrets: SecretValues) -> None:
         self._is_secret = is_secret
         self._secrets = secrets
-        self._found: dict[_Path, Any] = {}
+        self._reads: dict[_Path, Any] = {}
 
     def wrap_object(self, obj: Object) -> Object:
-        """The object in disguise. What is written to it does not reach the object's own top level."""
+        """Wrap the object. A write to the top level of the wrapper does not change the object."""
         return _RecordingDict(obj, self, ())
 
     def record_read(self, path: _Path, value: Any) -> Any:
-        """Take note of a field, and disguise what is in it."""
-        self._found.setdefault(path, value)
+        """Record the read of a field, and wrap its value."""
+        self._reads.setdefault(path, value)
         if isinstance(value, dict):
             return _RecordingDict(value, self, path)
         if isinstance(value, list):
@@ -51,10 +51,10 @@ class FieldReadRecorder:
         return value
 
     def list_reads(self) -> tuple[FieldRead, ...]:
-        """What was read, in order: values, and of lists and mappings those of which nothing else was read."""
-        parents = {path[:length] for path in self._found for length in range(1, len(path))}
-        told = [(path, value) for path, value in self._found.items() if path not in parents]
-        return tuple(self._build_read(path, value) for path, value in told[:_MAX_READS])
+        """List the reads in order: values, and lists and mappings without reads below them."""
+        parents = {path[:length] for path in self._reads for length in range(1, len(path))}
+        leaves = [(path, value) for path, value in self._reads.items() if path not in parents]
+        return tuple(self._build_read(path, value) for path, value in leaves[:_MAX_READS])
 
     def _build_read(self, path: _Path, value: Any) -> FieldRead:
         name = path[0] + "".join(part if part.startswith("[") else f".{part}" for part in path[1:])
@@ -63,7 +63,7 @@ class FieldReadRecorder:
         if isinstance(value, dict):
             return FieldRead(name, f"{len(value)} fields")
         if isinstance(value, list):
-            labels = ", ".join(_format_item_label(value, place) for place in range(min(len(value), 10)))
+            labels = ", ".join(_format_item_label(value, position) for position in range(min(len(value), 10)))
             return FieldRead(name, f"[{self._secrets.hide(labels)}]")
         if self._is_secret and path[0] in SECRET_FIELDS:
             return FieldRead(name, HIDDEN)
@@ -71,7 +71,7 @@ class FieldReadRecorder:
 
 
 class _RecordingDict(dict[str, Any]):
-    """A mapping whose readers are noted."""
+    """A mapping that records its reads."""
 
     __slots__ = ("_named_by", "_path", "_readings")
 
@@ -82,7 +82,7 @@ class _RecordingDict(dict[str, Any]):
         self._named_by = named_by
 
     def _record_field(self, name: str, value: Any) -> Any:
-        # By which field an item of a list is told from others is in its path already.
+        # The path of a list item already contains the field that identifies the item.
         if name == self._named_by or not isinstance(name, str):
             return value
         return self._readings.record_read((*self._path, name), value)
@@ -97,17 +97,17 @@ class _RecordingDict(dict[str, Any]):
         return False
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The field, or the default."""
+        """Return the field, or the default."""
         value = super().get(name, _NOTHING)
-        found = self._record_field(name, value)
-        return default if value is _NOTHING else found
+        wrapped = self._record_field(name, value)
+        return default if value is _NOTHING else wrapped
 
     def values(self) -> Any:
-        """The values of all fields."""
+        """Return the values of all fields."""
         return [self[name] for name in self]
 
     def items(self) -> Any:
-        """All fields."""
+        """Return the names and values of all fields."""
         return [(name, self[name]) for name in self]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class _RecordingDict(dict[str, Any]):
 
 
 class _RecordingList(list[Any]):
-    """A list whose readers are noted."""
+    """A list that records its reads."""
 
     __slots__ = ("_path", "_readings")
 
@@ -124,31 +124,31 @@ class _RecordingList(list[Any]):
         self._readings = readings
         self._path = path
 
-    def _record_item(self, place: int) -> Any:
-        value = super().__getitem__(place)
-        path = (*self._path, f"[{_format_item_label(self, place)}]")
+    def _record_item(self, position: int) -> Any:
+        value = super().__getitem__(position)
+        path = (*self._path, f"[{_format_item_label(self, position)}]")
         if isinstance(value, dict):
             return _RecordingDict(value, self._readings, path, _find_name_field(value))
         return self._readings.record_read(path, value)
 
-    def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, slice):
-            return [self._record_item(each) for each in range(*place.indices(len(self)))]
-        return self._record_item(range(len(self))[place])
+    def __getitem__(self, position: Any) -> Any:
+        if isinstance(position, slice):
+            return [self._record_item(index) for index in range(*position.indices(len(self)))]
+        return self._record_item(range(len(self))[position])
 
     def __iter__(self) -> Iterator[Any]:
-        return (self._record_item(place) for place in range(len(self)))
+        return (self._record_item(position) for position in range(len(self)))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
-        return copy.deepcopy([super(_RecordingList, self).__getitem__(place) for place in range(len(self))], memo)
+        return copy.deepcopy([super(_RecordingList, self).__getitem__(position) for position in range(len(self))], memo)
 
 
 def _find_name_field(item: Mapping[str, Any]) -> str:
-    """The field that names an item: the type of a condition, the name of a container; empty when it has none."""
+    """Return the field that names an item, such as the type of a condition; empty without such a field."""
     return next((name for name in ("type", "name") if isinstance(item.get(name), str)), "")
 
 
-def _format_item_label(items: list[Any], place: int) -> str:
-    item = list.__getitem__(items, place)  # as it is, without a note
+def _format_item_label(items: list[Any], position: int) -> str:
+    item = list.__getitem__(items, position)  # without a recorded read
     name = _find_name_field(item) if isinstance(item, dict) else ""
-    return str(item[name]) if name else str(place)
+    return str(item[name]) if name else str(position)

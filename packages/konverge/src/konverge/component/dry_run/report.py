@@ -1,6 +1,6 @@
-"""What a rehearsal tells: values that a program reads as JSON (`msgspec.to_builtins`, fields in camel case).
+"""The report of a dry run: values that convert to JSON (`msgspec.to_builtins`, fields in camel case).
 
-None holds the value of a Secret, and none a text or a part of an object that is longer than `MAX_TEXT_LENGTH`.
+The report contains no value of a Secret, and no text or part of an object above `MAX_TEXT_LENGTH`.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ __all__ = [
 ]
 
 MAX_TEXT_LENGTH = 2_000
-"""How many characters of one value are told."""
+"""Maximum number of characters of one value."""
 
 WriteAction = Literal["create", "update", "delete", "release"]
-"""What a pass would do to an object; ``release`` takes the owner's reference off and leaves the rest."""
+"""Write of a reconcile to an object; ``release`` removes the owner's reference and keeps the rest."""
 
 ResourceOutcome = Literal[
     "applied",
@@ -47,22 +47,22 @@ ResourceOutcome = Literal[
     "left alone",
     "not reached",
 ]
-"""What a pass would come to with a resource."""
+"""Result of a reconcile for one resource."""
 
 
 class _ReportPart(msgspec.Struct, frozen=True, rename="camel"):
-    """One part of what is told."""
+    """Base class of the parts of a report."""
 
 
 class FieldManagerInfo(_ReportPart, frozen=True, rename="camel"):
     """A field manager, as an entry of ``managedFields`` names it.
 
     Attributes:
-        manager: Its name.
+        manager: The name of the field manager.
         operation: ``Apply`` or ``Update``.
-        subresource: What it wrote through, for example ``scale``; empty for the object itself.
-        since: When its entry last changed.
-        is_ours: Tells whether it is the component.
+        subresource: The subresource of its writes, for example ``scale``; empty for the object itself.
+        since: The time of the last change of its entry.
+        is_ours: True for the component's field manager.
     """
 
     manager: str
@@ -73,16 +73,16 @@ class FieldManagerInfo(_ReportPart, frozen=True, rename="camel"):
 
 
 class FieldChange(_ReportPart, frozen=True, rename="camel"):
-    """One field that a pass would change.
+    """One field that the reconcile would change.
 
     Attributes:
-        path: Where, as the server prints paths, for example ``.spec.replicas``.
-        kind: What becomes of it: ``added``, ``removed``, ``changed``; ``claimed`` and ``left`` change no value: the
-            component becomes an owner of the field, or ceases to be one.
-        before: The live value, None when there is none.
-        after: The value that the server would store, likewise.
-        owners: Who owns the live field.
-        taken_from: Those of them that lose it: others who wanted another value.
+        path: The path as the server prints it, for example ``.spec.replicas``.
+        kind: ``added``, ``removed`` or ``changed``. ``claimed`` and ``left`` change no value: the component becomes an
+            owner of the field, or gives it up.
+        before: The live value; None for an absent field.
+        after: The value that the server would store; None for an absent field.
+        owners: The owners of the live field.
+        taken_from: The owners that lose the field, because they applied another value.
     """
 
     path: str
@@ -94,12 +94,12 @@ class FieldChange(_ReportPart, frozen=True, rename="camel"):
 
 
 class ObjectChange(_ReportPart, frozen=True, rename="camel"):
-    """One object that a pass would write.
+    """One object that the reconcile would write.
 
     Attributes:
-        action: What would be done.
+        action: The sort of write.
         identity: ``<apiVersion>/<kind>/<namespace>/<name>``.
-        fields: What would change; of a new object what the component wants of it, of one to be deleted nothing.
+        fields: The changed fields; for a new object its desired fields, for a deletion none.
     """
 
     action: WriteAction
@@ -108,12 +108,12 @@ class ObjectChange(_ReportPart, frozen=True, rename="camel"):
 
 
 class FieldRead(_ReportPart, frozen=True, rename="camel"):
-    """A field that a function read of an object, and what it found there.
+    """A field that a function read from an object, with its value.
 
     Attributes:
-        path: Where, for example ``status.conditions[Available].status``.
-        value: What is there; of a list or a mapping that was only looked at, a summary.
-        is_present: Tells whether there is anything.
+        path: The path, for example ``status.conditions[Available].status``.
+        value: The value; a summary for a list or a mapping without reads below it.
+        is_present: True if the field exists.
     """
 
     path: str
@@ -122,11 +122,11 @@ class FieldRead(_ReportPart, frozen=True, rename="camel"):
 
 
 class FunctionEvaluation(_ReportPart, frozen=True, rename="camel"):
-    """What a function of a resource answered, and by which fields.
+    """The result of a function of a resource, and the fields that it read.
 
     Attributes:
-        status: For example ``Scaling``.
-        reason: Its reason.
+        status: The status, for example ``Scaling``.
+        reason: The reason of the result.
         decided_by: The fields that it read, in order.
     """
 
@@ -136,14 +136,14 @@ class FunctionEvaluation(_ReportPart, frozen=True, rename="camel"):
 
 
 class OwnershipConflict(_ReportPart, frozen=True, rename="camel"):
-    """A field that the component applies and somebody else writes too.
+    """A field that the component applies and another field manager writes too.
 
     Attributes:
-        path: Where.
-        writer: Who else.
+        path: The path of the field.
+        writer: The other field manager.
         live: The live value.
-        wanted: The component's.
-        is_fought_over: Tells whether the two differ: each pass takes the field back.
+        wanted: The value that the component applies.
+        is_fought_over: True if the values differ, so that each reconcile takes the field back.
     """
 
     path: str
@@ -157,10 +157,10 @@ class PrerequisiteReport(_ReportPart, frozen=True, rename="camel"):
     """One prerequisite.
 
     Attributes:
-        name: What it is.
-        verdict: ``Met``, ``NotMet``, ``Error``; ``not asked`` behind one that is not met; ``passed`` for a component
-            that has begun, whose prerequisites are never asked again.
-        reason: Why.
+        name: The name of the prerequisite.
+        verdict: ``Met``, ``NotMet`` or ``Error``; ``not asked`` after one that is not met; ``passed`` for a component
+            that has begun, whose prerequisites are never checked again.
+        reason: The reason of the verdict.
     """
 
     name: str
@@ -174,20 +174,20 @@ class ResourceReport(_ReportPart, frozen=True, rename="camel"):
     Attributes:
         identity: ``<apiVersion>/<kind>/<namespace>/<name>``.
         mode: ``managed``, ``read-only``, ``delete`` or ``orphan``.
-        is_auxiliary: Tells whether its health is left out.
-        outcome: What the pass would come to with it. ``ignored`` is absent, and may be; ``halts``: nothing after it
-            happens; ``suspended`` is there or on its way.
-        exists: Tells whether there is an object; None where nobody asked.
-        reason: Why it halts or fails.
+        is_auxiliary: True if its health does not count.
+        outcome: The result of the reconcile for it. ``ignored``: it is absent, which its options permit; ``halts``:
+            later resources are not processed; ``suspended``: it is suspended or in transition.
+        exists: True if the object exists; None if it was not read.
+        reason: The reason why it halts or fails.
         missing_data: The data cells that it waits for.
-        guard: What its guard said.
-        changes: What would be written.
-        convergence: How far the object is.
-        grace: How bad that would be, were the grace over now.
-        suspension: How far it is suspended.
-        contests: Who else writes what the component applies.
-        adoption: Whose the object is, if it exists already and would be taken over, and what would be overruled.
-        override: Which fields are stored with other values than those that are applied; empty for none.
+        guard: The result of its guard.
+        changes: The writes to the object.
+        convergence: The converging status of the object.
+        grace: The grade that it would have at the end of the grace period.
+        suspension: The suspension status.
+        contests: The conflicts with other field managers.
+        adoption: For an object that would be adopted: its present controller or managers, and the overruled fields.
+        override: The fields that are stored with other values than applied; empty for none.
     """
 
     identity: str
@@ -213,8 +213,8 @@ class ConditionReport(_ReportPart, frozen=True, rename="camel"):
     Attributes:
         status: ``True``, ``False`` or ``Unknown``.
         reason: The component's status.
-        message: What it says.
-        since: When the status last changed.
+        message: The message.
+        since: The time of the last change of the status.
     """
 
     status: str
@@ -224,30 +224,30 @@ class ConditionReport(_ReportPart, frozen=True, rename="camel"):
 
     @staticmethod
     def of(condition: Condition | None) -> ConditionReport | None:
-        """That condition; None for none."""
+        """Convert a condition; None stays None."""
         if condition is None:
             return None
         return ConditionReport(condition.status, condition.reason, condition.message, condition.last_transition_time)
 
 
 class DryRunReport(_ReportPart, frozen=True, rename="camel"):
-    """What one pass of a component would do and say, and why.
+    """The writes and the condition of one reconcile of a component, with reasons.
 
     Attributes:
-        component: Its name.
-        condition_type: The condition through which it reports.
+        component: The name of the component.
+        condition_type: The condition type of the component.
         before: The condition that the owner has.
-        after: The one that the pass would leave.
-        gate: Its feature gate.
-        prerequisites: In order.
-        is_suspended: Tells whether it is to be suspended.
-        resources: In order of registration.
-        changes: What would be written, in order of the requests; not the owner's status.
-        rule: Which rule makes the condition what it is.
-        next: What happens next, and what the author can do, one sentence each.
-        grace_ends: Until when (inclusive) a component that is not ready has grace; None when no clock runs.
-        wakes_at: When the pass would ask for another one by itself.
-        error: What failed; empty when nothing did.
+        after: The condition after the reconcile.
+        gate: The state of its feature gate.
+        prerequisites: The prerequisites in order.
+        is_suspended: True if the component is suspended.
+        resources: The resources in order of registration.
+        changes: The writes in order of the requests, without the owner's status.
+        rule: The rule behind the condition.
+        next: The next events, and possible actions of the author, one sentence each.
+        grace_ends: The end (inclusive) of the grace period of a component that is not ready; None if it is not running.
+        wakes_at: The time of the requeue that the reconcile would request; None for none.
+        error: The error; empty for none.
     """
 
     component: str
@@ -267,7 +267,7 @@ class DryRunReport(_ReportPart, frozen=True, rename="camel"):
 
 
 def truncate_value(value: Any) -> Any:
-    """The value, or the beginning of its text with its length."""
+    """Return the value or, above `MAX_TEXT_LENGTH`, the beginning of its text with its length."""
     if value is None or isinstance(value, bool | int | float):
         return value
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()

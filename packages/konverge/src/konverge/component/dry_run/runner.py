@@ -1,4 +1,4 @@
-"""Rehearsing: passes of components in which the server is asked everything and told nothing."""
+"""The runner of dry runs: reconciles of components that read from the server and write nothing."""
 
 from __future__ import annotations
 
@@ -40,40 +40,40 @@ __all__ = ["DryRun", "dry_run_component"]
 async def dry_run_component(
     component: Component, client: DryRunServer, owner: Object, *, clock: Clock | None = None, adopt: bool = True
 ) -> DryRunReport:
-    """What a pass of the component would do now and say, and why; nothing is written.
+    """Return the writes and the condition of a reconcile of the component now, with reasons; nothing is written.
 
     Args:
         component: The component.
-        client: The cluster; it gets reads, and applies that are dry runs.
-        owner: The custom resource as the server has it; it stays as it is.
-        clock: The time; the machine's when not given.
-        adopt: Whether the component takes over objects that exist already, where the resource does not say.
+        client: The cluster; it gets reads, and applies with dry run.
+        owner: The custom resource as the server has it; it is not modified.
+        clock: The time (default: the system clock).
+        adopt: The default for resources without the option `konverge.options.adopt`.
 
     Raises:
-        asyncio.CancelledError: It was stopped; there is nothing to undo.
+        asyncio.CancelledError: The dry run was cancelled; there is nothing to undo.
     """
-    rehearsing = DryRun(client, owner, clock=clock, adopt=adopt)
-    with suppress(ReconcileError):  # the rehearsal tells it
-        await component.reconcile(rehearsing.create_context())
-    return rehearsing.reports[-1]
+    dry_run = DryRun(client, owner, clock=clock, adopt=adopt)
+    with suppress(ReconcileError):  # the report has the error
+        await component.reconcile(dry_run.create_context())
+    return dry_run.reports[-1]
 
 
 class DryRun:
-    """A rehearsal of any number of components of one owner, which see what the earlier ones would have done.
+    """A dry run of any number of components of one owner; each one reads the predicted writes of the earlier ones.
 
     It is the `konverge.component.ReconcileObserver` of its contexts.
 
     Args:
-        client: The cluster; it gets reads, and applies that are dry runs.
-        owner: The custom resource as the server has it; it stays as it is.
-        clock: The time; the machine's when not given.
-        time_limit: How long each of the author's functions may take; None is without a limit.
-        adopt: Whether components take over objects that exist already, where the resource does not say.
+        client: The cluster; it gets reads, and applies with dry run.
+        owner: The custom resource as the server has it; it is not modified.
+        clock: The time (default: the system clock).
+        time_limit: The time limit of each author function; None is without a limit.
+        adopt: The default for resources without the option `konverge.options.adopt`.
 
     Attributes:
-        client: What passes are to work with.
-        owner: A copy of the owner, on which they stage conditions.
-        reports: What each pass of a component came to, in order.
+        client: The client for reconciles.
+        owner: A copy of the owner, on which reconciles stage conditions.
+        reports: The report of each reconcile of a component, in order.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class DryRun:
         self._one_at_a_time = asyncio.Lock()
 
     def create_context(self) -> ReconcileContext:
-        """The context of a pass."""
+        """Create the context of a reconcile."""
         return ReconcileContext(
             client=self.client,
             owner=self.owner,
@@ -106,24 +106,28 @@ class DryRun:
         )
 
     async def reconcile(self, component: Component, ctx: ReconcileContext) -> Condition:
-        """Run one pass and note what it comes to.
+        """Reconcile a component and record the report.
 
         Raises:
-            konverge.errors.ReconcileError: A step failed; the rehearsal tells it.
+            konverge.errors.ReconcileError: A step failed; the report has the error.
         """
         async with self._one_at_a_time:
             self._observed = observed = InstrumentedComponent(component, self.client.secret_values)
-            before, woken, start = ctx.condition(component.condition_type), ctx.requeue_at, len(self.client.changes)
+            before, requeue_before, start = (
+                ctx.condition(component.condition_type),
+                ctx.requeue_at,
+                len(self.client.changes),
+            )
             failure: ReconcileError | None = None
             try:
                 await ComponentReconcile(observed.build_component(), ctx).run()
             except ReconcileError as error:
                 failure = error
             after = ctx.condition(component.condition_type)
-            assert after is not None, "every pass stages the component's condition"
+            assert after is not None, "every reconcile stages the component's condition"
             now = ctx.clock.now()
             wakes_at = ctx.requeue_at
-            if wakes_at == woken:  # this one's may be hidden behind an earlier one of another component
+            if wakes_at == requeue_before:  # an earlier request of another component can hide this one
                 wakes_at = None if failure is not None else requeue_time(after, component.grace_period, now)
             ended = _FinishedRun(self.client, observed, ctx, failure, self.client.changes[start:])
             self.reports.append(ended.build_report(before, after, wakes_at, now))
@@ -132,33 +136,33 @@ class DryRun:
             return after
 
     def on_processed(self, identity: str, live: Object | None, halt: Convergence | None) -> None:
-        """Note what became of a resource."""
+        """Record the result of a resource."""
         assert self._observed is not None
         self._observed.results[identity] = live, halt
 
     def on_suspended(self, identity: str, suspension: Suspension) -> None:
-        """Note how far a resource is suspended."""
+        """Record the suspension status of a resource."""
         assert self._observed is not None
         self._observed.suspensions[identity] = suspension
 
     def on_adopted(self, identity: str, message: str) -> None:
-        """Note whose object a resource would be taken over from."""
+        """Record the adoption of an object."""
         assert self._observed is not None
         self._observed.adoptions[identity] = message
 
     def on_left_alone(self, identity: str, message: str) -> None:
-        """Note why an object is not deleted."""
+        """Record the reason why an object is not deleted."""
         assert self._observed is not None
         self._observed.reasons_to_leave[identity] = message
 
     def on_overridden(self, identity: str, message: str) -> None:
-        """Note which fields would be stored with other values."""
+        """Record the fields that would be stored with other values."""
         assert self._observed is not None
         self._observed.overrides[identity] = message
 
 
 class _FinishedRun:
-    """A pass that is over, and its notes."""
+    """A finished reconcile and its records."""
 
     def __init__(
         self,
@@ -201,7 +205,7 @@ class _FinishedRun:
         )
 
     def _evaluate_grades(self) -> None:
-        """Ask also where the grace is not over yet: what it would end in is worth to know before."""
+        """Grade the resources also before the end of the grace period, to report the expected grade."""
         if not self._component.grace_period:
             return
         for identity, (live, _) in self._observed.results.items():
@@ -209,7 +213,7 @@ class _FinishedRun:
             judged = resource.convergence
             if live is None or resource.grace is not None or judged is None or judged.status in READY:
                 continue
-            with suppress(Exception):  # an author's code; the pass that grades will say so
+            with suppress(Exception):  # an author's code; the reconcile that grades reports the error
                 self._ctx.call(resource.grace_status, live)
 
     def _aggregate(self) -> AggregatedStatus | None:
@@ -226,7 +230,7 @@ class _FinishedRun:
         return aggregate_convergence(results)
 
     def _has_begun(self) -> bool:
-        unmet = any(story.verdict != "Met" for story in self._observed.prerequisites)
+        unmet = any(report.verdict != "Met" for report in self._observed.prerequisites)
         return self._observed.gate in ("none", "on") and not unmet
 
     def _iter_prerequisite_reports(self, before: Condition | None) -> Iterator[PrerequisiteReport]:
