@@ -97,7 +97,7 @@ async def test_a_failing_component_is_explained_and_stops_no_other(stuck: StuckO
     assert ": failed to mutate resource v1/ConfigMap/" in settings
     assert "east-settings [managed] fails, as said above" in settings
     assert "the author's own mistake" in settings
-    assert "tried again after a back-off" in settings
+    assert "retried after a growing backoff" in settings
     assert "would be created" in section(done.stdout, "pages")
 
 

@@ -132,7 +132,7 @@ def test_how_old_what_is_in_memory_may_be_is_an_option() -> None:
         (("--metrics", "8080", "--probes", "127.0.0.1:8080"), "found 127.0.0.1:8080 for both"),
         (
             ("--probes", ":8080", "--webhooks", ":8080"),
-            "webhooks and probes are two servers, and both were given port 8080",
+            "webhooks and probes are two servers with the same port 8080",
         ),
     ],
     ids=["all interfaces", "one host", "webhooks"],

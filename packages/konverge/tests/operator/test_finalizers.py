@@ -184,7 +184,7 @@ async def test_a_finalizer_for_a_class_that_nothing_reconciles_is_refused(town: 
     async def close(shop: LooseShop, ctx: OwnerContext) -> None:
         return
 
-    with pytest.raises(BuildError, match="LooseShop has a finalizer, and nothing reconciles it"):
+    with pytest.raises(BuildError, match="LooseShop has a finalizer but no reconcile"):
         await operator.run(town.client, clock=town.clock)
 
 

@@ -220,7 +220,7 @@ async def test_a_watch_for_a_class_that_nothing_reconciles_is_refused(town: Oper
     operator.manages(Shop, settings)
     operator.watches("v1/ConfigMap", requeues=LooseShop)(lambda change: [])
 
-    with pytest.raises(BuildError, match="a watch of v1/ConfigMap wakes LooseShop, and nothing reconciles that"):
+    with pytest.raises(BuildError, match="a watch of v1/ConfigMap requeues LooseShop, which has no reconcile"):
         await operator.run(town.client, clock=town.clock)
 
 
@@ -231,7 +231,7 @@ def test_an_index_and_what_is_cached_are_said_once() -> None:
 
     with pytest.raises(BuildError, match='ConfigMap has an index "by" already'):
         operator.index("v1/ConfigMap", "by")(lambda obj: [])
-    with pytest.raises(BuildError, match="what is cached of ConfigMap has been said already"):
+    with pytest.raises(BuildError, match="the kind ConfigMap has cache options already"):
         operator.caches("v1/ConfigMap", CacheOptions())
 
 

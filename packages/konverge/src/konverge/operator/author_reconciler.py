@@ -37,29 +37,29 @@ __all__ = [
 T = TypeVar("T")
 
 Reconciler: TypeAlias = Callable[[T, OwnerContext], Awaitable[Result | None]]
-"""An author's own reconcile: gets the typed owner and the context of the pass."""
+"""An author's reconcile function: gets the typed owner and the context of the reconcile."""
 
-# What the condition of an owner that cannot be read begins with: by it, the pass that can read it again knows it.
+# Prefix of the condition of an owner that cannot be decoded; the next successful reconcile recognizes it.
 _UNREADABLE = "The object cannot be read: "
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorReconciler(Generic[T]):
-    """The passes over the owners of one kind.
+    """The reconcile of the owners of one kind.
 
     Args:
         cls: The custom resource class.
         reconciler: The author's reconcile function, or the functions that build the components of an owner.
         clock: The time.
-        condition_type: The condition through which an owner that cannot be decoded is reported.
-        events: Where events go; None records none.
-        metrics: Where conditions are counted; None counts none.
-        owner_events: Where changes of conditions are reported; None reports none.
-        apply_metrics: Where the fate of components' resources is counted; None counts none.
-        time_limit: How long each of the author's synchronous functions may take; None is without a limit.
-        run: The run that the passes belong to.
-        applied_cache: What earlier passes learned about the server's answers.
-        adopt: Whether components take over objects that exist already, where the resource does not say.
+        condition_type: The condition that reports an owner that cannot be decoded.
+        events: The recorder of events; None records none.
+        metrics: The metrics of conditions; None records none.
+        owner_events: The reporter of changed conditions; None reports none.
+        apply_metrics: The metrics of the components' resources; None records none.
+        time_limit: The time limit of each synchronous author function; None is without a limit.
+        run: The run of the operator.
+        applied_cache: The results of earlier applies.
+        adopt: The default for resources without the option `konverge.options.adopt`.
     """
 
     cls: type[T]
@@ -121,10 +121,10 @@ class AuthorReconciler(Generic[T]):
         return merge_requeue_after(result, ctx.requeue_after)
 
     def create_context(self, owner: Object, client: CachedClient) -> OwnerContext:
-        """The context of one pass.
+        """Create the context of one reconcile.
 
         Args:
-            owner: The object as it was read for this pass; the pass stages conditions on it.
+            owner: The object as it was read for this reconcile, which stages conditions on it.
             client: The cluster.
         """
         return OwnerContext(
@@ -141,10 +141,10 @@ class AuthorReconciler(Generic[T]):
         )
 
     async def decode(self, ctx: OwnerContext) -> T:
-        """The owner as an instance of its class.
+        """Decode the owner into its class.
 
         Raises:
-            konverge.errors.DecodeError: It does not fit; its status says so.
+            konverge.errors.DecodeError: The owner does not fit its class; its status reports this.
         """
         try:
             typed: T = ctx.call(decode, self.cls, ctx.owner)
@@ -154,13 +154,13 @@ class AuthorReconciler(Generic[T]):
                 raise
         reported = ctx.condition(self.condition_type)
         if reported is not None and reported.message.startswith(_UNREADABLE):
-            # An author's reconciler may never report this condition itself, and nobody else would ever take it away.
+            # An author's reconciler may never write this condition itself, so that no later write would remove it.
             remove_condition(ctx.owner, self.condition_type)
             await ctx.flush_status()
         return typed
 
     def _report_conditions(self, ctx: OwnerContext, before: Mapping[str, str], *, has_failed: bool) -> None:
-        """Report the reasons that the pass has changed, but for the summary's, which says it again."""
+        """Report the reasons that the reconcile has changed, except that of the summary, which repeats one."""
         if self.owner_events is None:
             return
         now = _read_reasons(ctx.owner)
@@ -171,14 +171,14 @@ class AuthorReconciler(Generic[T]):
 
 
 def _read_reasons(owner: Object) -> dict[str, str]:
-    """The reasons of the owner's conditions by type, as far as they are texts: anybody may write one."""
+    """Return the reasons of the owner's conditions by type. Other clients write conditions: only strings count."""
     listed = (owner.get("status") or {}).get("conditions") or ()
-    found = {each.get("type"): each.get("reason") for each in listed if isinstance(each, dict)}
-    return {kind: reason for kind, reason in found.items() if isinstance(kind, str) and isinstance(reason, str)}
+    reasons = {entry.get("type"): entry.get("reason") for entry in listed if isinstance(entry, dict)}
+    return {kind: reason for kind, reason in reasons.items() if isinstance(kind, str) and isinstance(reason, str)}
 
 
 def merge_requeue_after(result: Result | None, requeue_after: timedelta | None) -> Result | None:
-    """What the author asks for, at the time of the components if that is sooner."""
+    """Return the author's result, with the requeue of the components if that is sooner."""
     if requeue_after is None:
         return result
     if result is None:

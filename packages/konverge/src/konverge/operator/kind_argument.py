@@ -1,4 +1,4 @@
-"""How an author names a kind."""
+"""The ways in which an author can specify a kind."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Kind: TypeAlias = GroupVersionKind | str | type[Any]
 
 
 def kind_of(kind: Kind) -> GroupVersionKind:
-    """The kind that is meant.
+    """Return the kind of a name, a class or a `GroupVersionKind`.
 
     Raises:
         ValueError: The text is not ``group/version/Kind`` or ``version/Kind``.
-        konverge.errors.BuildError: The class is no custom resource.
+        konverge.errors.BuildError: The class is not a custom resource.
     """
     if isinstance(kind, GroupVersionKind):
         return kind

@@ -1,4 +1,4 @@
-"""`Operator`: what an author registers, as a value."""
+"""The class `Operator`: the registrations of an author, as a value."""
 
 from __future__ import annotations
 
@@ -30,16 +30,18 @@ IndexFunction = Callable[[T], Iterable[str]]
 
 
 class Operator:
-    """The custom resources that one process looks after, and how.
+    """The custom resources that one process reconciles, with their reconcile functions and webhooks.
 
-    It holds no state of a run: the same operator can run twice at once, against two clusters. Beside the methods here,
-    ``validates``, ``defaults`` and ``converts`` are decorators for webhooks
+    An operator has no state of a run: it can run twice at the same time, against two clusters. Besides the methods
+    here, ``validates``, ``defaults`` and ``converts`` are decorators for webhooks
     (`konverge.operator.webhook_registry.WebhookRegistry`).
 
     Args:
-        name: What the operator is called: in logs and events, and by default as Lease, role and webhook configuration.
-        adopt: Whether components take over objects that exist already and are not theirs. With False they are
-            ``Blocked`` and name who has the object. The option `konverge.options.adopt` decides for one resource.
+        name: The name of the operator in logs and events, and the default name of its Lease, role and webhook
+            configuration.
+        adopt: True lets components adopt objects that exist already and do not belong to them. False blocks such a
+            component; its condition names the present controller or managers. The option `konverge.options.adopt`
+            decides for one resource.
 
     Raises:
         BuildError: The name is no DNS label (lower case letters, digits, ``-``).
@@ -64,7 +66,7 @@ class Operator:
 
     @property
     def defined_resources(self) -> tuple[type[Any], ...]:
-        """Those of which the operator has the definition: `konverge.crd.crd_manifest` makes it."""
+        """The classes whose CustomResourceDefinition belongs to the operator (`konverge.crd.crd_manifest`)."""
         return tuple(cls for cls in self.custom_resources if not find_definition(cls).is_external)
 
     def manages(
@@ -77,30 +79,31 @@ class Operator:
         timeout: timedelta = DEFAULT_TIMEOUT,
         when: Predicate | None = None,
     ) -> None:
-        """Reconcile these components for each owner of the class: the usual case.
+        """Reconcile these components for each owner of the class; this is the usual case.
 
-        In order, on one context; a component that fails does not stop the others. The status is written once, with a
-        condition that sums up the components'. An owner that is being deleted is left alone, but for what `finalizes`
-        registers: its objects go with it.
+        The components share one context and are reconciled in order; a component that fails does not stop the others.
+        The status is written once, with a condition that summarizes the components. An owner that is being deleted is
+        not reconciled, except by a function of `finalizes`: the garbage collector deletes its objects.
 
         Args:
-            cls: A class under `konverge.crd.custom_resource`.
+            cls: A class with the decorator `konverge.crd.custom_resource`.
             *factories: Each builds one component for an owner.
-            condition_type: The condition that sums up.
-            retired: The condition types of components that the operator once had, to be taken off the owners. Nothing
-                on an owner tells whose a condition is, so an operator says which were its own.
-            workers: How many owners at once.
-            timeout: How long one pass over one owner may take.
-            when: Which of an owner's own changes call for a pass; None for all.
+            condition_type: The condition that summarizes the components.
+            retired: The condition types of components that the operator had before, which are removed from owners. A
+                condition does not show who wrote it, so the operator declares its own types.
+            workers: The number of owners that are reconciled in parallel.
+            timeout: The time limit of one reconcile of one owner.
+            when: The predicate for changes of an owner that trigger a reconcile; None for all changes.
 
         Raises:
-            BuildError: The class is no custom resource, or registered already, or there is no factory, or one twice.
+            BuildError: The class is not a custom resource or is registered already, or the factories are
+                missing or repeated.
         """
         mistakes = [] if factories else ["manages needs at least one function that builds a component"]
         mistakes += [
             f"{getattr(factory, '__name__', factory)} is given again: its two components would share their objects"
-            for place, factory in enumerate(factories)
-            if factory in factories[:place]
+            for index, factory in enumerate(factories)
+            if factory in factories[:index]
         ]
         if isinstance(retired, str):
             mistakes.append(f"retired: expected a list of condition types, found the text {retired!r}")
@@ -115,7 +118,7 @@ class Operator:
         timeout: timedelta = DEFAULT_TIMEOUT,
         when: Predicate | None = None,
     ) -> Callable[[Reconciler[T]], Reconciler[T]]:
-        """Register an author's own reconcile function for the owners of the class; it stays callable.
+        """Register a reconcile function for the owners of the class; the function stays callable.
 
         ::
 
@@ -124,19 +127,19 @@ class Operator:
                 async with ctx.flushing_status():
                     await frontend(app).reconcile(ctx)
 
-        Returning is success, and `Result` can ask for another pass; `konverge.errors.TerminalError` is not tried again
-        before the owner or one of its objects changes; any other exception is, after a back-off. An owner that is being
-        deleted is left alone, but for what `finalizes` registers.
+        A return is a success, and `Result` can request a requeue. `konverge.errors.TerminalError` is retried only after
+        a change of the owner or one of its objects; any other exception is retried after a backoff. An owner that is
+        being deleted is not reconciled, except by a function of `finalizes`.
 
         Args:
-            cls: A class under `konverge.crd.custom_resource`.
-            workers: How many owners at once.
-            timeout: How long one pass over one owner may take before it is cancelled.
-            when: Which of an owner's own changes call for a pass, for example `generation_changed`; None for all. Those
-                of the objects that it controls or reads always do.
+            cls: A class with the decorator `konverge.crd.custom_resource`.
+            workers: The number of owners that are reconciled in parallel.
+            timeout: The time limit of one reconcile of one owner; then it is cancelled.
+            when: The predicate for changes of an owner that trigger a reconcile, for example `generation_changed`; None
+                for all changes. Changes of objects that it controls or reads always trigger one.
 
         Raises:
-            BuildError: The class is no custom resource, or registered already.
+            BuildError: The class is not a custom resource, or is registered already.
         """
 
         def register(reconciler: Reconciler[T]) -> Reconciler[T]:
@@ -153,22 +156,22 @@ class Operator:
         others: Sequence[str] = (),
         is_needed: Callable[[Object], bool] | None = None,
     ) -> Callable[[Reconciler[T]], Reconciler[T]]:
-        """Register what has to be done before an owner of the class may go: what the cluster cannot clean up itself.
+        """Register a function for the cleanup of an owner that the cluster cannot do itself.
 
-        Every owner gets the finalizer before its first pass. Once it is being deleted, the function is called until it
-        returns None; a `Result` says that it is not done yet, an exception is tried again after a back-off. Then the
-        finalizer is taken away. It must be safe to call again.
+        Every owner gets the finalizer before its first reconcile. During the deletion, the function is called until it
+        returns None; a `Result` means that the cleanup is not complete, an exception is retried after a backoff. Then
+        the finalizer is removed. It must be safe to call the function again.
 
         Args:
-            cls: A class that is also under `manages` or `reconciles`.
-            name: The finalizer, for example ``demo.example.com/bucket``; the class's group and the operator's name when
-                not given.
-            others: Further finalizers, which are put on and taken away together with it.
-            is_needed: Tells of an owner, as it was read, whether it gets the finalizer before its next pass; None for
-                every owner. An owner that has it keeps it until its end, whatever this says by then.
+            cls: A class that is also registered with `manages` or `reconciles`.
+            name: The finalizer, for example ``demo.example.com/bucket`` (default: the class's group and the operator's
+                name).
+            others: Additional finalizers, which are added and removed together with it.
+            is_needed: Returns True for an owner that gets the finalizer before its next reconcile; None for every
+                owner. An owner that has the finalizer keeps it until the cleanup is complete.
 
         Raises:
-            BuildError: The class is no custom resource or has a finalizer already, or the name is none.
+            BuildError: The class is not a custom resource or has a finalizer already, or the name is invalid.
         """
         finalizers = (name or f"{find_definition(cls).gvk.group}/{self.name}", *others)
 
@@ -190,27 +193,27 @@ class Operator:
     def watches(
         self, kind: Kind, *, requeues: type[Any], when: Predicate | None = None
     ) -> Callable[[MapToOwners], MapToOwners]:
-        """Register which owners a change concerns of an object that they neither control nor read.
+        """Register a function that maps changes of objects of a kind to owners.
 
-        What owners control, and what their passes read, needs no watch: its changes wake them already.
+        Objects that owners control, or that their reconciles read, need no watch: their changes requeue the owners.
 
         ::
 
-            @operator.watches("v1/Secret", wakes=WebApp)
+            @operator.watches("v1/Secret", requeues=WebApp)
             def users_of_the_secret(change: Change) -> Iterable[ObjectKey]:
                 return change.by_index(kind_of(WebApp), "secret", change.key.name)
 
-        The function is called in the event loop for each change: it must not block. A kind that the cluster does not
-        serve yet is watched as soon as it does. All objects of the kind are held in memory: `caches` narrows them.
+        The function is called in the event loop for each change and must not block. A kind that the cluster does not
+        serve yet is watched as soon as it is served. All objects of the kind are cached; `caches` reduces them.
 
         Args:
             kind: The kind to watch.
             requeues: The class of the owners.
-            when: Which changes count; None for all.
+            when: The predicate for changes that count; None for all.
 
         Raises:
-            ValueError: The kind is none.
-            BuildError: The class is no custom resource.
+            ValueError: The text is not a kind.
+            BuildError: The class is not a custom resource.
         """
         gvk, owner = kind_of(kind), find_definition(requeues).gvk
 
@@ -221,22 +224,22 @@ class Operator:
         return register
 
     def index(self, kind: Kind, name: str) -> Callable[[IndexFunction[Any]], IndexFunction[Any]]:
-        """Register an index of the cached objects of a kind: the function names the values an object is found under.
+        """Register an index of the cached objects of a kind: the function returns the values that find an object.
 
         ::
 
             @operator.index(WebApp, "secret")
-            def name_params_in_errors(app: WebApp) -> Iterable[str]:
+            def list_secret_names(app: WebApp) -> Iterable[str]:
                 return [app.spec.secret_name]
 
         Args:
-            kind: The kind. The function gets instances of a class, plain objects of any other kind. One that cannot be
-                decoded, or on which the function fails, is under no value.
-            name: What the index is called in `CachedClient.by_index` and `Change.by_index`.
+            kind: The kind. The function gets instances of a class, or plain objects of any other kind. An object that
+                cannot be decoded, or for which the function fails, has no value.
+            name: The name of the index in `CachedClient.by_index` and `Change.by_index`.
 
         Raises:
-            ValueError: The kind is none.
-            BuildError: The kind has an index of that name.
+            ValueError: The text is not a kind.
+            BuildError: The kind has an index with that name already.
         """
         gvk = kind_of(kind)
         cls = kind if isinstance(kind, type) else None
@@ -250,44 +253,47 @@ class Operator:
         return register
 
     def caches(self, kind: Kind, options: CacheOptions) -> None:
-        """Say what of a kind is held in memory, where that is not everything that somebody here owns or reads.
+        """Set the cache options of a kind, to cache less than all objects that are owned or read.
 
         Args:
             kind: The kind.
-            options: Selectors, namespaces, metadata only, and a function that makes objects smaller.
+            options: Selectors, namespaces, metadata only, and a function that reduces objects.
 
         Raises:
-            ValueError: The kind is none.
-            BuildError: It was said before.
+            ValueError: The text is not a kind.
+            BuildError: The kind has cache options already.
         """
         gvk = kind_of(kind)
         if gvk in self.registered.cache_options:
-            raise BuildError(f"operator {self.name}", [f"what is cached of {gvk.kind} has been said already"])
+            raise BuildError(
+                f"operator {self.name}",
+                [f"the kind {gvk.kind} has cache options already: expected one call of caches() for each kind"],
+            )
         self.registered.cache_options[gvk] = options
 
     def uses(self, kind: Kind, *verbs: str, subresource: str = "", plural: str = "") -> None:
-        """Say what an author's own functions do with objects of a kind, so that `konverge rbac` can grant it.
+        """Declare the verbs of author functions for objects of a kind, so that `konverge rbac` can grant them.
 
-        What components do is derived, and so is what `watches` needs.
+        The permissions for components and for `watches` are derived.
 
         Args:
             kind: The kind.
-            *verbs: For example ``get``, ``list``, ``watch``; `konverge.operator.READ` has these three.
-            subresource: For example ``scale``.
-            plural: The kind's plural, where the API's rule for plurals does not give it.
+            *verbs: The verbs, for example ``get``, ``list``, ``watch``; `konverge.operator.READ` has these three.
+            subresource: A subresource, for example ``scale``.
+            plural: The plural of the kind, if it does not follow the API's rule for plurals.
 
         Raises:
-            ValueError: The kind is none, or there is no verb.
+            ValueError: The text is not a kind, or there is no verb.
         """
         named = kind if isinstance(kind, type) else kind_of(kind)
         self.registered.uses.append(ResourceAccess.of(named, verbs, plural=plural, subresource=subresource))
 
     def runs_in_background(self, companion: Companion) -> None:
-        """Have something run beside the controllers, for as long as they do: a pool of connections, a watcher of files.
+        """Register a background service, for example a connection pool or a watcher of files.
 
         Args:
-            companion: Called once a run; what it answers is entered before the owners are listed, and left after the
-                last pass has ended.
+            companion: Called once for each run. The context manager that it returns is entered before the first list of
+                owners, and left after the end of the last reconcile.
         """
         self.registered.companions.append(companion)
 
@@ -300,25 +306,27 @@ class Operator:
         entropy: Entropy | None = None,
         stops_on_signals: bool = False,
     ) -> None:
-        """Look after the owners until cancelled or told to stop.
+        """Reconcile the owners until the run is cancelled or a signal stops it.
 
-        Cancelling ends it at once; passes under way are cancelled and their requests with them.
+        A cancellation ends the run immediately; it cancels running reconciles and their requests.
 
         Args:
             client: The cluster; it stays open.
-            options: How to run; the defaults of `RunOptions` when not given.
-            clock: The time; the machine's when not given.
-            entropy: The randomness; the machine's when not given.
-            stops_on_signals: Whether SIGTERM and SIGINT stop it: the first lets passes under way end, a second one
-                does not. Only in a program's main thread.
+            options: The options of the run (default: `RunOptions()`).
+            clock: The time (default: the system clock).
+            entropy: The randomness (default: that of the system).
+            stops_on_signals: True to stop on SIGTERM and SIGINT: after the first signal, running reconciles can finish;
+                a second signal cancels them. Only in the main thread of a program.
 
         Raises:
-            ConfigurationError: Nothing is registered.
+            ConfigurationError: No class is registered.
             BuildError: A finalizer or a watch is for a class that is not registered.
-            konverge.errors.StartError: The cluster refuses what the operator cannot work without, for example watching
-                the owners, and `RunOptions.start_timeout` has passed.
+            konverge.errors.StartError: The cluster refuses a request that the operator requires, for example the watch
+                of the owners, and `RunOptions.start_timeout` has passed.
         """
-        from konverge.operator.process_builder import build_process  # with servers and all: not for who only declares
+        from konverge.operator.process_builder import (
+            build_process,
+        )  # loads the servers, which a declaration does not need
 
         process = build_process(
             self.registered,

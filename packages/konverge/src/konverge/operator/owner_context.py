@@ -1,4 +1,4 @@
-"""What an operator's own functions work with: the context of components, the whole cluster, and the run around them."""
+"""The context of author functions: that of components, with access to the whole cluster and to the run."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["Companion", "OperatorRun", "OwnerContext"]
 
 @dataclass(frozen=True, eq=False)
 class OperatorRun:
-    """One run of an operator: the key to whatever is kept for it, since an operator may run twice at once.
+    """One run of an operator; the key for the state of a run, because an operator can run twice at the same time.
 
     Args:
         clock: The time.
         entropy: The randomness.
-        metrics: What the run counts; None without metrics.
-        sections: Further sections of the debug page, by title: rows of a table, read in the event loop.
-        events: Where the run's events go; None records none.
+        metrics: The metrics of the run; None without metrics.
+        sections: Additional sections of the debug page, by title: rows of a table, read in the event loop.
+        events: The recorder of events; None records none.
     """
 
     clock: Clock
@@ -38,19 +38,19 @@ class OperatorRun:
 
 
 Companion: TypeAlias = Callable[[OperatorRun, Process], AbstractAsyncContextManager[object]]
-"""Something that runs beside the controllers, from before the owners are listed until after the last pass."""
+"""A background service that runs from before the first list of owners until after the last reconcile."""
 
 
 @dataclass
 class OwnerContext(ReconcileContext):
-    """The context of a pass that the runtime runs."""
+    """The context of a reconcile that the runtime runs."""
 
     run: OperatorRun | None = None
-    """The run that the pass belongs to; None where nothing runs, as in a rehearsal."""
+    """The run of the operator; None without a run, as in a dry run."""
 
     @property
     def cluster(self) -> CachedClient:
-        """The client of the pass with all its verbs: reads come from shared caches, own writes included.
+        """The client with all its verbs; reads come from shared caches, including own writes.
 
         ::
 

@@ -1,9 +1,8 @@
-"""The events by which an operator reports how its owners are: what failed, Degraded and Down, and what is over.
+"""Events about the state of owners: failed reconciles, Degraded and Down components, and their recovery.
 
-The engine records what it does to objects (`konverge.component.EventRecorder`), and nothing of what fails or waits. A
-person who reads ``kubectl describe`` looks for Warning events first, so the operator adds them: one series for each
-failure that repeats itself, and one event for each change of a condition that matters. Nothing is recorded while
-nothing changes (invariant 1).
+The engine records its writes (`konverge.component.EventRecorder`), but no failures or waits. A user of
+``kubectl describe`` looks for Warning events first, so the operator adds them: one series for each repeated failure,
+and one event for each important change of a condition. Without a change, no event is recorded (invariant 1).
 """
 
 from __future__ import annotations
@@ -26,24 +25,24 @@ _EXPECTED_CONFLICTS = 2
 
 
 class OwnerEventReporter:
-    """Records events on owners.
+    """A reporter that records events on owners.
 
     Args:
-        events: Where they go.
+        events: The recorder.
     """
 
     def __init__(self, events: ClusterEventRecorder) -> None:
         self._events = events
 
     def report_failure(self, owner: Object, error: BaseException, times: int) -> bool:
-        """Record that a reconcile of the owner failed; tells whether it is worth an event.
+        """Record that a reconcile of the owner failed; return False for a failure without an event.
 
-        A server that cannot be reached is not the owner's failure, nor is a conflict that goes away.
+        An unreachable server is not a failure of the owner, and a first conflict is expected to go away.
 
         Args:
             owner: The owner.
-            error: Why.
-            times: How often in a row it has failed.
+            error: The error.
+            times: The number of failures in a row.
         """
         if _is_caused_only_by(error, ConnectionFailedError) or (
             times <= _EXPECTED_CONFLICTS and _is_caused_only_by(error, ConflictError)
@@ -57,18 +56,19 @@ class OwnerEventReporter:
         return True
 
     def report_recovery(self, owner: Object) -> None:
-        """Record that a reconcile has succeeded after `failed` told of a failure."""
+        """Record that a reconcile has succeeded after a reported failure."""
         message = "The reconcile succeeds again."
         self._events.event(owner, reason="Recovered", message=message, action="Reconcile")
 
     def report_condition(self, owner: Object, condition: Condition, earlier: str, *, has_failed: bool) -> None:
-        """Record that a condition has become Degraded or Down, or that it is neither any more.
+        """Record that a condition has become Degraded or Down, or has recovered.
 
         Args:
             owner: The owner.
             condition: The condition, whose reason has changed.
             earlier: Its reason at the beginning of the reconcile; empty for none.
-            has_failed: The reconcile has failed, which `failed` tells; else an error in the condition is told here.
+            has_failed: True if the reconcile failed, which `report_failure` reports. Otherwise this method reports an
+                error in the condition.
         """
         bad = _GRADED if has_failed else _GRADED | _FAILED
         if condition.reason in bad:
@@ -80,7 +80,7 @@ class OwnerEventReporter:
             self._events.event(owner, reason=reason, message=message, action="Reconcile")
 
     def report_deletion(self, owner: Object, message: str, *, is_new: bool, is_stuck: bool) -> None:
-        """Record that the owner is being deleted: when that begins, and again and again when it takes too long."""
+        """Record the start of a deletion, and repeatedly a deletion that takes too long."""
         if is_stuck:
             self._events.warning(owner, reason="DeletionStuck", message=message, action="Delete")
         elif is_new:
@@ -88,7 +88,7 @@ class OwnerEventReporter:
 
 
 def _is_caused_only_by(error: BaseException, kind: type[BaseException]) -> bool:
-    """Tell whether the error, or each of several, was caused by one of that kind."""
+    """Return True if the error, or each error of a group, has a cause of that class."""
     if isinstance(error, BaseExceptionGroup):
-        return all(_is_caused_only_by(each, kind) for each in error.exceptions)
+        return all(_is_caused_only_by(member, kind) for member in error.exceptions)
     return any(isinstance(cause, kind) for cause in iter_causes(error))

@@ -1,4 +1,4 @@
-"""What an author has registered, as values: what `Operator` collects and a run is built from."""
+"""The registrations of an author, as values: `Operator` collects them, and a run is built from them."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class OwnerRegistration:
     Args:
         cls: The custom resource class.
         reconciler: The author's reconcile function, or the functions that build the components of an owner.
-        condition_type: The condition that sums up.
-        workers: How many owners at once.
-        timeout: How long a pass may take.
-        when: Which of an owner's own changes call for a pass.
+        condition_type: The summary condition.
+        workers: The number of owners that are reconciled in parallel.
+        timeout: The time limit of a reconcile.
+        when: The predicate for changes of an owner that trigger a reconcile; None for all.
     """
 
     cls: type[Any]
@@ -51,12 +51,12 @@ class OwnerRegistration:
 
 @dataclass(frozen=True, slots=True)
 class FinalizerRegistration:
-    """What has to be done before the owners of a class may go.
+    """The cleanup of the owners of a class.
 
     Args:
         names: The entries in ``metadata.finalizers``.
-        reconciler: What a pass over an owner that is being deleted does.
-        is_needed: Tells which owners get it; None for every owner.
+        reconciler: The function for an owner that is being deleted.
+        is_needed: Returns True for owners that get the finalizers; None for every owner.
     """
 
     names: tuple[str, ...]
@@ -66,19 +66,19 @@ class FinalizerRegistration:
 
 @dataclass(slots=True)
 class OperatorRegistrations:
-    """Everything that belongs to one operator; it grows as its author's module is loaded.
+    """All registrations of one operator; the author's module adds them while it is loaded.
 
     Args:
         name: The operator's name.
-        adopt: Whether components take over objects that exist already, where the resource does not say.
+        adopt: The default for resources without the option `konverge.options.adopt`.
         classes: The classes with their reconciles, in order.
-        finalizers: By class.
-        watches: What else concerns owners.
-        indexes: By kind and name.
-        cache_options: What of a kind is held in memory.
-        uses: What the author says is used besides what can be derived.
-        webhooks: Admission and conversion.
-        companions: What runs beside the controllers.
+        finalizers: The cleanups by class.
+        watches: The additional watches.
+        indexes: The indexes by kind and name.
+        cache_options: The cache options by kind.
+        uses: The declared permissions, in addition to the derived ones.
+        webhooks: The admission and conversion handlers.
+        companions: The background services.
     """
 
     name: str
@@ -94,46 +94,50 @@ class OperatorRegistrations:
 
     @property
     def declaration(self) -> OperatorDeclaration:
-        """What permissions are derived from."""
-        owners = (DeclaredOwner(found.cls, found.factories, found.cls in self.finalizers) for found in self.classes)
+        """The part of the registrations from which permissions are derived."""
+        owners = (
+            DeclaredOwner(registration.cls, registration.factories, registration.cls in self.finalizers)
+            for registration in self.classes
+        )
         return OperatorDeclaration(
             self.name, tuple(owners), tuple(dict.fromkeys(watch.gvk for watch in self.watches)), tuple(self.uses)
         )
 
     def build_webhook_manifests(self, endpoint: WebhookEndpoint) -> list[Object]:
-        """What tells an API server of the handlers; nothing when there are none.
+        """Build the manifests that register the handlers with an API server; an empty list without handlers.
 
-        The webhook configurations, under the operator's name, and the definitions of the kinds of which other versions
-        are made by the handlers.
+        These are the webhook configurations with the operator's name, and the CustomResourceDefinitions of the kinds
+        with conversion handlers.
 
         Args:
-            endpoint: Where the handlers are served.
+            endpoint: The endpoint of the handlers.
 
         Raises:
             BuildError: A version of a kind cannot be converted to each of the others.
         """
         hooks = self.webhooks.build_hooks()
-        found = build_webhook_manifests(self.name, hooks, endpoint)
+        manifests = build_webhook_manifests(self.name, hooks, endpoint)
         for registration in self.classes:
             config = build_conversion_config(find_definition(registration.cls).mapping, hooks, endpoint)
             if config is not None:
-                found.append(crd_manifest(registration.cls, conversion=config))
-        return found
+                manifests.append(crd_manifest(registration.cls, conversion=config))
+        return manifests
 
     def validate(self) -> None:
-        """Refuse what belongs to a class that nothing reconciles.
+        """Refuse finalizers and watches for a class without a reconcile.
 
         Raises:
-            BuildError: With all mistakes.
+            BuildError: The registrations have errors; the exception lists all of them.
         """
-        reconciled = {find_definition(found.cls).gvk for found in self.classes}
+        reconciled = {find_definition(registration.cls).gvk for registration in self.classes}
         mistakes = [
-            f"{cls.__name__} has a finalizer, and nothing reconciles it"
+            f"{cls.__name__} has a finalizer but no reconcile: register the class with manages() or reconciles()"
             for cls in self.finalizers
             if find_definition(cls).gvk not in reconciled
         ]
         mistakes += [
-            f"a watch of {watch.gvk} wakes {watch.owner.kind}, and nothing reconciles that"
+            f"a watch of {watch.gvk} requeues {watch.owner.kind}, which has no reconcile: register the class with "
+            "manages() or reconciles()"
             for watch in self.watches
             if watch.owner not in reconciled
         ]

@@ -1,4 +1,4 @@
-"""How an operator is run: what differs between a laptop, a test and production."""
+"""The options of a run: the differences between a laptop, a test and production."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from konverge.operator.permission_derivation import RuntimeFeatures
 from konverge.runtime.election import LeaderElection, Sharding
 from konverge.runtime.start_steps import DEFAULT_START_TIMEOUT
 
-if TYPE_CHECKING:  # the servers bring the HTTP library with them, which whoever only declares an operator never needs
+if TYPE_CHECKING:  # the servers load the HTTP library, which the declaration of an operator does not need
     from konverge.runtime.observability import ObservabilityOptions
     from konverge.runtime.webhooks import WebhookOptions
 
@@ -25,31 +25,31 @@ _MAX_PORT = 65535
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How an operator is run.
+    """The options of a run of an operator.
 
     Args:
-        namespaces: Only owners and objects of these namespaces; all when empty.
-        grace: How long passes under way may take to end after the first signal.
-        start_timeout: How long each step of the start (discovery, the first lists, webhooks) is tried again when the
-            API server refuses it or does not answer, as it does right after its own start. Zero ends the run with the
-            first failure.
-        function_limit: How long each of an author's synchronous functions (what builds a component, mutations, guards,
-            extractors, health, prerequisites, handlers of webhooks) may take: one that never returns would hold up all
-            owners. What it cannot end (`konverge.component.time_limit`) is named in the log while it blocks the event
-            loop for longer. Zero is without a limit, as it should be under a debugger.
-        leases: Several replicas: one works and the others stand by (`LeaderElection`), or each works on a part of the
-            owners (`Sharding`). None for a single process.
-        observability: Metrics, probes and the debug page; None serves nothing.
-        webhooks: Where the handlers of `Operator.validates`, `defaults` and `converts` are served; None serves none.
-        registers_webhooks: Tell the API server of the webhooks; otherwise whoever deploys the operator does.
-        records_events: Record what happens to owners' objects as Kubernetes events.
-        traces: Make OpenTelemetry spans, for the program's global tracer provider.
-        checks_permissions: Ask the API server at start what it would refuse, and log each missing rule.
-        home: The operator's own namespace, where Leases are.
+        namespaces: The namespaces of owners and objects; all namespaces if empty.
+        grace: The time for running reconciles to finish after the first signal.
+        start_timeout: The time for retries of each start step (discovery, the first lists, webhooks) while the API
+            server refuses requests or does not answer, for example after its own start. Zero ends the run at the first
+            failure.
+        function_limit: The time limit of each synchronous author function (component factories, mutations, guards,
+            extractors, health, prerequisites, webhook handlers): a function that never returns would block all owners.
+            The log names a function that cannot be interrupted (`konverge.component.time_limit`) while it blocks the
+            event loop. Zero is without a limit; use it with a debugger.
+        leases: The coordination of several replicas: one is active and the others stand by (`LeaderElection`), or each
+            reconciles a part of the owners (`Sharding`). None for a single process.
+        observability: The servers of metrics, probes and the debug page; None serves nothing.
+        webhooks: The server of the handlers of `Operator.validates`, `defaults` and `converts`; None serves none.
+        registers_webhooks: True to register the webhooks with the API server; otherwise the deployment does.
+        records_events: True to record writes to owners' objects as Kubernetes events.
+        traces: True to create OpenTelemetry spans with the program's global tracer provider.
+        checks_permissions: True to check the permissions at startup and log each missing rule.
+        home: The operator's own namespace, which has its Leases.
 
     Raises:
-        ConfigurationError: A namespace or another name is none (an empty one is not "all"), `grace`, `start_timeout` or
-            `function_limit` is below zero, or the address of the webhooks cannot be.
+        ConfigurationError: A namespace or another name is invalid (an empty one is not "all"); `grace`, `start_timeout`
+            or `function_limit` is below zero; or the address of the webhooks is invalid.
     """
 
     namespaces: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ class RunOptions:
 
     @property
     def runtime_features(self) -> RuntimeFeatures:
-        """What of this needs permissions."""
+        """The features of the run that require permissions."""
         secret = None if self.webhooks is None else self.webhooks.certificate_secret
         return RuntimeFeatures(
             records_events=self.records_events,
@@ -100,7 +100,7 @@ class RunOptions:
 
 
 def _validate_webhooks(options: WebhookOptions) -> list[str]:
-    """What of it cannot be: asyncio takes a port modulo 65,536, and the API server would call another host."""
+    """Find invalid values: asyncio takes a port modulo 65,536, and the API server would call another host."""
     mistakes = []
     if not 0 <= options.port <= _MAX_PORT:
         mistakes.append(f"the port of the webhooks: expected 0 to {_MAX_PORT}, found {options.port}")
@@ -124,7 +124,7 @@ def _validate_ports(webhooks: WebhookOptions, observability: ObservabilityOption
     for what, text in (("metrics", observability.metrics_address), ("probes", observability.probe_address)):
         there = parse_listen_address(text)
         if there is not None and there.conflicts_with(here):
-            yield f"webhooks and {what} are two servers, and both were given port {here.port}: choose different ones"
+            yield f"webhooks and {what} are two servers with the same port {here.port}: expected different ports"
 
 
 def _validate_name(kind: str, key: ObjectKey, validate: Callable[[str], list[str]]) -> Iterator[str]:

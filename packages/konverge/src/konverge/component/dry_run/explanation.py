@@ -125,8 +125,8 @@ class Explanation:
     def _describe_waiting(self) -> Iterator[str]:
         if self._error:
             yield (
-                "The reconcile fails. It is retried after a growing backoff, and immediately after a change of the owner "
-                "or one of its objects."
+                "The reconcile fails. It is retried after a growing backoff, and immediately after a change of the "
+                "owner or one of its objects."
             )
             return
         match self._status:
