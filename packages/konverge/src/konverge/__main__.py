@@ -1,4 +1,4 @@
-"""``python -m konverge``: the same as the ``konverge`` script."""
+"""Entry point of ``python -m konverge``, the same as the ``konverge`` script."""
 
 from __future__ import annotations
 

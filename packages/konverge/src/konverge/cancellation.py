@@ -1,4 +1,4 @@
-"""Being cancelled where something must come to its end first."""
+"""Shielded waits: work that must finish although its task is cancelled."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ T = TypeVar("T")
 
 
 async def await_shielded(work: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:
-    """Wait until it has ended, also while being cancelled; that is raised afterwards.
+    """Wait for the work to finish even if cancelled; then raise `asyncio.CancelledError`.
 
     Args:
-        work: What ends by itself, soon. It is not cancelled.
+        work: The work; it must finish soon by itself, since it is not cancelled.
 
     Returns:
-        What it returns.
+        The result of the work.
 
     Raises:
-        asyncio.CancelledError: This was cancelled meanwhile, however the work has ended.
-        Exception: What it raises.
+        asyncio.CancelledError: The task was cancelled during the wait, regardless of the result of the work.
+        Exception: The exception of the work.
     """
     future = asyncio.ensure_future(work)
     is_cancelled = False
@@ -33,6 +33,6 @@ async def await_shielded(work: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:
             is_cancelled = True
     if is_cancelled:
         if not future.cancelled():
-            future.exception()  # nobody else hears of it
+            future.exception()  # retrieve the exception so that asyncio does not log it
         raise asyncio.CancelledError
     return future.result()

@@ -1,8 +1,8 @@
-"""Time, sleeping, randomness and identifiers as ports: the real ones, and the ones that a test can replay.
+"""Protocols for time, sleep, randomness and identifiers, with system implementations and reproducible ones for tests.
 
-Nothing else in konverge reads the clock, sleeps or draws a random number (invariant 8; a lint rule enforces it).
-Deadlines are `asyncio.timeout`, which asks the running loop for the time; on a `SimulatedLoop` that is simulated time
-too, so one clock governs sleeps, deadlines and timestamps alike.
+No other module of konverge reads the clock, sleeps or draws a random number (invariant 8; a lint rule enforces it).
+Deadlines are `asyncio.timeout`, which reads the time of the running loop. On a `SimulatedLoop` this is simulated time
+too, so that one clock controls sleeps, deadlines and timestamps.
 """
 
 from __future__ import annotations
@@ -17,45 +17,45 @@ from typing import Any, Protocol
 
 __all__ = ["Clock", "Entropy", "SeededEntropy", "SimulatedClock", "SimulatedLoop", "SystemClock", "SystemEntropy"]
 
-# The letters of generated Kubernetes names: no vowels and no look-alikes, so that no word and no misreading comes out.
+# The characters of generated Kubernetes names: without vowels and similar characters, to avoid words and misreading.
 _NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
 class Clock(Protocol):
-    """What reads the time and waits."""
+    """A source of the time, and of waits."""
 
     def now(self) -> datetime:
-        """The wall clock, in UTC and aware of it."""
+        """Return the wall clock as an aware datetime in UTC."""
 
     def monotonic(self) -> float:
-        """Seconds since some fixed moment; never goes backwards. For measuring, never for timestamps."""
+        """Return the seconds since a fixed moment, which never decrease; for durations, not for timestamps."""
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for so many seconds; zero or less gives other tasks one turn."""
+        """Wait for a number of seconds; zero or less gives other tasks one turn."""
 
 
 class Entropy(Protocol):
-    """What draws random numbers and makes identifiers."""
+    """A source of random numbers and identifiers."""
 
     def uniform(self, low: float, high: float) -> float:
-        """A number between the two."""
+        """Return a random number between the two."""
 
     def uid(self) -> str:
-        """A fresh UUID (version 4) in its usual spelling."""
+        """Return a new UUID (version 4) in its usual spelling."""
 
     def name_suffix(self, length: int = 5) -> str:
-        """So many letters as Kubernetes appends them to a ``generateName``."""
+        """Return random characters, as Kubernetes appends them to a ``generateName``."""
 
 
 class SystemClock:
-    """The machine's clock."""
+    """The clock of the system."""
 
     def now(self) -> datetime:
-        """The wall clock in UTC."""
+        """Return the wall clock in UTC."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """Seconds of the machine's monotonic clock."""
+        """Return the seconds of the system's monotonic clock."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
@@ -74,42 +74,42 @@ class SimulatedClock:
         self._start = start
 
     def now(self) -> datetime:
-        """The start plus the loop's time."""
+        """Return the start plus the loop's time."""
         return self._start + timedelta(seconds=self.monotonic())
 
     def monotonic(self) -> float:
-        """The loop's time in seconds."""
+        """Return the loop's time in seconds."""
         return asyncio.get_running_loop().time()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait in simulated time: returns as soon as nothing else can run."""
+        """Wait in simulated time: return as soon as no other task can run."""
         await asyncio.sleep(max(0.0, seconds))
 
 
 class SystemEntropy:
-    """The machine's randomness."""
+    """The randomness of the system."""
 
     def __init__(self) -> None:
         self._random: random.Random = random.SystemRandom()
 
     def uniform(self, low: float, high: float) -> float:
-        """A number between the two."""
+        """Return a random number between the two."""
         return self._random.uniform(low, high)
 
     def uid(self) -> str:
-        """A fresh UUID."""
+        """Return a new random UUID."""
         return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
 
     def name_suffix(self, length: int = 5) -> str:
-        """So many letters of a generated name."""
+        """Return random characters for a generated name."""
         return "".join(self._random.choices(_NAME_LETTERS, k=length))
 
 
 class SeededEntropy(SystemEntropy):
-    """The same draws each time, for a run that can be repeated.
+    """Reproducible randomness, for a run that can be repeated.
 
     Args:
-        seed: What decides the draws.
+        seed: The seed of the generator.
     """
 
     def __init__(self, seed: int = 0) -> None:
@@ -117,12 +117,11 @@ class SeededEntropy(SystemEntropy):
 
 
 class SimulatedLoop(asyncio.SelectorEventLoop):
-    """An event loop in which waiting takes no time.
+    """An event loop in which waits take no real time.
 
-    When every task waits for a timer, the clock jumps to the earliest one. Order is kept: what was to happen first
-    happens first. It is for code that does no network I/O (the embedded cluster in process): a socket's answer, or a
-    thread's, would arrive "hours" late if a timer is pending. A run in which nothing can ever happen again ends in
-    `TimeoutError` instead of hanging.
+    When every task waits for a timer, the clock jumps to the earliest one; the order of timers is kept. The loop is for
+    code without network I/O (the embedded cluster in process): with a pending timer, the response of a socket or a
+    thread would arrive "hours" late. A run in which every task waits forever ends in `TimeoutError`.
     """
 
     def __init__(self) -> None:
@@ -130,7 +129,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         super().__init__(_JumpingSelector(self))
 
     def time(self) -> float:
-        """Simulated seconds since the loop was made."""
+        """Return the simulated seconds since the creation of the loop."""
         return self._simulated_now
 
     def jump(self, seconds: float) -> None:
@@ -138,14 +137,14 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         self._simulated_now += seconds
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:
-        """Wait for the threads as long as they take: their time is real, and a deadline in ours would pass at once."""
+        """Wait for the threads without a deadline: they run in real time; a simulated deadline would pass at once."""
         await super().shutdown_default_executor()
 
 
 class _JumpingSelector(selectors.DefaultSelector):  # the class is chosen per platform
-    """Never waits for a timer: takes what is ready, else moves the loop's clock to the next timer."""
+    """A selector that never waits for a timer, but moves the loop's clock to the next timer."""
 
-    # How long, in real time, a loop without timers may wait for a thread before it counts as stuck.
+    # The real time that a loop without timers waits for a thread before it counts as stuck.
     _STUCK_AFTER_SECONDS = 30.0
 
     def __init__(self, loop: SimulatedLoop) -> None:

@@ -1,7 +1,7 @@
-"""The error tree: everything a user of konverge may want to catch is a `KonvergeError`.
+"""The error tree: every error that a user of konverge may catch is a `KonvergeError`.
 
-There is one class for each thing a caller would do differently, and no more. A message names the thing, what was
-expected, what was found and, where one exists, the next step. Messages never hold the value of a Secret.
+There is one class for each case that a caller handles differently. A message has the object, the expected and the found
+value and, if possible, the next step. Messages never contain the value of a Secret.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ _MAX_TEXT_LENGTH = 10_000
 
 
 class KonvergeError(Exception):
-    """The root of the tree."""
+    """The base class of all errors of konverge."""
 
 
 class BuildError(KonvergeError):
-    """A builder was given something it cannot build; every mistake that it found is in `mistakes`.
+    """A declaration is invalid; `errors` has all errors that the builder found.
 
     Args:
-        subject: What was being built, for example ``component "frontend"``.
-        errors: One sentence each, in the order in which they were made.
+        subject: The declaration, for example ``component "frontend"``.
+        errors: One sentence for each error, in the order of the declaration.
     """
 
     def __init__(self, subject: str, errors: Sequence[str]) -> None:
@@ -70,44 +70,44 @@ class BuildError(KonvergeError):
 
 
 class ConfigurationError(KonvergeError):
-    """A kubeconfig, an operator file or an option cannot be used; the message says why and where."""
+    """A kubeconfig, an operator file or an option is invalid; the message has the place and the reason."""
 
 
 class NoKubeconfigError(ConfigurationError):
-    """No file describes a cluster; the message says where it was looked for one."""
+    """No kubeconfig was found; the message lists the paths that were searched."""
 
 
 class ReconcileError(KonvergeError):
-    """A component's pass failed; the condition already says so. Raised so that the queue backs off."""
+    """The reconcile of a component failed; its condition reports the error. The queue retries after a backoff."""
 
 
 class TerminalError(ReconcileError):
-    """Trying again cannot help before the owner or one of its objects changes: the key is not retried."""
+    """The reconcile fails until the owner or one of its objects changes; the key is not retried."""
 
 
 class NotExtractedError(KonvergeError):
-    """A data cell was read that nothing has filled in this pass.
+    """A data cell was read that no resource has filled in this reconcile.
 
     Args:
-        name: The cell's name.
+        name: The name of the cell.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         super().__init__(
-            f'data "{name}" is not extracted: nothing has filled it in this pass. Declare it with requires= on the '
-            "resource that reads it, or read it with get(); to render without a cluster, give its value: "
+            f'data "{name}" is not extracted: no resource has filled it in this reconcile. Declare it with requires= '
+            "on the resource that reads it, or read it with get(); to render without a cluster, pass its value: "
             f"preview(data={{{name!r}: ...}}), konverge preview --data"
         )
 
 
 class FunctionInterrupt(BaseException):
-    """Raised from outside in an author's function that does not return; becomes a `KonvergeError` where it was called.
+    """An interrupt of an author function that does not return; the caller turns it into a `FunctionTimeoutError`.
 
-    Not an ``Exception``, so that a function that tries something again and again after any failure ends all the same.
+    It is not an ``Exception``, so that it also ends a function that retries after any exception.
 
     Args:
-        steps: What was being done, the outermost first.
+        steps: The interrupted steps, the outermost first.
     """
 
     def __init__(self, *steps: str) -> None:
@@ -115,16 +115,16 @@ class FunctionInterrupt(BaseException):
 
 
 class FunctionTimeoutError(KonvergeError):
-    """An author's function did not return in time, and was ended; the message says where it was."""
+    """An author function exceeded its time limit and was interrupted; the message has its position."""
 
 
 class DecodeError(TerminalError):
-    """An object does not fit the class that it is read as.
+    """An object does not fit its class.
 
     Args:
         subject: The object, for example ``WebApp default/web``.
         path: The field that does not fit, in JSON names; empty for the object itself.
-        problem: What was expected and what was found.
+        problem: The expected and the found value.
     """
 
     def __init__(self, subject: str, path: str, problem: str) -> None:
@@ -135,42 +135,42 @@ class DecodeError(TerminalError):
 
 
 class ConnectionFailedError(KonvergeError):
-    """The server could not be reached, hung up, or did not answer within the deadline.
+    """The server was unreachable, closed the connection, or did not answer within the deadline.
 
-    A write that ended so may have happened or not.
+    After this error, a write may or may not have taken place.
     """
 
 
 class NotConnectedError(ConnectionFailedError):
-    """No connection came about, so nothing was sent: repeating even a write is safe."""
+    """No connection was opened, so nothing was sent: it is safe to repeat the request, even a write."""
 
 
 class UntrustedServerError(ConnectionFailedError):
-    """The TLS handshake failed: nothing was sent, and trying again cannot help before somebody mends a certificate."""
+    """The TLS handshake failed: nothing was sent, and a retry fails until a certificate is replaced."""
 
 
 class StartError(KonvergeError):
-    """An operator could not start within its time limit; the cause is the last failure of the step at fault."""
+    """An operator could not start within its time limit; the cause is the last error of the failed step."""
 
 
 class NoPermitError(KonvergeError):
-    """A write was not sent, since this process may have lost the lease that lets it write. Nobody tries it again."""
+    """A write was not sent, because this replica may have lost the Lease that permits it. The write is not retried."""
 
 
 class KindNotServedError(KonvergeError):
-    """The server does not serve this kind (now): its CustomResourceDefinition is absent or its version is off."""
+    """The server does not serve this kind now: its CustomResourceDefinition is absent or its version is not served."""
 
 
 class KindUnreachableError(KindNotServedError):
-    """Whether this kind is served cannot be told now: the aggregated API server of its group does not answer.
+    """The aggregated API server of this kind's group does not answer, so it is unknown if the kind is served.
 
-    There may be objects of it. Who would delete something, or let go of it, because there are none has to wait.
+    Objects of the kind can exist. A caller that would act on their absence must wait.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One entry of a Status' ``details.causes``: which field was wrong and how."""
+    """One entry of a Status' ``details.causes``: a field and its error."""
 
     reason: str
     message: str
@@ -178,20 +178,19 @@ class Cause:
 
 
 class ApiError(KonvergeError):
-    """The API server answered with a failure ``Status``.
+    """The API server responded with a failure ``Status``.
 
     Args:
-        message: The server's own sentence.
+        message: The message of the server.
         reason: The machine-readable reason of the Status, for example ``Conflict``.
         code: The HTTP status code.
         details: The Status' ``details``: kind, name, causes.
-        retry_after_seconds: What the server asked for in ``Retry-After`` or ``details.retryAfterSeconds``; None when it
-            did not.
+        retry_after_seconds: The delay of ``Retry-After`` or ``details.retryAfterSeconds``; None without one.
 
     Attributes:
-        request: The method and the URL of the request, without its query; empty when the error is not from a client.
-        is_withheld: Tell whether the server's words have been taken out, since they may repeat the value of a Secret;
-            `message` and `causes` hold what remains.
+        request: The method and the URL of the request, without its query; empty if the error is not from a client.
+        is_withheld: True if texts of the server were removed because they can contain the value of a Secret; `message`
+            and `causes` have the rest.
     """
 
     default_reason = "Unknown"
@@ -217,7 +216,7 @@ class ApiError(KonvergeError):
 
     @property
     def causes(self) -> tuple[Cause, ...]:
-        """The single mistakes behind the failure, in the server's order; empty when it named none."""
+        """The single errors behind the failure, in the server's order; empty if the response has none."""
         listed = self.details.get("causes")
         if not isinstance(listed, list):
             return ()
@@ -229,11 +228,11 @@ class ApiError(KonvergeError):
 
     @property
     def is_namespace_terminating(self) -> bool:
-        """Tell whether it is refused because the namespace is being deleted: nothing new can be made in it any more."""
+        """True if the server refused a creation because the namespace is being deleted."""
         return any(cause.reason == "NamespaceTerminating" for cause in self.causes)
 
     def to_status(self) -> dict[str, Any]:
-        """The failure as the ``Status`` object that an API server sends (meta/v1)."""
+        """Return the failure as the ``Status`` object that an API server sends (meta/v1)."""
         status: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -252,23 +251,23 @@ class ApiError(KonvergeError):
 
     @staticmethod
     def from_status(code: int, status: Mapping[str, Any], *, retry_after_seconds: float | None = None) -> ApiError:
-        """The error of the right class for a failure answer.
+        """Build an error of the right class from a failure response.
 
         Args:
-            code: The HTTP status code of the answer.
-            status: The decoded ``Status``; missing or wrongly typed fields are tolerated, since a proxy may have
-                answered.
-            retry_after_seconds: The ``Retry-After`` header, when there was one.
+            code: The HTTP status code of the response.
+            status: The decoded ``Status``; missing or wrongly typed fields are tolerated, because the response can be
+                from a proxy.
+            retry_after_seconds: The ``Retry-After`` header; None without one.
         """
         reason = str(status.get("reason") or "")
         kind = _BY_REASON.get(reason) or _BY_CODE.get(code) or (ServerError if code >= 500 else ApiError)
         details = status.get("details")
         details = details if isinstance(details, Mapping) else {}
         if retry_after_seconds is None:
-            wanted = details.get("retryAfterSeconds")
-            retry_after_seconds = float(wanted) if isinstance(wanted, int | float) else None
+            seconds = details.get("retryAfterSeconds")
+            retry_after_seconds = float(seconds) if isinstance(seconds, int | float) else None
         if retry_after_seconds is not None:
-            # Nobody is sent away for longer by one wrong header.
+            # One wrong header must not stop a client for longer.
             retry_after_seconds = min(max(0.0, retry_after_seconds), _MAX_RETRY_AFTER_SECONDS)
         return kind(
             str(status.get("message") or f"the server answered with HTTP status {code}"),
@@ -280,28 +279,28 @@ class ApiError(KonvergeError):
 
 
 class BadRequestError(ApiError):
-    """400: the request itself makes no sense to the server."""
+    """400: the request is malformed."""
 
     default_reason = "BadRequest"
     default_code = 400
 
 
 class UnauthorizedError(ApiError):
-    """401: the server does not know who is asking."""
+    """401: the server cannot authenticate the client."""
 
     default_reason = "Unauthorized"
     default_code = 401
 
 
 class ForbiddenError(ApiError):
-    """403: the server knows who is asking, and it is not allowed."""
+    """403: the user is not allowed to send the request."""
 
     default_reason = "Forbidden"
     default_code = 403
 
 
 class NotFoundError(ApiError):
-    """404: no such object (`KindNotServedError` is for no such kind)."""
+    """404: the object does not exist (`KindNotServedError`: the kind does not exist)."""
 
     default_reason = "NotFound"
     default_code = 404
@@ -315,7 +314,7 @@ class ConflictError(ApiError):
 
 
 class AlreadyExistsError(ConflictError):
-    """409 on create: the name is taken."""
+    """409 on create: an object with the name exists."""
 
     default_reason = "AlreadyExists"
 
@@ -328,14 +327,14 @@ class ExpiredError(ApiError):
 
 
 class InvalidError(ApiError):
-    """422: the object was understood and refused; `causes` name the fields."""
+    """422: the object is invalid; `causes` have the fields."""
 
     default_reason = "Invalid"
     default_code = 422
 
 
 class TooManyRequestsError(ApiError):
-    """429: slow down, for `retry_after_seconds` if given."""
+    """429: the client sends too many requests; it must wait for `retry_after_seconds` if given."""
 
     default_reason = "TooManyRequests"
     default_code = 429
@@ -349,37 +348,37 @@ class ServerError(ApiError):
 
 
 def format_error(error: BaseException) -> str:
-    """What an error says to a person: konverge's own speak for themselves, any other shows its type as well.
+    """Format an error for users: the message of a `KonvergeError`, or the type and message of any other error.
 
-    The text of a ``KeyError`` is only the key, that of a failed ``assert`` nothing at all. It never raises, and of a
-    text that nobody could read it shows the beginning: conditions and logs repeat it with each try.
+    The message of a ``KeyError`` is only the key, and that of a failed ``assert`` is empty. This function never raises.
+    It truncates a long message, because conditions and logs repeat it at each retry.
     """
     try:
         text = str(error)
     except Exception:  # noqa: BLE001  # an author's class may have any __str__
         text = "its text cannot be read"
     text = shorten(text, _MAX_TEXT_LENGTH)
-    text = text.encode(errors="replace").decode()  # half a character cannot be sent, nor written to a log
+    text = text.encode(errors="replace").decode()  # a lone surrogate cannot be encoded for a request or a log
     if isinstance(error, KonvergeError) and text:
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def format_error_with_request(error: KonvergeError) -> str:
-    """Describe an error, with the request that the server refused where it comes from one."""
+    """Format an error, with the request if the server refused one."""
     refusal = next((cause for cause in iter_causes(error) if isinstance(cause, ApiError) and cause.request), None)
     text = format_error(error)
     return text if refusal is None else f"{refusal.request} was answered with HTTP {refusal.code}: {text}"
 
 
 def iter_causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and what it was raised from, each once: an author's code may raise an error from itself."""
+    """Yield the error and its causes, each once: author code can raise an error from itself."""
     seen: set[int] = set()
-    found: BaseException | None = error
-    while found is not None and id(found) not in seen:
-        seen.add(id(found))
-        yield found
-        found = found.__cause__
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        yield cause
+        cause = cause.__cause__
 
 
 _BY_REASON: dict[str, type[ApiError]] = {

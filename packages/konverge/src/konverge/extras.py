@@ -1,7 +1,7 @@
-"""The packages of konverge that not everybody installs: which extra brings each, and what to say where one is missing.
+"""The optional packages of konverge, their extras, and the error for a missing package.
 
-The clusters, boxes and resolution are packages of their own; `konverge` finds them by entry points, or imports them
-where an option asks for them.
+The clusters, boxes and resolution are separate packages. `konverge` finds them by entry points, or imports them when an
+option requires them.
 """
 
 from __future__ import annotations
@@ -12,32 +12,32 @@ from konverge.errors import ConfigurationError
 
 __all__ = ["missing_extra", "missing_package", "source_folders"]
 
-# By import name, the extra that brings the package.
+# The extra of each package, by import name.
 _EXTRAS = {"konverge_box": "box", "konverge_cluster": "local", "konverge_resolution": "resolution"}
 
 
 def missing_extra(what: str, extra: str) -> ConfigurationError:
-    """The error that says which extra brings what somebody asked for.
+    """Return the error for a feature whose package is not installed; its message names the extra.
 
     Args:
-        what: What was asked for.
+        what: The feature.
         extra: The extra.
     """
-    return ConfigurationError(f"{what} is not installed: pip install 'konverge[{extra}]' brings it")
+    return ConfigurationError(f"{what} is not installed: pip install 'konverge[{extra}]' installs it")
 
 
 def missing_package(what: str, error: ImportError) -> ImportError | ConfigurationError:
-    """The error for an import that failed: which extra brings the package, or the error itself if it is no part of us.
+    """Return the error for a failed import: `missing_extra` for a package of konverge, else the import's own error.
 
     Args:
-        what: What needs the import.
-        error: How it failed.
+        what: The feature that requires the import.
+        error: The error of the import.
     """
     extra = _EXTRAS.get((error.name or "").partition(".")[0])
     return error if extra is None else missing_extra(what, extra)
 
 
 def source_folders() -> tuple[str, ...]:
-    """The folders that have konverge's own code, of all its packages that are installed."""
+    """Return the folders with the code of konverge's installed packages."""
     specs = [find_spec(name) for name in ("konverge", *_EXTRAS)]
     return tuple(folder for spec in specs if spec is not None for folder in spec.submodule_search_locations or ())

@@ -1,4 +1,4 @@
-"""Which known word a misspelt one may stand for, wherever a name is not there. Pure."""
+"""Suggestions for misspelled names in error messages. Pure."""
 
 from __future__ import annotations
 
@@ -8,31 +8,33 @@ from itertools import islice
 
 __all__ = ["closest_match", "did_you_mean"]
 
-_MAX_KNOWN, _MAX_LENGTH = 1000, 200
+_MAX_CANDIDATES, _MAX_LENGTH = 1000, 200
 
 
 def closest_match(word: str, candidates: Iterable[str]) -> str:
-    """The known word that is most like another one, whatever the case of either; empty for none.
+    """Return the candidate that is most similar to a word, regardless of case; empty for none.
 
     Args:
-        word: What was written.
-        candidates: What there is. It may be anybody's: the first thousand are looked at, and what is long or cannot be
-            printed is none.
+        word: The misspelled word.
+        candidates: The existing names. They can come from untrusted input: only the first thousand count, and long or
+            unprintable ones are ignored.
     """
     words = [
-        each for each in islice(candidates, _MAX_KNOWN) if each and len(each) <= _MAX_LENGTH and each.isprintable()
+        candidate
+        for candidate in islice(candidates, _MAX_CANDIDATES)
+        if candidate and len(candidate) <= _MAX_LENGTH and candidate.isprintable()
     ]
-    by_lower_case = {each.lower(): each for each in words}
+    by_lower_case = {candidate.lower(): candidate for candidate in words}
     near = get_close_matches(word[:_MAX_LENGTH].lower(), by_lower_case, 1)
-    found = by_lower_case[near[0]] if near else ""
-    return "" if found == word else found
+    match = by_lower_case[near[0]] if near else ""
+    return "" if match == word else match
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:
-    """The end of a message about a word that is not among those; empty where none is like it.
+    """Return the end of an error message about an unknown word; empty if no candidate is similar.
 
     Args:
-        word: What was written.
+        word: The misspelled word.
         candidates: As for `closest_match`.
     """
     near = closest_match(word, candidates)

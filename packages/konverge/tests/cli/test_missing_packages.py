@@ -41,7 +41,7 @@ def test_a_command_that_is_not_installed_says_what_brings_it(
 ) -> None:
     assert main.run_command([command, "--help"]) == 3
     assert capsys.readouterr().err == (
-        f"konverge: konverge {command} is not installed: pip install 'konverge[{extra}]' brings it\n"
+        f"konverge: konverge {command} is not installed: pip install 'konverge[{extra}]' installs it\n"
     )
 
 

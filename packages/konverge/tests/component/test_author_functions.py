@@ -325,7 +325,7 @@ async def test_a_reason_that_is_no_text_is_an_error_that_names_it(
 async def test_a_gate_that_answers_no_boolean_is_an_error_that_names_it(
     app: ComponentHarness, limit: TimeLimit, kind: str, answer: object
 ) -> None:
-    assert f"answered {type(answer).__name__}, expected bool" in await reconcile_and_get_message(
+    assert f"returned {type(answer).__name__}: expected bool" in await reconcile_and_get_message(
         app, limit, kind, lambda *_: answer
     )
 

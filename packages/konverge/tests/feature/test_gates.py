@@ -82,7 +82,7 @@ def test_no_gate_is_on() -> None:
 
 @pytest.mark.parametrize("gate", [Asynchronous(), VersionGate("8", [Asynchronous()])])  # type: ignore[list-item]
 def test_an_asynchronous_answer_is_refused_instead_of_read_as_on(gate: Any) -> None:
-    with pytest.raises(TypeError, match=r"Asynchronous.enabled\(\) answered coroutine, expected bool"):
+    with pytest.raises(TypeError, match=r"Asynchronous.enabled\(\) returned coroutine: expected bool"):
         is_enabled(gate)
 
 

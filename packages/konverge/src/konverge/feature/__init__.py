@@ -1,11 +1,10 @@
-"""Gates: whether a feature is on.
+"""Feature gates, which turn a component, a resource or a mutation on or off.
 
-A gate is asked, never told: a component, a resource or a mutation carries one, and the pass asks it each time. What
-comes in is what the author knows when the gate is made (a version, the values of a spec), what goes out is one boolean
-or an error. A gate keeps no state; combining one gives a new one.
+Each reconcile evaluates the gates. The input of a gate is a version or values of a spec, given at its creation; the
+output is one boolean or an error. A gate has no state; `when` returns a new gate.
 
-A `VersionRange` understands semantic versions and the usual syntax of ranges; for any other scheme bring a
-`VersionConstraint` of your own.
+A `VersionRange` supports semantic versions and the usual syntax of ranges. For any other scheme, provide your own
+`VersionConstraint`.
 """
 
 from konverge.feature.gates import BooleanGate, Gate, VersionConstraint, VersionGate, is_enabled

@@ -1,4 +1,4 @@
-"""The gate protocol and the two gates that most features need."""
+"""The gate protocol and its two implementations."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ __all__ = ["BooleanGate", "Gate", "VersionConstraint", "VersionGate", "is_enable
 
 
 class Gate(Protocol):
-    """Something that is on or off."""
+    """A feature gate, which is on or off."""
 
     def enabled(self) -> bool:
-        """Tell whether it is on; may raise, which fails what it guards."""
+        """Return True if the gate is on. An exception fails the component or resource of the gate."""
 
 
 class VersionConstraint(Protocol):
-    """A set of versions, for example "from 8.5 on"; `konverge.feature.VersionRange` is one for semantic versions."""
+    """A set of versions, for example ">=8.5"; `konverge.feature.VersionRange` implements it for semantic versions."""
 
     def enabled(self, version: str) -> bool:
-        """Tell whether the version is in the set; may raise, for example on a version it cannot read."""
+        """Return True if the version is in the set. It may raise, for example for an unsupported version."""
 
 
 @dataclass(frozen=True, slots=True)
 class BooleanGate:
-    """A gate that was decided when it was made."""
+    """A gate with a fixed value."""
 
     value: bool
 
     def when(self, value: bool) -> BooleanGate:
-        """A gate that is on only if this one is and `value` is true."""
+        """Return a gate that is on only if this one is on and `value` is true."""
         return BooleanGate(self.value and value)
 
     def enabled(self) -> bool:
-        """Tell whether it is on."""
+        """Return True if the gate is on."""
         return self.value
 
 
 class VersionGate:
-    """A gate that is on when every constraint holds for the current version, and every value given to `when` is true.
+    """A gate that is on if every constraint contains the current version and every value passed to `when` is true.
 
-    Immutable: `when` returns another gate.
+    It is immutable: `when` returns another gate.
 
     Args:
-        current: The version at hand.
-        constraints: Asked in this order; a None among them is ignored, for constraints assigned conditionally.
+        current: The current version.
+        constraints: The constraints in the order of evaluation. None is ignored, so that one can be conditional.
     """
 
     __slots__ = ("_constraints", "_current", "_value")
@@ -60,14 +60,14 @@ class VersionGate:
 
     @classmethod
     def for_range(cls, current: str, text: str) -> VersionGate:
-        """A gate that is on for the versions in one range, for example ``VersionGate.for_range("8.5.1", ">=8.5 <9")``.
+        """Return a gate for one range of versions, for example ``VersionGate.for_range("8.5.1", ">=8.5 <9")``.
 
         Args:
-            current: The version at hand. It is read when the gate is asked.
-            text: The range, see `konverge.feature.VersionRange`.
+            current: The current version. It is parsed when the gate is evaluated.
+            text: The range (`konverge.feature.VersionRange`).
 
         Raises:
-            KonvergeError: The text is no range.
+            KonvergeError: The text is not a range.
         """
         return cls(current, [VersionRange(text)])
 
@@ -75,33 +75,35 @@ class VersionGate:
         return f"VersionGate({self._current!r}, {list(self._constraints)!r}).when({self._value})"
 
     def when(self, value: bool) -> VersionGate:
-        """A gate that is on only if this one is and `value` is true."""
+        """Return a gate that is on only if this one is on and `value` is true."""
         narrowed = VersionGate(self._current, self._constraints)
         narrowed._value = self._value and value
         return narrowed
 
     def enabled(self) -> bool:
-        """Tell whether it is on.
+        """Return True if the gate is on.
 
-        The values come first, so that a version that nobody can read does no harm to a feature that is off anyway;
-        the first constraint that fails ends the question. A constraint's error is the gate's.
+        The values are checked first, so that an unsupported version does not affect a feature that is off. The first
+        constraint that does not contain the version ends the evaluation. An error of a constraint is the gate's error.
         """
-        return self._value and all(_require_bool(found, found.enabled(self._current)) for found in self._constraints)
+        return self._value and all(
+            _require_bool(constraint, constraint.enabled(self._current)) for constraint in self._constraints
+        )
 
 
 def is_enabled(gate: Gate | None) -> bool:
-    """Ask a gate; no gate is on.
+    """Evaluate a gate; None is on.
 
     Raises:
-        TypeError: The answer is no boolean. An ``async def enabled`` would otherwise read as "on" for ever.
-        Exception: Whatever the gate raises.
+        TypeError: The result is not a boolean. Otherwise an ``async def enabled`` would always count as on.
+        Exception: The exception of the gate.
     """
     return gate is None or _require_bool(gate, gate.enabled())
 
 
-def _require_bool(asked: Gate | VersionConstraint, answer: object) -> bool:
+def _require_bool(gate: Gate | VersionConstraint, answer: object) -> bool:
     if isinstance(answer, bool):
         return answer
     if inspect.iscoroutine(answer):
         answer.close()
-    raise TypeError(f"{type(asked).__name__}.enabled() answered {type(answer).__name__}, expected bool")
+    raise TypeError(f"{type(gate).__name__}.enabled() returned {type(answer).__name__}: expected bool")

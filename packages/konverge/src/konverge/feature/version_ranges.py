@@ -1,9 +1,9 @@
 """Sets of semantic versions, written as ranges.
 
-The syntax is npm's, which Masterminds/semver has too: ``>=8.5 <9``, ``^1.2``, ``~1.2``, ``1.x``, ``1.2 - 1.4``,
-``8.4 || >=8.6``. It, what its short forms stand for, and the order of versions come from the ``node-semver`` package.
-In front of it stand two things: versions are read as clusters have them (``v1.31`` is 1.31.0), and only text of bounded
-length and of the right form gets through, because the package's expressions take seconds on a few hundred blanks.
+The syntax is that of npm and Masterminds/semver: ``>=8.5 <9``, ``^1.2``, ``~1.2``, ``1.x``, ``1.2 - 1.4``,
+``8.4 || >=8.6``. The ``node-semver`` package implements the syntax and the order of versions. Two rules are added.
+Versions can have the form that clusters use (``v1.31`` is 1.31.0). The length and form of a text are checked first,
+because the regular expressions of the package take seconds for a few hundred blanks.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _BOUND = rf"(?:(?:[<>]=?|=|\^|~>?) ?)?{_PARTIAL}"
 _ALTERNATIVE = re.compile(rf"{_PARTIAL} - {_PARTIAL}|{_BOUND}(?: {_BOUND})*")
 
 _Alternatives: TypeAlias = tuple[tuple[tuple[Any, bool], ...], ...]
-"""Of each alternative its bounds, each with whether it names a pre-release."""
+"""The bounds of each alternative, each with True if it names a pre-release."""
 
 
 @dataclass(frozen=True, slots=True)
 class VersionRange:
-    """The versions in a range; a `konverge.feature.VersionConstraint`.
+    """A range of versions; a `konverge.feature.VersionConstraint`.
 
     ==================  ===========================================
     range               means
     ==================  ===========================================
-    ``>=8.5 <9``        both; a comma between them may stand, too
+    ``>=8.5 <9``        both; a comma can separate them
     ``8.4 || >=8.6``    either
     ``^1.2.3``          ``>=1.2.3 <2.0.0``; ``^0.2.3``: ``<0.3.0``
     ``~1.2.3``          ``>=1.2.3 <1.3.0``
@@ -49,16 +49,16 @@ class VersionRange:
     ``*``               every version
     ==================  ===========================================
 
-    A bound without a pre-release looks at the three numbers alone: ``8.6.0-rc.1`` is in ``>=8.6`` and not in ``<8.6``,
-    and ``v1.32.9-eks-1`` is 1.32.9. A bound with one orders by semver's precedence: ``8.6.0-rc.1`` is not in
-    ``>=8.6.0-rc.2``. So of ``<V`` and ``>=V`` always exactly one holds, and a version that is nearly out gets what that
-    version will have; npm has ``8.6.0-rc.1`` in neither. Build metadata, as in ``v1.30.5+k3s1``, never counts.
+    A bound without a pre-release compares only the three numbers: ``8.6.0-rc.1`` is in ``>=8.6`` and not in ``<8.6``,
+    and ``v1.32.9-eks-1`` is 1.32.9. A bound with a pre-release uses semver's precedence: ``8.6.0-rc.1`` is not in
+    ``>=8.6.0-rc.2``. Therefore every version is in exactly one of ``<V`` and ``>=V``, and a release candidate gets the
+    features of its release; with npm, ``8.6.0-rc.1`` is in neither. Build metadata (``v1.30.5+k3s1``) never counts.
 
     Args:
         text: The range; at most 256 characters.
 
     Raises:
-        KonvergeError: The text is no range.
+        KonvergeError: The text is not a range.
     """
 
     text: str
@@ -68,14 +68,14 @@ class VersionRange:
         object.__setattr__(self, "_alternatives", _parse_range(_check_length("version range", _RANGES, self.text)))
 
     def enabled(self, version: str) -> bool:
-        """Tell whether the version is in the range.
+        """Return True if the version is in the range.
 
         Args:
-            version: One to three numbers with what else semver allows, such as ``8.5.1``, ``v1.31``, ``8.6.0-rc.1``;
-                at most 256 characters, blanks around it do not matter.
+            version: One to three numbers with semver suffixes, such as ``8.5.1``, ``v1.31``, ``8.6.0-rc.1``; at most
+                256 characters. Surrounding blanks are ignored.
 
         Raises:
-            KonvergeError: The text is no version.
+            KonvergeError: The text is not a version.
         """
         exact, numbers = _parse_version(_check_length("version", _VERSIONS, version))
         return any(
@@ -85,20 +85,20 @@ class VersionRange:
 
 
 def parse_version_numbers(version: str) -> tuple[int, int, int]:
-    """Major, minor and patch of a version that is written as `VersionRange` reads it.
+    """Return major, minor and patch of a version in the form of `VersionRange`.
 
     Raises:
-        KonvergeError: The text is no version.
+        KonvergeError: The text is not a version.
     """
     _, numbers = _parse_version(_check_length("version", _VERSIONS, version))
     return numbers.major, numbers.minor, numbers.patch
 
 
 def compare_versions(one: str, other: str) -> int:
-    """Order two versions by semver's precedence: -1, 0 or 1. A pre-release is before its version.
+    """Compare two versions by semver's precedence: -1, 0 or 1. A pre-release is lower than its version.
 
     Raises:
-        KonvergeError: A text is no version.
+        KonvergeError: A text is not a version.
     """
     left, right = (_parse_version(_check_length("version", _VERSIONS, version))[0] for version in (one, other))
     order: int = left.compare(right)
@@ -121,35 +121,35 @@ def _build_error(what: str, expected: str, found: str) -> KonvergeError:
     return KonvergeError(f"cannot read the {what}: expected {expected}; found {found}")
 
 
-# The same few ranges and versions come with every pass, since components are built anew each time.
+# Each reconcile builds its components again, with the same few ranges and versions.
 @lru_cache(maxsize=1024)
 def _parse_range(text: str) -> _Alternatives:
-    import nodesemver  # here, because to compile its expressions takes 20 ms, and most programs have no range
+    import nodesemver  # here, because its import takes 20 ms, and most programs have no range
 
     alternatives = [" ".join(part.split()) for part in text.replace(",", " ").split("||")]
-    # Nothing at all means every version to the package: `>=8.5 ||` would be on for ever.
+    # For the package, an empty alternative means every version: `>=8.5 ||` would always be on.
     if not all(_ALTERNATIVE.fullmatch(part) for part in alternatives):
         raise _build_error("version range", _RANGES, quote(text, _MAX_SHOWN_LENGTH))
     try:
-        found: list[list[Any]] = nodesemver.make_range("||".join(alternatives), loose=False).set
+        parsed: list[list[Any]] = nodesemver.make_range("||".join(alternatives), loose=False).set
     except ValueError:
         raise _build_error("version range", _RANGES, quote(text, _MAX_SHOWN_LENGTH)) from None
     return tuple(
         tuple((bound, bool(bound.semver.prerelease)) for bound in bounds if bound.semver is not nodesemver.ANY)
-        for bounds in found
+        for bounds in parsed
     )
 
 
 @lru_cache(maxsize=1024)
 def _parse_version(text: str) -> tuple[Any, Any]:
-    """The version as it is, and its three numbers alone."""
+    """Return the exact version, and the version of only its three numbers."""
     import nodesemver
 
-    found = _VERSION.fullmatch(text.strip())
-    if found is None:
+    match = _VERSION.fullmatch(text.strip())
+    if match is None:
         raise _build_error("version", _VERSIONS, quote(text, _MAX_SHOWN_LENGTH))
-    major, minor, patch, prerelease = found.groups()
+    major, minor, patch, prerelease = match.groups()
     numbers = f"{int(major)}.{int(minor or 0)}.{int(patch or 0)}"
-    # Loose allows a leading zero in a number of the pre-release and, after the check above, nothing more.
+    # After the check above, loose only allows a leading zero in a number of the pre-release.
     exact = f"{numbers}{prerelease or ''}"
     return nodesemver.make_semver(exact, loose=True), nodesemver.make_semver(numbers, loose=False)
