@@ -223,7 +223,7 @@ def test_what_a_schema_has_no_word_for_is_named_with_its_path() -> None:
     assert failure.value.errors == (
         "spec.span: its type or a constraint of it has no counterpart in a schema: `gt` must be an int or float, "
         "got datetime.timedelta",
-        "spec.twoNames: it is read by another alias than it is written by: expected one name (alias=...)",
+        "spec.twoNames: expected one alias for reading and writing (alias=...), found two",
         "spec.made: its default is made of other fields, which a schema has no word for",
         "spec.slot: Slot is a pydantic dataclass; use a pydantic BaseModel, or a plain dataclass",
         "spec.bits: a RootModel is no object: use the type that it wraps",
@@ -251,8 +251,8 @@ def test_constraints_of_pydantic_are_not_lost_in_silence_elsewhere() -> None:
 
     assert failure.value.errors == (
         "spec.size: FieldInfo of pydantic counts in pydantic models only; use msgspec.Meta",
-        "spec.count: its default has no form in JSON: FieldInfo is neither a JSON value nor a dataclass, attrs class, "
-        "msgspec Struct or pydantic model",
+        "spec.count: its default has no form in JSON: expected a JSON value or a dataclass, attrs class, "
+        "msgspec Struct or pydantic model, found FieldInfo",
     )
 
 

@@ -66,7 +66,7 @@ def test_a_kind_of_the_cluster_has_no_definition_here() -> None:
 
     assert operator.custom_resources == (cls,)
     assert operator.defined_resources == ()
-    with pytest.raises(BuildError, match="the cluster has its definition"):
+    with pytest.raises(BuildError, match="whose definition the cluster already has"):
         crd_manifest(cls)
 
 

@@ -157,11 +157,11 @@ def test_every_mistake_of_the_paths_rules_and_keys_is_reported_at_once() -> None
     )
 
     assert mistakes_of(lambda: declare(Bad)) == (
-        "a rule has no expression",
-        "spec.items: list_map: the key 'name' is optional; expected a required field, or one with a default",
-        "spec.items: list_map: the items have no field 'title' in JSON (they have name, parts)",
-        "spec.items: list_map: the key 'parts' is no string, number or boolean",
-        "spec.multiline: a rule over several lines needs a message: the server would not show the expression",
+        "rule: expected an expression, found none",
+        "spec.items: list_map: key 'name': expected a required field or one with a default, found an optional field",
+        "spec.items: list_map: expected a JSON field of the items (name, parts), found 'title'",
+        "spec.items: list_map: key 'parts': expected a string, number or boolean, found array",
+        "spec.multiline: rule: expected a message for an expression of several lines, which the server would not show",
         "scale replicas: expected .spec.replicas to be a declared field of type integer, found a field of type string",
         "scale status_replicas: expected .status.replicas to be a declared field of type integer, found no such field",
         "scale label_selector: expected a path that begins with .status. or .spec., found 'status.selector'",
@@ -273,10 +273,9 @@ def test_a_typo_in_a_rule_is_found_where_the_rule_stands() -> None:
     )
 
     assert mistakes_of(lambda: declare(Misspelt)) == (
-        "the rule 'self.metadata.labels == {}' names a field 'labels' that is not declared "
-        "(there are name, generateName)",
-        "the rule 'self.spce == 1' names a field 'spce' that is not declared "
-        "(there are metadata, spec, status, apiVersion, kind)",
-        "spec: the rule \"self.title != ''\" names a field 'title' that is not declared (there are name, parts)",
-        "status: the rule 'self.raedy == 0' names a field 'raedy' that is not declared (there are ready, conditions)",
+        "rule 'self.metadata.labels == {}': expected a declared field (one of name, generateName), found 'labels'",
+        "rule 'self.spce == 1': expected a declared field "
+        "(one of metadata, spec, status, apiVersion, kind), found 'spce'",
+        "spec: rule \"self.title != ''\": expected a declared field (one of name, parts), found 'title'",
+        "status: rule 'self.raedy == 0': expected a declared field (one of ready, conditions), found 'raedy'",
     )

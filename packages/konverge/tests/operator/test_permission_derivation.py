@@ -333,8 +333,7 @@ def test_a_text_that_cannot_be_made_up_asks_for_a_sample() -> None:
     without, given = derive_permissions(declaration, QUIET), derive_permissions(declaration, QUIET, samples=[sample])
 
     assert without.gaps == (
-        "Locked spec.code: no sample text is known that fits its pattern and its length; "
-        "give a sample object that has one",
+        "Locked spec.code: no sample string fits its pattern and its length; give a sample object that has one",
     )
     assert verbs(given.rules, "", "secrets") == WRITTEN
     assert given.gaps == ()
@@ -467,7 +466,7 @@ def test_samples_are_bounded_and_always_the_same() -> None:
 
     assert len(few.objects) == 5
     assert few.objects == build_sample_objects(definition, 5).objects
-    assert "more fields than can be tried" in few.gaps[-1]
+    assert "too many fields to vary" in few.gaps[-1]
 
 
 @pytest.mark.slow

@@ -1,12 +1,12 @@
 """Custom resources as Python classes: declared once, served by a cluster, decoded for a reconcile.
 
-In comes a dataclass, an attrs class, a `msgspec.Struct` or a pydantic model under `@custom_resource`; out come the
-CustomResourceDefinition with its structural schema (`crd_manifest`), instances (`decode`) and JSON (`encode`). A field
-``tracing_enabled`` is ``tracingEnabled`` in JSON, everywhere. Several versions of a kind are a class each. A kind that
-is known by a schema alone gets a class from `unstructured_resource`.
+The input is a dataclass, an attrs class, a `msgspec.Struct` or a pydantic model with `@custom_resource`. The output is
+the CustomResourceDefinition with its structural schema (`crd_manifest`), instances (`decode`) and JSON (`encode`). A
+field ``tracing_enabled`` is always ``tracingEnabled`` in JSON. Each version of a kind has its own class. For a kind
+with only a schema, `unstructured_resource` creates a class.
 
-Invariants: the same class gives the same bytes of manifest; what the schema lets through decodes, and a default means
-the same to the server as to Python.
+Invariants: the same class gives the same bytes of the manifest. An object that the schema accepts can be decoded. A
+default has the same meaning for the server and for Python.
 """
 
 from konverge.crd.api_names import to_plural

@@ -1,4 +1,4 @@
-"""How the names of Python attributes and of kinds become names of the API."""
+"""Conversion of names of Python attributes and of kinds to names of the API."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _UNDERSCORE = re.compile(r"_+([a-zA-Z0-9])")
 
 
 def to_camel_case(name: str) -> str:
-    """``tracingEnabled`` for ``tracing_enabled``, ``class`` for ``class_``; ``clusterIP`` stays as it is."""
-    return _UNDERSCORE.sub(lambda found: found[1].upper(), name.strip("_"))
+    """Return ``tracingEnabled`` for ``tracing_enabled`` and ``class`` for ``class_``; ``clusterIP`` is unchanged."""
+    return _UNDERSCORE.sub(lambda match: match[1].upper(), name.strip("_"))
 
 
 def to_json_name(field: inspect.Field) -> str:
-    """The field's name in JSON: what a Struct's ``rename`` says, else the attribute's name in camel case."""
+    """Return the field's name in JSON: by ``rename`` of a Struct, else the attribute's name in camel case."""
     return field.encode_name if field.encode_name != field.name else to_camel_case(field.name)
 
 
 def to_plural(kind: str) -> str:
-    """The plural by the API machinery's rule: ``Policy`` gives ``policies``, ``Class`` ``classes``."""
+    """Return the plural by the rule of the API machinery: ``Policy`` gives ``policies``, ``Class`` ``classes``."""
     singular = kind.lower()
     if singular.endswith("s"):
         return f"{singular}es"

@@ -1,7 +1,7 @@
-"""What can be told of a CEL rule before a server sees it: fields that do not exist, and wrong syntax.
+"""Validation of CEL rules without a server: unknown fields and wrong syntax.
 
-Names of fields are checked here, for they are what a typo is most often in. Syntax is checked where the package
-common-expression-language is installed (``pip install 'konverge[cel]'``); types and costs are the server's to check.
+Field names are checked because most typos are in them. Syntax is checked if the package common-expression-language is
+installed (``pip install 'konverge[cel]'``). Only the server checks types and costs.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ _OPTIONAL = re.compile(r"\.\?|\[\?")
 
 
 def validate_expression(expression: str, schema: Object) -> Iterator[str]:
-    """What is wrong with an expression, one sentence each.
+    """Yield the errors of an expression, one sentence each.
 
     Args:
         expression: The rule, or its message expression.
-        schema: What ``self`` is.
+        schema: The schema of ``self``.
     """
-    wrong = _find_syntax_error(expression)
-    if wrong:
-        yield f"the rule {expression!r} is no CEL: {wrong}"
+    syntax_error = _find_syntax_error(expression)
+    if syntax_error:
+        yield f"rule {expression!r}: expected a CEL expression: {syntax_error}"
         return
     for chain in dict.fromkeys(_CHAIN.findall(_STRING.sub("''", expression))):
         unknown = _find_unknown_field(_STEP.findall(chain), schema)
         if unknown is not None:
-            name, known = unknown
-            there = f"there are {', '.join(known)}" if known else "there are none"
-            yield f"the rule {expression!r} names a field {name!r} that is not declared ({there})"
+            name, declared = unknown
+            fields = f"one of {', '.join(declared)}" if declared else "none, because there are none"
+            yield f"rule {expression!r}: expected a declared field ({fields}), found {name!r}"
 
 
 def _find_unknown_field(steps: list[str], schema: Object) -> tuple[str, list[str]] | None:
-    """The first name that is no field of what is before it, and the fields that that has."""
+    """Return the first name that is not a field of its parent, and the fields of the parent."""
     for step in steps:
         properties = schema.get("properties")
-        # Maps have any key, and what is not an object may have methods of its own type's.
+        # Maps have any key, and other values than objects can have methods of their types.
         if properties is None or schema.get("x-kubernetes-preserve-unknown-fields"):
             return None
         if step.startswith("__"):  # an escaped name: __namespace__, foo__dash__bar
@@ -68,8 +68,8 @@ def _find_syntax_error(expression: str) -> str:
     if cel is None:
         return ""
     try:
-        # The server has optional steps and this parser has not; to syntax they are the same as plain ones.
-        cel.compile(_OPTIONAL.sub(lambda found: found[0][0], expression))
+        # The server supports optional steps, but this parser does not; their syntax is that of plain steps.
+        cel.compile(_OPTIONAL.sub(lambda match: match[0][0], expression))
     except ValueError as error:
         lines = [line for line in str(error).splitlines() if "ERROR:" in line]
         return (lines[0] if lines else str(error)).partition("Syntax error: ")[2] or str(error).splitlines()[0]

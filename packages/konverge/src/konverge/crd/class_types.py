@@ -1,4 +1,4 @@
-"""The classes that may be part of a custom resource, in the one form that everything here reads."""
+"""The classes that can be part of a custom resource, in the form that all modules of this package read."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["CLASSES", "ObjectType", "read_class_type", "read_type"]
 CLASSES = "a dataclass, attrs class, msgspec Struct or pydantic model"
 
 ObjectType: TypeAlias = inspect.DataclassType | inspect.StructType
-"""A class with fields: msgspec's word for dataclasses and attrs classes, and for Structs; a model is as the former."""
+"""A class with fields in the terms of msgspec: a dataclass (also attrs classes and models) or a Struct."""
 
 
 def read_type(info: inspect.Type) -> inspect.Type:
-    """The type, and in place of a model, which msgspec has no word for, its fields."""
+    """Return the type; a model, which msgspec does not support, is replaced by its fields."""
     if isinstance(info, inspect.CustomType) and is_model(info.cls):
         return translate_model(info.cls).info
     return info
@@ -26,11 +26,11 @@ def read_type(info: inspect.Type) -> inspect.Type:
 
 @lru_cache(maxsize=256)
 def read_class_type(cls: type) -> ObjectType | None:
-    """The fields of a class; None when it is no class with fields that can be read.
+    """Return the fields of a class; None if it has no fields that can be read.
 
     Raises:
-        NameError: One of its type hints names what does not exist.
-        TypeError: One of its type hints makes no sense.
+        NameError: A type hint refers to an undefined name.
+        TypeError: A type hint is invalid.
     """
     info = read_type(inspect.type_info(cls))
     return info if isinstance(info, inspect.DataclassType | inspect.StructType) else None

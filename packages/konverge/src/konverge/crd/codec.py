@@ -1,7 +1,7 @@
-"""Between the JSON of a custom resource and the instance of its class.
+"""Conversion between the JSON of a custom resource and the instance of its class.
 
-msgspec does the checking. Around it, names are turned between ``tracingEnabled`` and ``tracing_enabled``, durations
-between Kubernetes' and Python's form, and its complaints into sentences about the user's own fields.
+msgspec validates the values. This module converts names between ``tracingEnabled`` and ``tracing_enabled``, durations
+between the forms of Kubernetes and Python, and msgspec's errors into errors about the fields of the object.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ ValueReader: TypeAlias = Callable[[Any, str], Any]
 
 
 def decode(cls: type[T], obj: Mapping[str, Any]) -> T:
-    """An instance of a custom resource class from an object as the server holds it.
+    """Return the instance of a custom resource class for an object of the server.
 
-    Unknown fields are passed over, and so is a null where the field has a default: an older or newer version of the
-    definition may have written the object. Validators of the class run (``__post_init__``, those of attrs, those of
-    pydantic), and what they raise as a ValueError is said like any other mistake. Patterns of fields are left to the
-    API server, which matches them in linear time (`konverge.crd.relaxed_types`).
+    Unknown fields are ignored, and so is a null if the field has a default: an older or newer version of the definition
+    may have written the object. Validators of the class run (``__post_init__``, those of attrs and of pydantic). Their
+    ValueError is reported like any other error. Patterns are not checked: the API server matches them in linear time
+    (`konverge.crd.relaxed_types`).
 
     Raises:
-        konverge.errors.DecodeError: A field does not fit; says which, what was expected and what was found.
+        konverge.errors.DecodeError: A field does not fit; the message has the field, the expected and the found value.
     """
     kind = find_definition(cls).gvk.kind
     try:
         read = _find_reader(cls)(obj, "")  # type: ignore[arg-type]  # a class is hashable
-        found: T = msgspec.convert(read, relax_type(cls), dec_hook=make_instance)
+        resource: T = msgspec.convert(read, relax_type(cls), dec_hook=make_instance)
     except msgspec.ValidationError as error:
-        refused = translate_refusal(error)
-        raise DecodeError(f"{kind} {ObjectKey.of(obj)}", refused.path, refused.problem) from None
-    except _DecodeFailure as problem:
-        raise DecodeError(f"{kind} {ObjectKey.of(obj)}", problem.path, problem.problem) from None
-    return found
+        refusal = translate_refusal(error)
+        raise DecodeError(f"{kind} {ObjectKey.of(obj)}", refusal.path, refusal.problem) from None
+    except _DecodeFailure as failure:
+        raise DecodeError(f"{kind} {ObjectKey.of(obj)}", failure.path, failure.problem) from None
+    return resource
 
 
 def encode(resource: object) -> Object:
-    """The JSON of a custom resource, ready to be sent; None and empty metadata are left out.
+    """Return the JSON of a custom resource for a request, without None and empty metadata.
 
     Raises:
-        konverge.errors.BuildError: Its class is no custom resource.
+        konverge.errors.BuildError: Its class is not a custom resource.
     """
     definition = find_definition(type(resource))
     return {"apiVersion": definition.gvk.api_version, "kind": definition.gvk.kind, **encode_value(resource)}
@@ -78,7 +78,7 @@ def _find_reader(cls: type) -> ValueReader:
 
 
 def _build_reader(info: inspect.Type) -> ValueReader | None:
-    """What makes a JSON value digestible for msgspec; None when it is as it stands."""
+    """Return a function that converts a JSON value for msgspec; None if it needs no conversion."""
     match info:
         case inspect.Metadata():
             return _build_reader(info.type)
@@ -93,7 +93,7 @@ def _build_reader(info: inspect.Type) -> ValueReader | None:
             return _build_mapping_reader(_build_reader(info.value_type))
         case inspect.UnionType():
             readers = [reader for member in info.types if (reader := _build_reader(member)) is not None]
-            return readers[0] if readers else None  # the schema allows one structured member at most
+            return readers[0] if readers else None  # the schema allows at most one structured member
         case inspect.TimeDeltaType():
             return _read_duration
     return None

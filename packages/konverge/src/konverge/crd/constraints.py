@@ -1,13 +1,13 @@
-"""What a type hint alone cannot say about a field: CEL rules, the keys of a list, what is replaced as a whole.
+"""Constraints of fields beyond type hints: CEL rules, the keys of a list, atomic replacement.
 
-Those for fields are `msgspec.Meta` values for `typing.Annotated`, beside msgspec's own constraints (``ge``,
-``max_length``, ``pattern``, ``description`` ...), which become their counterparts of the schema. They work in every
-kind of class, pydantic models included.
+Constraints of fields are `msgspec.Meta` values for `typing.Annotated`. msgspec's own constraints (``ge``,
+``max_length``, ``pattern``, ``description`` ...) become their counterparts in the schema. All work in every kind of
+class, also in pydantic models.
 
-The server estimates what a rule can cost when it accepts the definition, by the largest value that the schema lets
-through, and refuses a definition with a rule that may be too expensive. So whatever a rule walks over needs a bound:
-``max_length`` on strings, lists and mappings. It takes the text of a number for unbounded, so a message expression can
-show the strings of the object, but no ``string(self.replicas)``.
+When the server accepts a definition, it estimates the cost of each rule by the largest value that the schema permits.
+It rejects a definition with a rule that may be too expensive. Therefore everything that a rule iterates over needs a
+limit: ``max_length`` on strings, lists and mappings. The text of a number counts as unlimited: a message expression
+can contain strings of the object, but not ``string(self.replicas)``.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ __all__ = [
 T = TypeVar("T")
 
 ATOMIC = "x-konverge-atomic"
-"""What `atomic` leaves for the schema to replace: the word differs between a list and a mapping."""
+"""Marker of `atomic` that the schema replaces: the keyword differs between lists and mappings."""
 
 _ATTRIBUTE = "__konverge_rules__"
 
 
 @dataclass(frozen=True, slots=True)
 class CelRule:
-    """A CEL expression that the server evaluates on each write; false refuses the write.
+    """A CEL expression that the server evaluates on each write; if it is false, the server rejects the write.
 
-    ``self`` is the value that the rule stands on, ``oldSelf`` the stored one: a rule that names it is evaluated only
-    when there is one. Fields have their JSON names; ``has(self.field)`` asks for an optional one.
+    ``self`` is the value with the rule, ``oldSelf`` the stored one. The server evaluates a rule with ``oldSelf`` only
+    if there is a stored value. Fields have their JSON names; ``has(self.field)`` tests an optional one.
 
     Args:
-        expression: The expression.
-        message: What the user reads when it is false; the expression itself when there is none.
-        message_expression: A CEL expression that makes the message; `message` is what is read if it fails.
-        reason: The machine-readable cause; the server's own is ``FieldValueInvalid``.
-        field_path: The field that is told to be wrong, by its path from where the rule stands: ``.minReplicas``.
-        optional_old_self: Evaluate a rule that names ``oldSelf`` on creation too; ``oldSelf`` then is an optional.
+        expression: The CEL expression.
+        message: The message for the user if the expression is false (default: the expression).
+        message_expression: A CEL expression that returns the message; `message` is the fallback if it fails.
+        reason: The machine-readable cause (default of the server: ``FieldValueInvalid``).
+        field_path: The field of the error, as a path from the value with the rule: ``.minReplicas``.
+        optional_old_self: True to evaluate a rule with ``oldSelf`` on creation, too; ``oldSelf`` is then an optional.
     """
 
     expression: str
@@ -67,8 +67,8 @@ class CelRule:
     optional_old_self: bool = False
 
     def to_manifest(self) -> Object:
-        """The rule as an entry of ``x-kubernetes-validations``."""
-        found: Object = {"rule": self.expression}
+        """Return the rule as an entry of ``x-kubernetes-validations``."""
+        entry: Object = {"rule": self.expression}
         for name, value in (
             ("message", self.message),
             ("messageExpression", self.message_expression),
@@ -77,17 +77,17 @@ class CelRule:
             ("optionalOldSelf", self.optional_old_self),
         ):
             if value:
-                found[name] = value
-        return found
+                entry[name] = value
+        return entry
 
 
 def rules(*listed: CelRule) -> msgspec.Meta:
-    """What the server checks on each write of the field that is ``Annotated`` with it."""
+    """Return rules for ``Annotated``, which the server checks on each write of the field."""
     return msgspec.Meta(extra_json_schema={"x-kubernetes-validations": [rule.to_manifest() for rule in listed]})
 
 
 def class_rules(*listed: CelRule) -> Callable[[type[T]], type[T]]:
-    """What the server checks wherever the class is the type of a field; a decorator, also inherited.
+    """Return a decorator with rules that the server checks for each field of this class; subclasses inherit them.
 
     ::
 
@@ -104,21 +104,21 @@ def class_rules(*listed: CelRule) -> Callable[[type[T]], type[T]]:
 
 
 def list_class_rules(cls: type[Any]) -> list[Object]:
-    """The class's own rules as the schema has them."""
+    """Return the rules of the class in the form of the schema."""
     return [rule.to_manifest() for rule in getattr(cls, _ATTRIBUTE, ())]
 
 
 def immutable(message: str = "is immutable") -> msgspec.Meta:
-    """A field that keeps the value with which it came to be.
+    """Return a rule for a field that keeps its first value.
 
-    An optional field may still be set later, or taken away: the server compares two values, and there is only one. To
-    forbid that too, put a rule on the class around it: ``has(self.field) == has(oldSelf.field)``.
+    An optional field can still be set later, or removed: then the server has no two values to compare. To forbid that
+    too, put a rule on the class of the field: ``has(self.field) == has(oldSelf.field)``.
     """
     return rules(CelRule("self == oldSelf", message))
 
 
 def list_map(*keys: str) -> msgspec.Meta:
-    """A list whose items are told apart by these JSON fields, so that two appliers can each own their items.
+    """Return the keys of a list: its items are identified by these JSON fields, so that each applier owns its items.
 
     Each key is a required scalar field of the item, or one with a default.
     """
@@ -126,26 +126,26 @@ def list_map(*keys: str) -> msgspec.Meta:
 
 
 def atomic() -> msgspec.Meta:
-    """A list, mapping or object that one applier owns and replaces as a whole.
+    """Return the marker of a list, mapping or object that one applier owns and replaces as a whole.
 
-    Lists are so unless they are a set or a `list_map`; it is worth saying where a later change must not go unnoticed.
+    Lists are atomic unless they are a set or a `list_map`. The marker makes a later change visible.
     """
     return msgspec.Meta(extra_json_schema={ATOMIC: True})
 
 
 def embedded_resource() -> msgspec.Meta:
-    """A ``dict[str, Any]`` that holds a whole object of any kind: the server checks apiVersion, kind and metadata."""
+    """Return the marker of a ``dict[str, Any]`` with a whole object: the server checks apiVersion, kind, metadata."""
     return msgspec.Meta(extra_json_schema={"x-kubernetes-embedded-resource": True})
 
 
 def validate_rule(rule: Object) -> list[str]:
-    """What the server would refuse of a rule before it reads the expression, one sentence each."""
+    """Return the errors for which the server would reject a rule before it parses it, one sentence each."""
     expression = rule.get("rule", "")
-    mistakes = []
+    errors = []
     if not expression.strip():
-        mistakes.append("a rule has no expression")
+        errors.append("rule: expected an expression, found none")
     if "\n" in expression and not rule.get("message"):
-        mistakes.append("a rule over several lines needs a message: the server would not show the expression")
+        errors.append("rule: expected a message for an expression of several lines, which the server would not show")
     if "\n" in rule.get("message", "") or "\n" in rule.get("messageExpression", ""):
-        mistakes.append(f"the message of a rule is one line: {rule['rule']}")
-    return mistakes
+        errors.append(f"rule {rule['rule']!r}: expected a message of one line, found several")
+    return errors

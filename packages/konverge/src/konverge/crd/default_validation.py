@@ -1,7 +1,7 @@
-"""Defaults that their own schema refuses: no object that leaves the field out could be stored.
+"""Validation of defaults by their own schema: with an invalid default, no object without the field can be stored.
 
-What a schema's words mean is read here once more, apart from the embedded server, so that the two cannot be wrong
-alike. CEL rules about a default are the server's to evaluate.
+The keywords of schemas are implemented here separately from the embedded server, so that both cannot have the same
+error. Only the server evaluates CEL rules for a default.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _LENGTH_LIMITS: dict[type, tuple[str, str]] = {
 
 
 def validate_default(schema: Object) -> Iterator[str]:
-    """What a schema refuses of its own default, one sentence each."""
+    """Yield the errors of a default by its own schema, one sentence each."""
     default = schema.get("default")
-    if default is None:  # no default, to the server as well
+    if default is None:  # no default for the server either
         return
     for path, problem in _validate_value(default, schema, ""):
         at = f"at {path} of its default: " if path else "its default: "
@@ -50,13 +50,13 @@ def validate_default(schema: Object) -> Iterator[str]:
 
 
 def _validate_value(value: Any, schema: Object, path: str) -> Iterator[tuple[str, str]]:
-    wanted = _list_expected_types(schema)
+    expected = _list_expected_types(schema)
     if value is None and schema.get("nullable"):
         return
-    if wanted and (
-        not isinstance(value, sum((_TYPES[name] for name in wanted), ())) or _is_unexpected_bool(value, wanted)
+    if expected and (
+        not isinstance(value, sum((_TYPES[name] for name in expected), ())) or _is_unexpected_bool(value, expected)
     ):
-        yield path, f"expected {' or '.join(wanted)}, found {_format_value(value)}"
+        yield path, f"expected {' or '.join(expected)}, found {_format_value(value)}"
         return
     if (allowed := schema.get("enum")) and value not in allowed:
         yield path, f"expected one of {', '.join(map(_format_value, allowed))}, found {_format_value(value)}"
@@ -77,9 +77,9 @@ def _list_expected_types(schema: Object) -> tuple[str, ...]:
     return (schema["type"],) if schema.get("type") in _TYPES else ()
 
 
-def _is_unexpected_bool(value: Any, wanted: tuple[str, ...]) -> bool:
-    """A bool is an int to Python and not to JSON."""
-    return isinstance(value, bool) and "boolean" not in wanted
+def _is_unexpected_bool(value: Any, expected: tuple[str, ...]) -> bool:
+    """Return whether a bool is not permitted: Python treats it as an int, JSON does not."""
+    return isinstance(value, bool) and "boolean" not in expected
 
 
 def _validate_number(value: float, schema: Object) -> Iterator[str]:
@@ -106,7 +106,7 @@ def _validate_text(value: str, schema: Object) -> Iterator[str]:
 def _fits_pattern(value: str, pattern: str) -> bool:
     read = compile_pattern(pattern)
     try:
-        return read is None or read.matches(value)  # a pattern that cannot be read is another mistake
+        return read is None or read.matches(value)  # an invalid pattern is reported elsewhere
     except MatchTooCostlyError:
         return False
 
@@ -127,8 +127,8 @@ def _validate_list(value: list[Any], schema: Object) -> Iterator[str]:
         return
     seen: set[str] = set()
     for item in value:
-        known = {key: item.get(key) for key in keys} if keys and isinstance(item, Mapping) else item
-        text = _format_value(known)
+        identity = {key: item.get(key) for key in keys} if keys and isinstance(item, Mapping) else item
+        text = _format_value(identity)
         if text in seen:
             yield f"expected {text} once, found it twice"
         seen.add(text)
@@ -148,7 +148,7 @@ def _validate_children(value: Any, schema: Object, path: str) -> Iterator[tuple[
         at = f"{path}.{name}" if path else name
         below = properties.get(name, others)
         if isinstance(below, dict):
-            # One that is the field's own default is reported there.
+            # The default of the field itself is reported at the field.
             if item is None or item != below.get("default"):
                 yield from _validate_value(item, below, at)
         elif properties and not others and not schema.get("x-kubernetes-preserve-unknown-fields"):

@@ -1,4 +1,4 @@
-"""What makes a class a custom resource: its group, version, kind and names, and how kubectl shows it."""
+"""The declaration of a class as a custom resource: group, version, kind, names and columns of kubectl."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class PrintColumn:
     """One column of ``kubectl get``.
 
     Args:
-        name: The heading.
+        name: The heading of the column.
         type: ``string``, ``integer``, ``number``, ``boolean`` or ``date``.
-        json_path: Where the value is, for example ``.spec.replicas``.
-        description: Shown by ``kubectl explain``-like tools.
-        priority: 0 shows always, more only with ``-o wide``.
+        json_path: The path of the value, for example ``.spec.replicas``.
+        description: The description for tools such as ``kubectl explain``.
+        priority: 0 for a column that kubectl always prints; a higher number only with ``-o wide``.
     """
 
     name: str
@@ -65,12 +65,12 @@ AGE = PrintColumn("Age", "date", ".metadata.creationTimestamp")
 
 @dataclass(frozen=True, slots=True)
 class ResourceDefinition:
-    """What `custom_resource` recorded about a class.
+    """Declaration of a class by `custom_resource`.
 
-    `schema` is the structural schema of the class by itself: without the API's own fields and without conditions.
-    `deprecation` is the warning that the server sends with each answer of a deprecated version: empty for its own
-    words, None when the version is not deprecated. What `is_external` the cluster has already, and whoever put it there
-    looks after its CustomResourceDefinition.
+    `schema` is the structural schema of only the class: without the API's own fields and without conditions.
+    `deprecation` is the warning that the server sends with each response of a deprecated version: empty for the
+    server's own text, None if the version is not deprecated. If `is_external`, the cluster already has the
+    CustomResourceDefinition, and another operator or user maintains it.
     """
 
     cls: type
@@ -91,7 +91,7 @@ class ResourceDefinition:
 
     @property
     def versions(self) -> tuple[ResourceDefinition, ...]:
-        """The declarations of all versions of the kind: this one, which is stored, and then the others in order."""
+        """The definitions of all versions of the kind: this one, which is stored, then the others in order."""
         return (self, *(find_definition(cls) for cls in self.also_serves))
 
     @property
@@ -106,7 +106,7 @@ class ResourceDefinition:
 
     @property
     def mapping(self) -> RestMapping:
-        """Where a server that has the definition serves the kind."""
+        """REST mapping of the kind on a server with this definition."""
         return RestMapping(
             gvk=self.gvk,
             plural=self.plural,
@@ -135,11 +135,11 @@ def custom_resource(
     deprecated: bool | str = False,
     also_serves: Sequence[type[Any]] = (),
 ) -> Callable[[type[T]], type[T]]:
-    """Declare that a class is a custom resource; the class itself stays as it is.
+    """Declare a class as a custom resource, without a change of the class.
 
-    It stands above ``@dataclass`` or ``@attrs.define``, or on a `msgspec.Struct` or a pydantic model; the classes of
-    its fields may be of any of these kinds. The class has the fields
-    ``metadata: Metadata`` and ``spec``, and may have ``status`` for what it reports besides conditions::
+    Put it above ``@dataclass`` or ``@attrs.define``, or on a `msgspec.Struct` or a pydantic model. The classes of its
+    fields can be of any of these kinds. The class has the fields ``metadata: Metadata`` and ``spec``, and optionally
+    ``status`` for results other than conditions::
 
         @custom_resource(group="demo.konverge.dev", version="v1alpha1")
         @dataclass
@@ -148,20 +148,20 @@ def custom_resource(
             spec: WebAppSpec
 
     Args:
-        group: The API group; it has a dot.
+        group: The API group, which contains a dot.
         version: The API version, for example ``v1alpha1``.
-        kind: The kind; the name of the class when not given.
-        plural: The resource's name in URLs; guessed from the kind when not given.
-        scope: Whether objects live in a namespace.
-        short_names: What kubectl accepts instead of the plural.
+        kind: The kind (default: the name of the class).
+        plural: The resource's name in URLs (default: derived from the kind).
+        scope: Namespaced or Cluster.
+        short_names: Short names for kubectl.
         categories: Groups of kinds for kubectl, for example ``all``.
         print_columns: Columns of ``kubectl get`` after the name.
-        rules: CEL rules over the whole object; ``self`` has spec, status and metadata, of which the server lets rules
-            see only name and generateName.
-        scale: Where ``kubectl scale`` and autoscalers find their numbers; None for no such subresource.
-        selectable_fields: Paths such as ``.spec.tier`` by which ``--field-selector`` may select; 8 at most.
-        served: Whether clients may use this version; for one of `also_serves` that is on its way out.
-        deprecated: Whether the server warns each user of this version, and with which words if these are not its own.
+        rules: CEL rules for the whole object; ``self`` has spec, status and metadata. The server exposes only name and
+            generateName of the metadata to rules.
+        scale: The paths of the scale subresource; None without one.
+        selectable_fields: Paths such as ``.spec.tier`` for ``--field-selector``; at most 8.
+        served: True if clients can use this version; False for a version of `also_serves` that is being removed.
+        deprecated: True if the server warns each user of this version, or the text of the warning.
         also_serves: Classes under `custom_resource` that are other versions of this kind. This class is the version
             that is stored. Where they differ in more than fields that one of them lacks, objects need a conversion
             webhook; without it, the server keeps what both have under one name and drops the rest.
@@ -205,26 +205,26 @@ def custom_resource(
 
 
 def attach_definition(definition: ResourceDefinition, errors: Sequence[str] = ()) -> None:
-    """Make the definition that of its class.
+    """Attach the definition to its class.
 
     Args:
-        definition: The declaration.
-        errors: What is wrong with it already.
+        definition: The definition.
+        errors: Errors of the definition that are already known.
 
     Raises:
-        BuildError: It cannot be served; it lists every mistake.
+        BuildError: The definition is invalid; the message lists every error.
     """
-    found = [*([] if definition.is_external else _validate_names(definition)), *errors]
-    if found:
-        raise BuildError(f"custom resource {definition.cls.__qualname__}", found)
+    all_errors = [*([] if definition.is_external else _validate_names(definition)), *errors]
+    if all_errors:
+        raise BuildError(f"custom resource {definition.cls.__qualname__}", all_errors)
     setattr(definition.cls, _ATTRIBUTE, definition)
 
 
 def find_definition(cls: type[Any]) -> ResourceDefinition:
-    """The declaration of a custom resource class.
+    """Return the definition of a custom resource class.
 
     Raises:
-        BuildError: The class (itself, not one that it derives from) was not declared.
+        BuildError: The class itself (not a base class) has no ``@custom_resource``.
     """
     definition = cls.__dict__.get(_ATTRIBUTE)
     if not isinstance(definition, ResourceDefinition):
@@ -248,10 +248,10 @@ def _validate_names(definition: ResourceDefinition) -> list[str]:
 
 
 def _validate_versions(definition: ResourceDefinition) -> list[str]:
-    """Why the other versions are not versions of this kind."""
+    """Return the errors of the other versions of this kind."""
     mistakes = []
     if definition.also_serves and not definition.is_served:
-        mistakes.append("served: the stored version of several is served, or nobody could write in its words")
+        mistakes.append("served: expected True for the stored version of several, found False")
     name = definition.cls.__qualname__
     taken = {definition.gvk.version: definition.cls}
     for cls in definition.also_serves:
@@ -279,7 +279,7 @@ def _validate_versions(definition: ResourceDefinition) -> list[str]:
 
 
 def _iter_common_properties(one: ResourceDefinition, other: ResourceDefinition) -> Iterator[tuple[str, object, object]]:
-    """What a definition says once for all versions; names that only kubectl needs are taken from the stored one."""
+    """Yield the properties that all versions share; the names for kubectl come from the stored version only."""
     yield "group", one.gvk.group, other.gvk.group
     yield "kind", one.gvk.kind, other.gvk.kind
     yield "plural", one.plural, other.plural
@@ -288,7 +288,7 @@ def _iter_common_properties(one: ResourceDefinition, other: ResourceDefinition) 
 
 
 def _read_schema(cls: type) -> tuple[Object, list[str]]:
-    """The schema of the class and what is wrong with the class."""
+    """Return the schema of the class and the errors of the class."""
     try:
         info = read_class_type(cls)
     except (NameError, TypeError) as problem:

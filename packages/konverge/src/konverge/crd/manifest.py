@@ -12,7 +12,7 @@ from konverge.kube import Object
 
 __all__ = ["crd_manifest"]
 
-# meta/v1 Condition with its own limits, in the words of its API documentation.
+# meta/v1 Condition with its limits, from the API documentation.
 _CONDITIONS: Object = {
     "type": "array",
     "description": "What the operator reports about the object, one condition a component.",
@@ -44,21 +44,24 @@ _CONDITIONS: Object = {
 
 
 def crd_manifest(cls: type[Any], *, conversion: Mapping[str, Any] | None = None) -> Object:
-    """The CustomResourceDefinition that serves the class and the other versions of its kind.
+    """Return the CustomResourceDefinition of the class and the other versions of its kind.
 
-    The object is the caller's own. Its fields come in a fixed order, so that written out it is the same text each time.
+    Each call returns a new object. Its fields have a fixed order, so that its text is always the same.
 
     Args:
         cls: The class of the stored version.
         conversion: The ``clientConfig`` of the webhook that converts between versions (``url``, or ``service`` and
-            ``caBundle``); without one, ``spec.conversion`` is left out and the server changes the apiVersion alone.
+            ``caBundle``). Without one, ``spec.conversion`` is absent and the server changes only the apiVersion.
 
     Raises:
-        konverge.errors.BuildError: The class is no custom resource, or somebody else's.
+        konverge.errors.BuildError: The class is not a custom resource, or its definition is external.
     """
     definition = find_definition(cls)
     if definition.is_external:
-        raise BuildError(f"custom resource {definition.gvk.kind}", ["the cluster has its definition: none is made"])
+        raise BuildError(
+            f"custom resource {definition.gvk.kind}",
+            ["expected a class with its own definition, found one whose definition the cluster already has"],
+        )
     names: Object = {
         "kind": definition.gvk.kind,
         "listKind": f"{definition.gvk.kind}List",

@@ -1,4 +1,4 @@
-"""msgspec's complaints as sentences about the user's own fields."""
+"""Translation of msgspec's errors into sentences about the fields of the object."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MISSING_FIELD = re.compile(r"Object missing required field `(?P<field>[^`]+)`")
 
 
 def translate_error(message: str) -> tuple[str, str]:
-    """The sentence of msgspec as the field's JSON path and a sentence without its marks."""
+    """Return the field's JSON path and the sentence of msgspec without its quotation marks."""
     parts = _COMPLAINT.fullmatch(message)
     assert parts is not None  # the pattern takes any text
     problem = parts["problem"]

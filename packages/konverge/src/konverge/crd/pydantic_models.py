@@ -1,8 +1,8 @@
-"""pydantic models in the terms of msgspec, so that one reader of types and one check of values serve all classes.
+"""pydantic models in the terms of msgspec, so that one type reader and one validation work for all classes.
 
-A model is described as if it were a dataclass. msgspec checks an object against a *twin* of the model, a Struct with
-the same fields, so that a mistake reads the same in every kind of class; then pydantic makes the instance, which runs
-the model's validators. pydantic is never imported here unless a class is a model, and then it is loaded already.
+A model is described as a dataclass. msgspec validates an object against a *twin* of the model, a Struct with the same
+fields, so that errors are the same for every kind of class. Then pydantic creates the instance, which runs the model's
+validators. This module imports pydantic only if a class is a model, and then it is already loaded.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ __all__ = [
     "translate_refusal",
 ]
 
-# What annotated_types and pydantic call them, and msgspec too.
+# The names in annotated_types, pydantic and msgspec.
 _CONSTRAINTS = ("gt", "ge", "lt", "le", "multiple_of", "min_length", "max_length", "pattern")
 
 
 class ModelValidationError(ValueError):
-    """A model does not accept its fields.
+    """A model rejects its fields.
 
-    It has no text: msgspec adds the path of the model to the text, and nothing else shall be in the way of reading it.
+    It has no text: msgspec adds the path of the model to the text, and the path must be parsable.
     """
 
     def __init__(self, path: str, problem: str) -> None:
@@ -58,13 +58,13 @@ class ModelValidationError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PydanticModel:
-    """What msgspec is told of a model.
+    """Description of a model for msgspec.
 
     Args:
         info: The model as a dataclass; a field's ``encode_name`` is its alias.
-        struct: A Struct with the same fields, none of which has a default: absent ones are unset.
-        keeps_unknown: Whether the model keeps fields that it does not declare (``extra="allow"``).
-        errors: What of the model has no counterpart; a field's name and a sentence each.
+        struct: A Struct with the same fields without defaults: absent ones are unset.
+        keeps_unknown: True if the model keeps fields that it does not declare (``extra="allow"``).
+        errors: The parts of the model without a counterpart; each has a field's name and a sentence.
     """
 
     info: inspect.DataclassType
@@ -74,19 +74,19 @@ class PydanticModel:
 
 
 def is_model(cls: object) -> TypeGuard[type[BaseModel]]:
-    """Tell whether a class is a pydantic model; where pydantic is not loaded, none can be."""
+    """Return whether a class is a pydantic model; False if pydantic is not loaded."""
     pydantic = sys.modules.get("pydantic.main")
     return pydantic is not None and isinstance(cls, type) and issubclass(cls, pydantic.BaseModel)
 
 
 def is_pydantic_dataclass(cls: type) -> bool:
-    """Tell whether a class is under ``pydantic.dataclasses.dataclass``: msgspec would pass by its validators."""
+    """Return whether a class is a ``pydantic.dataclasses.dataclass``, whose validators msgspec would skip."""
     return "__pydantic_validator__" in cls.__dict__ and not is_model(cls)
 
 
 @lru_cache(maxsize=256)
 def translate_model(cls: type[BaseModel]) -> PydanticModel:
-    """The model in msgspec's terms."""
+    """Return the description of the model for msgspec."""
     fields: list[inspect.Field] = []
     twin_fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
     renamed: dict[str, str] = {}
@@ -127,12 +127,12 @@ def translate_model(cls: type[BaseModel]) -> PydanticModel:
 
 
 def make_instance(cls: type, value: Any) -> Any:
-    """An instance of a model from what the reader of its objects made; msgspec's ``dec_hook``.
+    """Return an instance of a model for a decoded value; the ``dec_hook`` of msgspec.
 
     Raises:
-        ModelValidationError: The model's validators do not accept it, or those of a model in it.
+        ModelValidationError: The validators of the model, or of a model inside it, reject the value.
         msgspec.ValidationError: A field does not fit.
-        NotImplementedError: The class is no model.
+        NotImplementedError: The class is not a model.
     """
     if not is_model(cls):
         raise NotImplementedError(f"{cls.__qualname__} cannot be read")
@@ -154,14 +154,14 @@ def make_instance(cls: type, value: Any) -> Any:
 
 
 def list_extra_fields(value: object) -> Mapping[str, Any]:
-    """The fields that an instance of a model keeps without declaring them; none in any other value."""
+    """Return the undeclared fields that an instance of a model keeps; none for any other value."""
     return (getattr(value, "model_extra", None) or {}) if is_model(type(value)) else {}
 
 
 def translate_refusal(error: msgspec.ValidationError) -> ModelValidationError:
-    """A complaint of msgspec as a path in JSON names and a sentence without marks.
+    """Return an error of msgspec with a path in JSON names and a sentence without quotation marks.
 
-    Where the complaint is a model's own, its path is joined to the one that msgspec adds.
+    If the model raised the error, its path is appended to the path that msgspec adds.
     """
     path, sentence = translate_error(str(error))
     if isinstance(error.__cause__, ModelValidationError):
@@ -186,16 +186,16 @@ def _build_validation_error(error: ValidationError, model: PydanticModel) -> Mod
 
 
 def _find_alias(name: str, declared: FieldInfo) -> tuple[str, str]:
-    """The field's name in JSON, or its own where it has no alias; and what is wrong with its aliases."""
+    """Return the field's alias, or its name without one, and the error of its aliases."""
     read, written = declared.validation_alias, declared.serialization_alias
     alias = read or written or name
     if not isinstance(alias, str) or (written or alias) != alias:
-        return name, "it is read by another alias than it is written by: expected one name (alias=...)"
+        return name, "expected one alias for reading and writing (alias=...), found two"
     return alias, ""
 
 
 def _translate_hint(hint: Any) -> Any:
-    """A type hint with pydantic's constraints in msgspec's words, at every depth."""
+    """Return a type hint with pydantic's constraints as msgspec's constraints, at every depth."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return _apply_metadata(_translate_hint(arguments[0]), hint.__metadata__)
@@ -208,7 +208,7 @@ def _translate_hint(hint: Any) -> Any:
 
 
 def _apply_metadata(hint: Any, metadata: Sequence[Any]) -> Any:
-    """The hint with what its metadata says: msgspec's own as it is, pydantic's translated."""
+    """Return the hint with its metadata: msgspec's unchanged, pydantic's translated."""
     listed = [part for item in metadata for part in (item, *getattr(item, "metadata", ()))]
     for meta in (item for item in listed if isinstance(item, msgspec.Meta)):
         hint = Annotated[hint, meta]
@@ -237,7 +237,7 @@ def _list_kubernetes_extra(item: Any) -> list[tuple[str, Any]]:
 
 
 def _apply_constraints(hint: Any, meta: msgspec.Meta) -> Any:
-    """The hint with constraints; of an optional one, they are its value's."""
+    """Return the hint with constraints; for an optional hint, they apply to the value."""
     if get_origin(hint) not in (Union, types.UnionType):
         return Annotated[hint, meta]
     return reduce(or_, (member if member is type(None) else Annotated[member, meta] for member in get_args(hint)))

@@ -1,13 +1,12 @@
-"""Types in whose place msgspec checks everything but patterns.
+"""Types without patterns, for which msgspec checks everything else.
 
-Python's ``re`` backtracks: forty characters can keep ``^([a-z]+-?)+$`` busy for hours, and the whole process with it.
-Whoever may create an object would stop the operator with one, since an API server asks a defaulting webhook before it
-looks at the schema. The server matches every pattern afterwards, in linear time (RE2): nothing that it stores needs to
-be matched here once more.
+Python's ``re`` backtracks: forty characters can block ``^([a-z]+-?)+$``, and the whole process, for hours. Any user who
+can create an object could stop the operator, because an API server calls a defaulting webhook before it validates the
+schema. The server matches every pattern afterwards in linear time (RE2), so stored objects need no second match.
 
-msgspec has no switch for it, and keeps a pattern in the type. So a class with a pattern somewhere below is read as a
-subclass with other annotations, whose instances turn into those of the class itself as soon as their fields are set.
-(The class hears of the subclass, if it has ``__init_subclass__``.)
+msgspec has no option for this and stores the pattern in the type. Therefore a class with a pattern at any depth is
+decoded as a subclass with other annotations. Its instances become instances of the class as soon as their fields are
+set. (``__init_subclass__`` of the class runs for the subclass.)
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _OTHER_CONSTRAINTS = ("gt", "ge", "lt", "le", "multiple_of", "min_length", "max_
 
 
 def relax_type(hint: Any) -> Any:
-    """The type without patterns, at every depth; the very same one where there are none.
+    """Return the type without patterns, at every depth; the identical type if there are none.
 
     Args:
         hint: A class with fields, or the type hint of a field.
@@ -88,9 +87,9 @@ def _build_subclass(cls: type, namespace: Mapping[str, Any], **options: Any) -> 
 
 
 def _build_class_restorer(cls: type, after: str) -> Callable[[Any], None]:
-    """What is called of an instance with all of its fields: it becomes one of the class, and goes on as such."""
+    """Return a function that turns a complete instance into one of the class and runs its validation."""
     validate = getattr(cls, after, None)
-    # Frozen ones refuse an assignment; what sets the fields of a Struct is msgspec's alone.
+    # Frozen classes reject an assignment; only msgspec can set the fields of a frozen Struct.
     assign: Callable[[Any, str, Any], None] = (
         structs.force_setattr if issubclass(cls, msgspec.Struct) else object.__setattr__
     )

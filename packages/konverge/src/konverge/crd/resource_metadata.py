@@ -1,4 +1,4 @@
-"""The metadata that a typed custom resource carries."""
+"""The metadata of a typed custom resource."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["Metadata"]
 
 
 class Metadata(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What an author needs of an object's metadata; everything else stays in the object itself.
+    """The part of an object's metadata that authors need; the rest stays in the object itself.
 
-    What the server fills in (`uid`, `generation`, the timestamps) is empty in an object that was never sent.
+    The fields that the server sets (`uid`, `generation`, the timestamps) are empty before the object is sent.
     """
 
     name: str
@@ -31,17 +31,17 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
 
     @property
     def key(self) -> ObjectKey:
-        """Namespace and name."""
+        """The namespace and name of the object."""
         return ObjectKey(self.namespace, self.name)
 
     @property
     def is_deleting(self) -> bool:
-        """Tell whether the object was deleted and only waits for finalizers."""
+        """True if the object is deleted and waits only for finalizers."""
         return self.deletion_timestamp is not None
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        """Let a pydantic model have metadata: what `konverge.crd.decode` gives it is an instance already."""
+        """Return the schema of an instance: `konverge.crd.decode` passes an instance to a pydantic model."""
         from pydantic_core import core_schema
 
         return core_schema.is_instance_schema(cls)

@@ -1,8 +1,8 @@
-"""Sample objects of a custom resource, made from its schema: for what depends on an object that nobody has yet.
+"""Sample objects of a custom resource from its schema, for code that depends on an object before one exists.
 
-A minimal and a full object, and both again with one field at a time set otherwise: booleans turned, each value of an
-enumeration, optional fields present and absent, texts and lists empty and not, numbers at their least. Then pairs of
-those, until the bound. What comes out is the same each time.
+There is a minimal and a full object, and variants of both with one changed field: inverted booleans, each value of an
+enumeration, optional fields present and absent, empty and non-empty strings and lists, numbers at their minimum. Pairs
+of these changes follow, up to the limit. The result is deterministic.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from konverge.kube import Object
 __all__ = ["DEFAULT_LIMIT", "SampleObjects", "build_sample_objects"]
 
 DEFAULT_LIMIT = 256
-"""How many objects are made at most."""
+"""Maximum number of sample objects."""
 
 _NAME = "sample"
 _MAX_DEPTH = 12
@@ -32,7 +32,7 @@ _FORMATS = {
     "duration": "1m",
     "uuid": "00000000-0000-0000-0000-000000000001",
 }
-# What patterns of custom resources are mostly for: names, images, hosts, addresses, quantities, schedules, versions.
+# Frequent patterns of custom resources: names, images, hosts, addresses, quantities, schedules, versions.
 _TEXTS = (
     _NAME,
     "Sample",
@@ -68,7 +68,7 @@ Step: TypeAlias = str | int
 
 @dataclass(frozen=True, slots=True)
 class SampleObjects:
-    """The objects, and one sentence for each thing that they leave out."""
+    """Sample objects, and one sentence for each gap in them."""
 
     objects: tuple[Object, ...]
     gaps: tuple[str, ...]
@@ -76,7 +76,7 @@ class SampleObjects:
 
 @dataclass(frozen=True, slots=True)
 class _FieldChoice:
-    """One field and one way to set it; absent for the field left out."""
+    """One field with one value, or the absence of the field."""
 
     path: tuple[Step, ...]
     value: Any
@@ -84,13 +84,13 @@ class _FieldChoice:
 
 
 def build_sample_objects(definition: ResourceDefinition, limit: int = DEFAULT_LIMIT) -> SampleObjects:
-    """Objects of the kind that differ in whatever its schema says can differ.
+    """Return objects of the kind that differ in the fields of its schema.
 
-    Rules and validators are not asked: an object may be one that the class refuses.
+    Rules and validators do not run: the class may reject an object.
 
     Args:
         definition: The kind.
-        limit: How many at most.
+        limit: The maximum number of objects.
     """
     spec = definition.schema["properties"]["spec"]
     maker = _SampleBuilder()
@@ -104,7 +104,7 @@ def build_sample_objects(definition: ResourceDefinition, limit: int = DEFAULT_LI
             variants.append(made)
     gaps = list(dict.fromkeys(maker.gaps))
     if 2 * len(choices) + 2 > 4 * limit:
-        gaps.append(f"spec: it has more fields than can be tried one by one with {limit} samples")
+        gaps.append(f"spec: too many fields to vary each one with {limit} samples")
     return SampleObjects(tuple(_build_object(definition, found) for found in variants), tuple(gaps))
 
 
@@ -142,7 +142,7 @@ def _apply_choice(base: Any, schema: Object, choices: list[_FieldChoice], maker:
 
 
 def _set_field(value: Any, schema: Object, path: tuple[Step, ...], choice: _FieldChoice, maker: _SampleBuilder) -> Any:
-    """The value with the choice at the path; what is missing on the way there is made as small as can be."""
+    """Return the value with the choice at the path; missing parents get their smallest value."""
     if not path:
         return copy.deepcopy(choice.value)
     step, rest = path[0], path[1:]
@@ -159,13 +159,13 @@ def _set_field(value: Any, schema: Object, path: tuple[Step, ...], choice: _Fiel
 
 
 class _SampleBuilder:
-    """Makes values of schemas and notes where it knew none."""
+    """Builds values of schemas and records the gaps."""
 
     def __init__(self) -> None:
         self.gaps: list[str] = []
 
     def build_smallest(self, schema: Object, path: str) -> Any:
-        """The smallest value: defaults, required fields only, nothing in lists."""
+        """Return the smallest value: defaults, only required fields, empty lists."""
         if "default" in schema:
             return copy.deepcopy(schema["default"])
         if "enum" in schema:
@@ -188,7 +188,7 @@ class _SampleBuilder:
         return 1 if schema.get("x-kubernetes-int-or-string") else {}
 
     def build_largest(self, schema: Object, path: str, depth: int = 0) -> Any:
-        """The largest value: every field, something in every list and text, every switch on."""
+        """Return the largest value: every field, non-empty lists and strings, every boolean true."""
         if depth > _MAX_DEPTH:
             return self.build_smallest(schema, path)
         if "enum" in schema:
@@ -216,7 +216,7 @@ class _SampleBuilder:
         return schema.get("default") or self.build_smallest(schema, path)
 
     def iter_choices(self, schema: Object, path: tuple[Step, ...], where: str) -> Iterator[_FieldChoice]:
-        """Every way to set one field within the schema otherwise."""
+        """Yield every choice for one field within the schema."""
         if len(path) > _MAX_DEPTH:
             return
         match schema.get("type"):
@@ -270,7 +270,7 @@ class _SampleBuilder:
             if shortest <= len(text) <= longest and pattern.search(text):
                 return text
         if path:
-            self.gaps.append(f"{path}: no sample text is known that fits its pattern and its length")
+            self.gaps.append(f"{path}: no sample string fits its pattern and its length")
         return _NAME
 
 

@@ -1,8 +1,8 @@
-"""A type hint as the structural schema that a CustomResourceDefinition needs: everything inline, a type for each field.
+"""Structural schemas for a CustomResourceDefinition from type hints: without references, a type for each field.
 
-The reader is `msgspec.inspect`, so dataclasses, attrs classes, Structs and models come in alike. What Kubernetes has
-no word for (a union of two objects, a tuple of mixed items, a recursive type) is a mistake of the declaration, reported
-with the field's path; all mistakes are reported at once.
+`msgspec.inspect` reads the types, so dataclasses, attrs classes, Structs and models work alike. A type without a
+counterpart in Kubernetes (a union of two objects, a tuple of mixed items, a recursive type) is an error of the
+declaration. All errors are reported at once with the paths of their fields.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from konverge.kube import Object
 __all__ = ["build_object_schema", "build_type_schema"]
 
 _MISSING = msgspec.NODEFAULT
-# The format alone lets the server take much that is no duration to others ("PT5M", "3 days").
+# With only the format, the server accepts texts that other programs reject ("PT5M", "3 days").
 _DURATION: Object = {
     "type": "string",
     "format": "duration",
@@ -41,7 +41,7 @@ _SCALARS: dict[type[inspect.Type], Object] = {
 }
 
 
-# What to declare instead of types that have no counterpart but are often wanted.
+# Alternatives for frequent types without a counterpart.
 _INSTEAD = {
     "Decimal": "; use str with a pattern, since its numbers are binary",
     "Time": "; use str with a pattern",
@@ -51,13 +51,13 @@ _VALIDATIONS = "x-kubernetes-validations"
 
 
 def build_type_schema(info: inspect.Type, path: str, errors: list[str], ancestors: tuple[type, ...] = ()) -> Object:
-    """The schema of one type.
+    """Return the schema of one type.
 
     Args:
-        info: The type as msgspec sees it.
-        path: Where it stands, in JSON names, for the mistakes.
-        errors: Gets one sentence for each thing that has no schema; what is returned then is not usable.
-        ancestors: The classes around it, to notice recursion.
+        info: The type in the terms of msgspec.
+        path: The path of the type in JSON names, for errors.
+        errors: Receives one sentence for each part without a schema; the returned schema is then unusable.
+        ancestors: The enclosing classes, to detect recursion.
     """
     match info := read_type(info):
         case inspect.Metadata():
@@ -99,7 +99,7 @@ def build_type_schema(info: inspect.Type, path: str, errors: list[str], ancestor
 
 
 def build_object_schema(info: ObjectType, path: str, errors: list[str], ancestors: tuple[type, ...] = ()) -> Object:
-    """The schema of a class: its description, its fields in the order of declaration, which of them are required."""
+    """Return the schema of a class: its description, its fields in order of declaration, and the required fields."""
     if info.cls in ancestors:
         errors.append(
             f"{path}: {info.cls.__name__} contains itself, and a Kubernetes schema cannot refer back; "
@@ -145,10 +145,10 @@ def _validate_model(info: ObjectType, path: str) -> list[str]:
 
 
 def _validate_foreign_constraints(cls: type, path: str) -> list[str]:
-    """Constraints that mean something in a pydantic model, and nothing to msgspec: they must not be lost in silence."""
+    """Return an error for each pydantic constraint outside a model, which msgspec would silently ignore."""
     try:
         hints = get_type_hints(cls, include_extras=True)
-    except NameError:  # of a class within a function; msgspec has its own way to such names
+    except NameError:  # a class inside a function; msgspec resolves such names differently
         return []
     return [
         f"{path}.{name}: {type(item).__name__} of {type(item).__module__.partition('.')[0]} counts in pydantic models "
@@ -160,7 +160,7 @@ def _validate_foreign_constraints(cls: type, path: str) -> list[str]:
 
 
 def _apply_annotations(schema: Object, extra: Mapping[str, Any]) -> Object:
-    """The schema with what `typing.Annotated` adds: rules come after those of the class, the rest takes precedence."""
+    """Return the schema with the additions of `typing.Annotated`: rules follow those of the class, the rest wins."""
     found = schema | dict(extra)
     if rules := [*schema.get(_VALIDATIONS, ()), *extra.get(_VALIDATIONS, ())]:
         found[_VALIDATIONS] = rules
@@ -176,7 +176,7 @@ def _with_default(schema: Object, field: inspect.Field) -> Object:
         default = encode_value(field.default)
     else:
         return schema
-    # No default is the default of a nullable field: the server would have to write the null down.
+    # A default of None is not written: the server would have to store the null.
     return schema if default is None else schema | {"default": default}
 
 
@@ -232,8 +232,8 @@ def _build_enumeration(values: list[Any], path: str, errors: list[str]) -> Objec
 
 
 def _allow_null(schema: Object) -> Object:
-    # An enumeration refuses null even where it lists it (kube-openapi never finds a nil among the values). Of a field
-    # that is not nullable, the server drops the null before it validates: absent is what it means anyway.
+    # An enumeration rejects null even if it lists it (kube-openapi never finds a nil among the values). For a field
+    # that is not nullable, the server drops the null before validation, which has the same meaning.
     return schema if "enum" in schema else schema | {"nullable": True}
 
 
@@ -247,7 +247,7 @@ def _list_number_limits(info: inspect.IntType | inspect.FloatType) -> Object:
 
 
 def _read_description(cls: type) -> str | None:
-    """The class's own docstring; not the one that it inherits, nor the signature that `dataclass` puts there."""
+    """Return the docstring of the class itself, not an inherited one and not the signature of `dataclass`."""
     text = cls.__dict__.get("__doc__")
     if not text or text.startswith(f"{cls.__name__}(") or issubclass(cls, Enum):
         return None

@@ -1,4 +1,4 @@
-"""Mistakes of a whole schema that the server would answer with, found when the class is declared."""
+"""Validation of a whole schema at the declaration of the class, with the errors that the server would return."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from konverge.kube import Object
 
 __all__ = ["validate_schema"]
 
-# What rules may see that no class declares.
+# Fields that rules can read although no class declares them.
 _ROOT: Object = {
     "apiVersion": {"type": "string"},
     "kind": {"type": "string"},
@@ -23,11 +23,11 @@ _SCALARS = frozenset({"string", "integer", "number", "boolean"})
 
 
 def validate_schema(schema: Object, root_rules: Sequence[Object] = ()) -> list[str]:
-    """What is wrong with the rules, the list keys and the defaults of a schema, one sentence each.
+    """Return the errors of the rules, the list keys and the defaults of a schema, one sentence each.
 
     Args:
         schema: The structural schema of a custom resource class.
-        root_rules: Rules over the whole object, which its schema does not have yet.
+        root_rules: Rules for the whole object, which are not yet in its schema.
     """
     root = _with_fields(schema, _ROOT)
     found = [mistake for rule in root_rules for mistake in _validate_rule(rule, root)]
@@ -70,16 +70,16 @@ def _validate_list_keys(node: Object) -> Iterator[str]:
     if node.get("x-kubernetes-list-type") != "map":
         return
     if node.get("type") != "array":
-        yield "list_map is for lists"
+        yield f"list_map: expected a list, found type {node.get('type', 'any')}"
         return
     items = node["items"]
     properties = items.get("properties", {})
     for key in node.get("x-kubernetes-list-map-keys", ()):
         field = properties.get(key)
         if field is None:
-            has = f"they have {', '.join(properties)}" if properties else "they have no fields"
-            yield f"list_map: the items have no field {key!r} in JSON ({has})"
+            names = ", ".join(properties) if properties else "there are none"
+            yield f"list_map: expected a JSON field of the items ({names}), found {key!r}"
         elif field.get("type") not in _SCALARS:
-            yield f"list_map: the key {key!r} is no string, number or boolean"
+            yield f"list_map: key {key!r}: expected a string, number or boolean, found {field.get('type', 'any')}"
         elif key not in items.get("required", ()) and "default" not in field:
-            yield f"list_map: the key {key!r} is optional; expected a required field, or one with a default"
+            yield f"list_map: key {key!r}: expected a required field or one with a default, found an optional field"

@@ -1,4 +1,4 @@
-"""Paths into a custom resource that its definition names: the scale subresource and the selectable fields."""
+"""Field paths in the definition of a custom resource: the scale subresource and the selectable fields."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ __all__ = ["Scale", "find_field", "validate_scale", "validate_selectable_fields"
 
 _STEP = re.compile(r"\.([A-Za-z0-9_-]+)")
 _PATH = re.compile(rf"(?:{_STEP.pattern})+")
-# What the API server admits for one version.
+# Limit of the API server for one version.
 _MAX_SELECTABLE = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Where the ``scale`` subresource finds its numbers: for ``kubectl scale`` and autoscalers.
+    """Paths of the ``scale`` subresource, for ``kubectl scale`` and autoscalers.
 
     Args:
-        replicas: The wanted number, an integer under ``.spec``.
-        status_replicas: The number that there is, an integer under ``.status``.
-        label_selector: The label selector of the replicas in its text form, a string under ``.status`` or ``.spec``;
-            a HorizontalPodAutoscaler needs one. Empty for none.
+        replicas: The desired number, an integer under ``.spec``.
+        status_replicas: The actual number, an integer under ``.status``.
+        label_selector: The label selector of the replicas as a string under ``.status`` or ``.spec``, which a
+            HorizontalPodAutoscaler requires (default: none).
     """
 
     replicas: str = ".spec.replicas"
@@ -31,15 +31,15 @@ class Scale:
     label_selector: str = ""
 
     def to_manifest(self) -> Object:
-        """The subresource as the definition has it."""
-        found: Object = {"specReplicasPath": self.replicas, "statusReplicasPath": self.status_replicas}
+        """Return the subresource in the form of the definition."""
+        manifest: Object = {"specReplicasPath": self.replicas, "statusReplicasPath": self.status_replicas}
         if self.label_selector:
-            found["labelSelectorPath"] = self.label_selector
-        return found
+            manifest["labelSelectorPath"] = self.label_selector
+        return manifest
 
 
 def find_field(schema: Object, path: str) -> Object | None:
-    """The schema of the field at a path such as ``.spec.replicas``; None when it is no path, or there is no field."""
+    """Return the schema of the field at a path such as ``.spec.replicas``; None without a valid path or field."""
     if not _PATH.fullmatch(path):
         return None
     found: Object | None = schema
@@ -49,7 +49,7 @@ def find_field(schema: Object, path: str) -> Object | None:
 
 
 def validate_scale(scale: Scale, schema: Object) -> list[str]:
-    """What is wrong with the paths of a scale subresource, one sentence each."""
+    """Return the errors of the paths of a scale subresource, one sentence each."""
     wanted: list[tuple[str, str, tuple[str, ...], str]] = [
         ("replicas", scale.replicas, (".spec.",), "integer"),
         ("status_replicas", scale.status_replicas, (".status.",), "integer"),
@@ -68,7 +68,7 @@ def validate_scale(scale: Scale, schema: Object) -> list[str]:
 
 
 def validate_selectable_fields(paths: tuple[str, ...], schema: Object) -> list[str]:
-    """What is wrong with the fields by which clients may select, one sentence each."""
+    """Return the errors of the selectable fields, one sentence each."""
     mistakes = []
     for path in paths:
         found = find_field(schema, path)
@@ -76,7 +76,7 @@ def validate_selectable_fields(paths: tuple[str, ...], schema: Object) -> list[s
             actual = "no such field" if found is None else f"a field of type {found.get('type', 'any')}"
             mistakes.append(f"selectable field {path}: expected a declared string, integer or boolean, found {actual}")
     if len(paths) > _MAX_SELECTABLE:
-        mistakes.append(f"selectable fields: expected {_MAX_SELECTABLE} at most, found {len(paths)}")
+        mistakes.append(f"selectable fields: expected at most {_MAX_SELECTABLE}, found {len(paths)}")
     if len(set(paths)) < len(paths):
-        mistakes.append("selectable fields: one is named twice")
+        mistakes.append("selectable fields: expected each path once, found one twice")
     return mistakes

@@ -1,4 +1,4 @@
-"""Custom resources that are known by their schema and not by an author's class."""
+"""Custom resources with a schema instead of a class of the author."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ANYTHING: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": T
 
 
 class UnstructuredResource(msgspec.Struct, frozen=True, kw_only=True):
-    """An owner whose fields nobody has declared in Python: spec and status are JSON."""
+    """An owner without a declaration in Python: spec and status are JSON."""
 
     metadata: Metadata
     spec: dict[str, Any] = {}
@@ -36,20 +36,20 @@ def unstructured_resource(
     categories: Sequence[str] = (),
     print_columns: Sequence[PrintColumn] = (READY, REASON, AGE),
 ) -> type[UnstructuredResource]:
-    """A class of its own for a kind, for whatever takes a class under `konverge.crd.custom_resource`.
+    """Create a class for a kind, equivalent to a class with `konverge.crd.custom_resource`.
 
     Args:
         gvk: The kind.
-        schema: The structural schemas of spec and status; what is not given takes anything. None for a kind whose
-            definition the cluster has already: nothing here makes one then.
-        plural: The resource's name in URLs; guessed from the kind when not given.
-        scope: Whether objects live in a namespace.
-        short_names: What kubectl accepts instead of the plural.
+        schema: The structural schemas of spec and status; an absent one accepts any content. None for a kind whose
+            definition the cluster already has: konverge then creates no definition.
+        plural: The resource's name in URLs (default: derived from the kind).
+        scope: Namespaced or Cluster.
+        short_names: Short names for kubectl.
         categories: Groups of kinds for kubectl.
         print_columns: Columns of ``kubectl get`` after the name.
 
     Raises:
-        konverge.errors.BuildError: It cannot be served; the error lists every mistake.
+        konverge.errors.BuildError: The definition is invalid; the message lists every error.
     """
     cls: Any = msgspec.defstruct(
         gvk.kind, [], bases=(UnstructuredResource,), frozen=True, kw_only=True, module=__name__

@@ -1,4 +1,4 @@
-"""Python values as the JSON of an API object."""
+"""Conversion of Python values to the JSON of an API object."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["encode_value"]
 
 
 def encode_value(value: Any) -> Any:
-    """The JSON of one value of a field; sets come out sorted, so that equal values give equal JSON."""
+    """Return the JSON of one field value; sets are sorted, so that equal values give equal JSON."""
     match value:
         case Enum():
             return value.value
@@ -63,5 +63,5 @@ def _find_default(field: inspect.Field) -> Any:
 def _list_fields(cls: type) -> tuple[tuple[inspect.Field, str], ...]:
     info = read_class_type(cls)
     if info is None:
-        raise TypeError(f"{cls.__qualname__} is neither a JSON value nor {CLASSES}")
+        raise TypeError(f"expected a JSON value or {CLASSES}, found {cls.__qualname__}")
     return tuple((field, to_json_name(field)) for field in info.fields)

@@ -1,11 +1,11 @@
-"""TypedDicts from schemas: Python by which an editor completes an object's fields and a type checker finds a mistake.
+"""TypedDicts from schemas, with which editors complete an object's fields and type checkers find errors.
 
-What comes in are schemas, as an API server has them: the OpenAPI v3 definitions of its own kinds, or
-CustomResourceDefinitions. What goes out is the text of modules; equal schemas give equal text. ``konverge.types`` is
-written with it, and ``konverge types`` prints what it makes of anyone's definitions.
+The input is the schemas of an API server: the OpenAPI v3 definitions of its own kinds, or CustomResourceDefinitions.
+The output is the text of modules; equal schemas give equal text. It generates ``konverge.types`` and the output of
+``konverge types``.
 
-A schema may come from anybody. Nothing of it reaches the text but as the literal of a string or a number, or as letters
-and digits in the name of a class; how deep it may nest and how much may come of it are bounded.
+Schemas are untrusted input. Their content appears in the text only as a string or number literal, or as letters and
+digits of a class name. The depth of a schema and the size of the output are limited.
 """
 
 from konverge.typegen.builtin_modules import generate_builtin_modules

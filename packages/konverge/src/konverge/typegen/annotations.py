@@ -1,4 +1,4 @@
-"""Types as they are written in Python: as one line, or wrapped as ``ruff format`` wraps what is too long for one."""
+"""Types as Python source: on one line, or wrapped like the output of ``ruff format``."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """A type: what stands before its brackets, what in them, and whether it may be None.
+    """A type: the part before its brackets, the parts inside them, and whether it can be None.
 
-    `inside` holds other types, or the literals of a ``Literal`` as they are written.
+    `inside` contains other types, or the literals of a ``Literal`` as source.
     """
 
     head: str
@@ -37,29 +37,29 @@ class Annotation:
     @property
     def text(self) -> str:
         """The type on one line."""
-        brackets = f"[{', '.join(each.text for each in self.inside)}]" if self.inside else ""
+        brackets = f"[{', '.join(annotation.text for annotation in self.inside)}]" if self.inside else ""
         return f"{self.head}{brackets}{' | None' if self.or_none else ''}"
 
     @property
     def names(self) -> Iterator[str]:
-        """What it refers to: ``dict``, ``Any``, ``Container``, ``meta_v1.ObjectMeta``."""
+        """The referenced types: ``dict``, ``Any``, ``Container``, ``meta_v1.ObjectMeta``."""
         yield from self.head.split(" | ")
         if self.head != "Literal":
-            for each in self.inside:
-                yield from each.names
+            for annotation in self.inside:
+                yield from annotation.names
 
     @property
     def identifiers(self) -> Iterator[str]:
-        """The names that must mean what they mean where it is written: ``meta_v1`` of ``meta_v1.ObjectMeta``."""
+        """The names that must not be shadowed where the type is written: ``meta_v1`` of ``meta_v1.ObjectMeta``."""
         for name in self.names:
             yield from _IDENTIFIER.findall(name.partition(".")[0])
 
     def wrap(self, indent: str, room: int) -> str:
-        """The type over several lines, when it does not fit into one.
+        """Return the type on several lines if it does not fit on one.
 
         Args:
-            indent: That of the line that it begins in.
-            room: How many characters of that line it may take.
+            indent: The indentation of the first line.
+            room: The available characters on that line.
         """
         flat = self.text
         if len(flat) <= room or not self.inside or self.or_none:
@@ -68,11 +68,13 @@ class Annotation:
         if len(self.inside) == 1:
             lines = within + self.inside[0].wrap(within, _WIDTH - len(within))
         else:
-            lines = "\n".join(f"{within}{each.wrap(within, _WIDTH - len(within) - 1)}," for each in self.inside)
+            lines = "\n".join(
+                f"{within}{annotation.wrap(within, _WIDTH - len(within) - 1)}," for annotation in self.inside
+            )
         return f"{self.head}[\n{lines}\n{indent}]"
 
     def or_null(self) -> Annotation:
-        """The type, or None."""
+        """Return the type that also permits None."""
         if self == ANY:
             return self
         if self.head == "Literal":
@@ -86,12 +88,12 @@ INT_OR_STRING = Annotation("int | str")
 
 
 def build_list(item: Annotation) -> Annotation:
-    """A list of that."""
+    """Return the type of a list with these items."""
     return Annotation("list", (item,))
 
 
 def build_mapping(value: Annotation) -> Annotation:
-    """A mapping from strings to that."""
+    """Return the type of a mapping from strings to this type."""
     return Annotation("dict", (Annotation("str"), value))
 
 
@@ -99,13 +101,13 @@ ANY_MAPPING = build_mapping(ANY)
 
 
 def build_literal(*values: str | int | None) -> Annotation:
-    """One of those values."""
+    """Return the type with exactly these values."""
     return Annotation(
-        "Literal", tuple(Annotation(quote_string(each) if isinstance(each, str) else repr(each)) for each in values)
+        "Literal", tuple(Annotation(quote_string(value) if isinstance(value, str) else repr(value)) for value in values)
     )
 
 
 def quote_string(text: str) -> str:
-    """The literal of a string, in ASCII, with the quotes that ``ruff format`` would choose."""
-    found = ascii(text)
-    return found if '"' in found else f'"{found[1:-1]}"'
+    """Return a string literal in ASCII with the quotation marks of ``ruff format``."""
+    literal = ascii(text)
+    return literal if '"' in literal else f'"{literal[1:-1]}"'

@@ -1,4 +1,4 @@
-"""The modules of ``konverge.types``: one for each Go package that an API server's OpenAPI definitions come from."""
+"""The modules of ``konverge.types``: one for each Go package in an API server's OpenAPI definitions."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Written by tools/schemas/generate.py from the OpenAPI documents of a kube-apiser
 def generate_builtin_modules(
     kinds: Mapping[str, Mapping[str, str]], definitions: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, str]:
-    """The text of each module, by its name, for kinds and everything that they hold.
+    """Return the text of each module by its name, for kinds and all types that they contain.
 
     Args:
-        kinds: By apiVersion, which kind has which definition.
+        kinds: The name of the definition of each kind, by apiVersion and kind.
         definitions: OpenAPI v3 schemas by name, for example ``io.k8s.api.apps.v1.Deployment``.
 
     Raises:
-        konverge.errors.ConfigurationError: A definition is no schema, or refers to one that is not there.
+        konverge.errors.ConfigurationError: A definition is not a schema, or it refers to a missing one.
     """
     top_level = {name: (version, kind) for version, of in kinds.items() for kind, name in of.items()}
     packages: dict[str, dict[str, TypedDictClass]] = {}
@@ -58,22 +58,22 @@ def generate_builtin_modules(
 
 
 class _BuiltinDefinition:
-    """One definition that becomes a class.
+    """One definition and its conversion to a class.
 
     Args:
-        name: Its own.
-        definitions: All.
+        name: The name of the definition.
+        definitions: All definitions by name.
     """
 
     def __init__(self, name: str, definitions: Mapping[str, Mapping[str, Any]]) -> None:
         self.refers_to: list[str] = []
-        """Those that it needs as classes."""
+        """Names of the definitions that it requires as classes."""
         self._name = name
         self._definitions = definitions
         self._translation = SchemaTranslator(ClassNames(), self._resolve, needs_defaulted=True)
 
     def build_class(self, top_level: tuple[str, str] | None) -> TypedDictClass:
-        """The class; of an object with apiVersion and kind, these are known."""
+        """Return the class; a top-level object gets its apiVersion and kind as literals."""
         place = SchemaPath(self._name)
         fields = self._translation.translate_fields(self._definitions[self._name], _short_name(self._name), place)
         if top_level is not None:
@@ -105,5 +105,5 @@ def _short_name(name: str) -> str:
 
 
 def _module_name(package: str) -> str:
-    """``apps_v1`` of ``io.k8s.api.apps.v1``."""
+    """Return the module of a package: ``apps_v1`` for ``io.k8s.api.apps.v1``."""
     return "_".join(package.split(".")[-2:])

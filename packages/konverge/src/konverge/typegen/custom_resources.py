@@ -1,4 +1,4 @@
-"""One module for custom resources: a class for each served version of each kind, and those of what it holds."""
+"""One module for custom resources: a class for each served version of each kind, and for the objects inside."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["generate_custom_resource_module"]
 
 _API_VERSION = "apiextensions.k8s.io/v1"
 _VERSION = re.compile(r"v([0-9]{1,9})(?:(alpha|beta)([0-9]{1,9}))?")
-_STAGES = {"alpha": 0, "beta": 1, None: 2}
+_STABILITIES = {"alpha": 0, "beta": 1, None: 2}
 
 _DOCSTRING = """Custom resources as TypedDicts, for type checkers and editors.
 
@@ -33,7 +33,7 @@ Written by ``konverge types`` from their CustomResourceDefinitions; not to be ed
 
 @dataclass(frozen=True, slots=True)
 class _ServedVersion:
-    """One version of a kind."""
+    """One served version of a kind."""
 
     gvk: GroupVersionKind
     schema: Mapping[str, Any]
@@ -41,37 +41,37 @@ class _ServedVersion:
 
 
 def generate_custom_resource_module(definitions: Iterable[Mapping[str, Any]]) -> str:
-    """The text of a module with the kinds of CustomResourceDefinitions.
+    """Return the text of a module with the kinds of CustomResourceDefinitions.
 
-    The version that a cluster prefers has the kind's name, ``Certificate``; others say which they are,
-    ``CertificateV1beta1``. Where two groups have a kind of one name, the names of both begin with their group's.
+    The version that a cluster prefers has the kind's name, ``Certificate``; other names end with the version,
+    ``CertificateV1beta1``. If two groups have a kind of the same name, both names begin with the group.
 
     Args:
-        definitions: As a file or a cluster has them; of two with one group, kind and version the last counts.
+        definitions: The definitions of a file or a cluster; the last one of the same group, kind and version wins.
 
     Raises:
-        konverge.errors.ConfigurationError: One is no CustomResourceDefinition, or more than may come of one.
+        konverge.errors.ConfigurationError: An object is not a CustomResourceDefinition, or the result is too large.
     """
-    served = {each.gvk: each for definition in definitions for each in _iter_served_versions(definition)}
+    served = {version.gvk: version for definition in definitions for version in _iter_served_versions(definition)}
     # Newest first, so that the first one of a kind is the preferred one.
-    ordered = sorted(served.values(), key=lambda each: _version_rank(each.gvk.version), reverse=True)
-    ordered.sort(key=lambda each: each.gvk.group_kind)
+    ordered = sorted(served.values(), key=lambda version: _version_rank(version.gvk.version), reverse=True)
+    ordered.sort(key=lambda version: version.gvk.group_kind)
     names = ClassNames()
-    # All of them before the first class of what they hold: that one gives way.
-    taken = [names.reserve(name) for name in _choose_class_names([each.gvk for each in ordered])]
+    # Before the classes of nested objects, whose names get a number in case of a conflict.
+    kind_names = [names.reserve(name) for name in _choose_class_names([version.gvk for version in ordered])]
     translation = SchemaTranslator(names)
     aliases: dict[str, Annotation] = {}
-    for name, each in zip(taken, ordered, strict=True):
-        if has_arbitrary_fields(each.schema):
+    for name, version in zip(kind_names, ordered, strict=True):
+        if has_arbitrary_fields(version.schema):
             aliases[name] = ANY_MAPPING
         else:
-            fields = translation.translate_fields(each.schema, name, each.path)
-            translation.classes.append(TypedDictClass(name, _with_own_metadata(fields, each.gvk)))
+            fields = translation.translate_fields(version.schema, name, version.path)
+            translation.classes.append(TypedDictClass(name, _with_own_metadata(fields, version.gvk)))
     return ModuleSource(_DOCSTRING, translation.classes, aliases).render()
 
 
 def _with_own_metadata(fields: tuple[TypedDictField, ...], gvk: GroupVersionKind) -> tuple[TypedDictField, ...]:
-    """The server puts its own schema in the place of a definition's for metadata."""
+    """Return the fields with the server's own schema of metadata, which replaces that of the definition."""
     is_required = any(field.name == "metadata" and field.is_required for field in fields)
     metadata = TypedDictField("metadata", Annotation("meta_v1.ObjectMeta"), is_required)
     return with_kind_fields((*fields, metadata), gvk.api_version, gvk.kind)
@@ -116,16 +116,16 @@ def _require_text(node: Mapping[str, Any], name: str, path: SchemaPath) -> str:
 
 
 def _version_rank(version: str) -> tuple[int, int, int, str]:
-    """Stable after beta after alpha, newer after older, anything else first (as the API server prefers versions)."""
-    found = _VERSION.fullmatch(version)
-    if found is None:
+    """Return a sort key: other names, then alpha, beta and stable, older before newer (the API server's order)."""
+    match = _VERSION.fullmatch(version)
+    if match is None:
         return -1, 0, 0, version
-    major, stage, minor = found.groups()
-    return _STAGES[stage], int(major), int(minor or 0), version
+    major, stability, minor = match.groups()
+    return _STABILITIES[stability], int(major), int(minor or 0), version
 
 
 def _choose_class_names(kinds: Sequence[GroupVersionKind]) -> Iterator[str]:
-    """What each is to be called, of those that are ordered with the preferred version of a kind first."""
+    """Yield the class name of each kind; the preferred version of a kind comes first."""
     groups: dict[str, set[str]] = {}
     for gvk in kinds:
         groups.setdefault(gvk.kind, set()).add(gvk.group)

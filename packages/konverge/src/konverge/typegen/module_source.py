@@ -1,4 +1,4 @@
-"""A module's text: its imports, and its classes, each behind those that it refers to."""
+"""The text of a module: its imports and its classes, each after the classes that it refers to."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class TypedDictField:
 
 
 def with_kind_fields(fields: Iterable[TypedDictField], api_version: str, kind: str) -> tuple[TypedDictField, ...]:
-    """The fields of an object of that kind: first what every object has."""
-    found = {field.name: field for field in fields}
-    found["apiVersion"] = TypedDictField("apiVersion", build_literal(api_version))
-    found["kind"] = TypedDictField("kind", build_literal(kind))
-    first = [found.pop(name) for name in ("apiVersion", "kind", "metadata") if name in found]
-    return (*first, *found.values())
+    """Return the fields of an object of this kind, with apiVersion, kind and metadata first."""
+    by_name = {field.name: field for field in fields}
+    by_name["apiVersion"] = TypedDictField("apiVersion", build_literal(api_version))
+    by_name["kind"] = TypedDictField("kind", build_literal(kind))
+    first = [by_name.pop(name) for name in ("apiVersion", "kind", "metadata") if name in by_name]
+    return (*first, *by_name.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,14 @@ class TypedDictClass:
     fields: tuple[TypedDictField, ...]
 
     def list_references(self) -> set[str]:
-        """What its fields' types refer to."""
+        """Return the names that the types of the fields refer to."""
         return {name for field in self.fields for name in field.annotation.names}
 
     def render(self, defined: Iterable[str]) -> str:
-        """The class, or where a field's name does not allow it, the call that makes the same.
+        """Return the class statement, or the equivalent call if a field's name is invalid in a class statement.
 
         Args:
-            defined: The classes before it. The type of a field that refers to another one of the module is quoted.
+            defined: The preceding classes. A field type that refers to another class of the module is quoted.
         """
         known = set(defined)
         annotations = [(field, _quote_undefined(field, known)) for field in self.fields]
@@ -91,12 +91,12 @@ def _render_line(indent: str, before: str, annotation: Annotation, after: str) -
 
 @dataclass(frozen=True, slots=True)
 class ModuleSource:
-    """A module before it is text.
+    """The parts of a module's text.
 
     Args:
-        docstring: Its words, without quotes.
-        classes: In any order.
-        aliases: Names for types that are no class of the module.
+        docstring: The docstring without quotation marks.
+        classes: The classes in any order.
+        aliases: Names for types that are not classes of the module.
     """
 
     docstring: str
@@ -104,12 +104,12 @@ class ModuleSource:
     aliases: Mapping[str, Annotation]
 
     def render(self) -> str:
-        """The Python of the module."""
+        """Return the Python source of the module."""
         blocks = []
         defined = set(self.aliases)
-        for each in self._sort_classes():
-            blocks.append(each.render(defined))
-            defined.add(each.name)
+        for typed_dict in self._sort_classes():
+            blocks.append(typed_dict.render(defined))
+            defined.add(typed_dict.name)
         aliases = [f"\n{name}: TypeAlias = {alias.text}\n" for name, alias in self.aliases.items()]
         classes = [f"\n\n{block}\n" for block in blocks]
         return "".join([f'"""{self.docstring}"""\n\n{self._render_imports()}\n', *aliases, *classes])
@@ -128,7 +128,7 @@ class ModuleSource:
         return "\n".join(lines)
 
     def _sort_classes(self) -> Iterator[TypedDictClass]:
-        """Those that a class refers to before it; what refers to itself has no such order."""
+        """Yield each class after the classes that it refers to; recursive references have no such order."""
         waiting = {each.name: each for each in self.classes}
 
         def visit(each: TypedDictClass) -> Iterator[TypedDictClass]:

@@ -1,4 +1,4 @@
-"""From a schema to the types that its objects have: the part that kinds of the server and custom resources share."""
+"""Translation of a schema to types, shared by the kinds of the server and custom resources."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MAX_CHARACTERS = 16 * 1024 * 1024
 _FIELD_CHARACTERS = 16
 _CLASS_CHARACTERS = 400
 _MAX_LITERALS = 512
-_MAX_SHOWN = 60
+_MAX_VALUE_LENGTH = 60
 _PLAIN = re.compile(r"[A-Za-z0-9_.*\[\]-]{1,100}")
 
 _SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
@@ -35,46 +35,46 @@ _TYPES = ", ".join(sorted([*_SCALARS, "array", "object"]))
 
 
 class SchemaPath(NamedTuple):
-    """Where in a schema, for an error: its name, and what it is in."""
+    """Path in a schema for errors: a name and its parent."""
 
     name: str
     parent: SchemaPath | None = None
     depth: int = 0
 
     def child(self, name: str) -> SchemaPath:
-        """What that name says in it.
+        """Return the path of a child of this name.
 
         Raises:
-            konverge.errors.ConfigurationError: That would be too deep.
+            konverge.errors.ConfigurationError: The schema is too deep.
         """
         if self.depth == _MAX_DEPTH:
             raise ConfigurationError(f"{self}: expected at most {_MAX_DEPTH} levels of fields, found more")
         return SchemaPath(name, self, self.depth + 1)
 
     def build_error(self, expected: str, found: object) -> ConfigurationError:
-        """The error about what stands there."""
+        """Return the error for an unexpected value at this path."""
         return ConfigurationError(f"{self}: expected {expected}, found {format_value(found)}")
 
     def __str__(self) -> str:
         steps: list[str] = []
-        place: SchemaPath | None = self
-        while place is not None:
-            steps.append(place.name)
-            place = place.parent
+        path: SchemaPath | None = self
+        while path is not None:
+            steps.append(path.name)
+            path = path.parent
         subject, *fields = reversed(steps)
         return f"{subject}, field {'.'.join(map(format_name, fields))}" if fields else subject
 
 
 def format_name(name: str) -> str:
-    """A name of somebody else's in an error: as it is, where it is one."""
+    """Return an untrusted name for an error: unchanged if it is a plain name."""
     return name if _PLAIN.fullmatch(name) else format_value(name)
 
 
 def format_value(value: object) -> str:
-    """A value of somebody else's in an error: one line, not longer than is good for reading."""
+    """Return an untrusted value for an error: one line of limited length."""
     match value:
-        case str() if len(value) > _MAX_SHOWN:
-            return f"{quote_string(value[:_MAX_SHOWN])} and more"
+        case str() if len(value) > _MAX_VALUE_LENGTH:
+            return f"{quote_string(value[:_MAX_VALUE_LENGTH])} and more"
         case str():
             return quote_string(value)
         case None | bool():
@@ -91,20 +91,20 @@ def _refuse_reference(target: str, path: SchemaPath) -> Annotation:
 
 
 def has_arbitrary_fields(schema: Mapping[str, Any]) -> bool:
-    """Tell whether no class can have the fields of an object: it may have unknown ones, or one without a name."""
+    """Return whether no class can express the fields: unknown fields are allowed, or one has an empty name."""
     properties = schema.get("properties")
     has_nameless = isinstance(properties, Mapping) and "" in properties
     return has_nameless or schema.get("x-kubernetes-preserve-unknown-fields") is True
 
 
 class SchemaTranslator:
-    """Makes types of schemas, and classes of the objects in them.
+    """Translates schemas to types, and the objects in them to classes.
 
     Args:
-        names: Those of the module's classes.
-        resolve: The type that a ``$ref`` means; custom resources have none.
-        needs_defaulted: Whether a required field must be written that has a default. In the schemas of the server's
-            own kinds a default is often but Go's zero value.
+        names: The names of the module's classes.
+        resolve: Returns the type of a ``$ref``; custom resources have none.
+        needs_defaulted: True if a required field with a default must be written. In the schemas of the server's own
+            kinds, a default is often only Go's zero value.
     """
 
     def __init__(
@@ -115,22 +115,22 @@ class SchemaTranslator:
         needs_defaulted: bool = False,
     ) -> None:
         self.classes: list[TypedDictClass] = []
-        """Every one so far, those that a class refers to before it."""
+        """The classes so far, each after the classes that it refers to."""
         self._names = names
         self._resolve = resolve
         self._needs_defaulted = needs_defaulted
         self._remaining = _MAX_CHARACTERS
 
     def translate_type(self, node: object, name: str, path: SchemaPath) -> Annotation:
-        """The type of what a schema allows.
+        """Return the type for a schema.
 
         Args:
             node: The schema.
-            name: What its class is to be called if it needs one.
-            path: Where it is.
+            name: The name of its class if it needs one.
+            path: The path of the schema.
 
         Raises:
-            konverge.errors.ConfigurationError: It is no schema, or more than may come of one.
+            konverge.errors.ConfigurationError: The node is not a schema, or the result is too large.
         """
         schema = _require_mapping(node, path)
         if (target := _find_reference(schema)) is not None:
@@ -139,10 +139,10 @@ class SchemaTranslator:
         return found.or_null() if schema.get("nullable") is True else found
 
     def translate_fields(self, schema: Mapping[str, Any], name: str, path: SchemaPath) -> tuple[TypedDictField, ...]:
-        """What an object's schema says of its fields, by name.
+        """Return the fields of an object's schema, sorted by name.
 
         Raises:
-            konverge.errors.ConfigurationError: As for `annotation`.
+            konverge.errors.ConfigurationError: As for `translate_type`.
         """
         properties = _require_mapping(schema.get("properties") or {}, path.child("properties"))
         required = schema.get("required") or ()
@@ -208,7 +208,7 @@ class SchemaTranslator:
 
 
 def _is_small_integer(value: object) -> bool:
-    """Tell whether it is a number that ``Literal`` takes; a boolean is one too."""
+    """Return whether ``Literal`` accepts the value as a number; a boolean counts as one."""
     return isinstance(value, int) and value.bit_length() <= 64
 
 
@@ -228,7 +228,7 @@ def _sort_properties(properties: Mapping[str, Any], path: SchemaPath) -> list[st
 
 
 def _find_reference(schema: Mapping[str, Any]) -> str | None:
-    """What it refers to; OpenAPI v3 wraps a reference that has something beside it into ``allOf``."""
+    """Return the target of the reference; OpenAPI v3 wraps a reference with sibling fields in ``allOf``."""
     all_of = schema.get("allOf")
     for each in (schema, *(all_of if isinstance(all_of, list) else ())):
         if isinstance(each, Mapping) and isinstance(target := each.get("$ref"), str):
