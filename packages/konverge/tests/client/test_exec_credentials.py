@@ -315,15 +315,15 @@ async def test_a_long_complaint_is_told_from_its_end(programs: Programs) -> None
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ("print('s3cret')", "printed something that is not JSON"),
-        ("print('[]')", "printed something that is not JSON"),
-        ("print(json.dumps({'kind': 'Pod', 's': 's3cret'}))", 'found kind "Pod", apiVersion nothing'),
-        ("info['apiVersion'] = 'v0'; answer(token='s3cret')", 'must print an ExecCredential of .*/v1 .*"v0"'),
+        ("print('s3cret')", "printed invalid output: expected JSON"),
+        ("print('[]')", "printed invalid output: expected JSON"),
+        ("print(json.dumps({'kind': 'Pod', 's': 's3cret'}))", 'found kind "Pod", apiVersion none'),
+        ("info['apiVersion'] = 'v0'; answer(token='s3cret')", 'expected an ExecCredential of .*/v1, .*"v0"'),
         ("answer()", "neither a token nor a client certificate"),
         ("answer(clientKeyData='s3cret')", "printed clientKeyData without a certificate"),
         ("answer(clientCertificateData='x')", "printed clientCertificateData without clientKeyData"),
-        ("answer(token='s3cret\\nx')", "a token with characters that no token has"),
-        ("answer(token='s3cret', expirationTimestamp='soon')", 'no time of RFC 3339 .found "soon"'),
+        ("answer(token='s3cret\\nx')", "an invalid token: expected printable ASCII"),
+        ("answer(token='s3cret', expirationTimestamp='soon')", 'expected a time of RFC 3339, found "soon"'),
     ],
 )
 async def test_what_is_no_credential_is_told(programs: Programs, body: str, words: str) -> None:
@@ -339,8 +339,8 @@ async def test_a_program_that_is_not_there_is_told_with_the_hint(programs: Progr
     plain = await failing(credentials_of("/no/such/plugin"))
 
     assert isinstance(hinted, ConfigurationError)
-    assert str(hinted) == 'the credential plug-in no-such-plugin of user "ann" is not there. Install it with love'
-    assert str(plain).endswith("is not there: install it, or correct the command")
+    assert str(hinted) == 'the credential plug-in no-such-plugin of user "ann" does not exist. Install it with love'
+    assert str(plain).endswith("does not exist: install it, or correct the command")
 
 
 async def test_a_program_that_cannot_run_is_told(programs: Programs) -> None:
@@ -363,7 +363,7 @@ async def test_a_program_that_needs_a_terminal_is_not_run_without_one(
         error = await failing(found)
 
     assert isinstance(error, ConfigurationError)
-    assert "needs a terminal" in str(error)
+    assert "requires a terminal" in str(error)
     assert programs.runs == 0
 
 
@@ -456,7 +456,7 @@ async def test_credentials_that_do_not_come_before_the_deadline_are_told(servers
 
     found = credentials_of(programs.write("time.sleep(60)"))
     transport = HttpTransport(config(await servers.start(fine), found))
-    with pytest.raises(NotConnectedError, match=r"did not come within 0.5 s \(the test\): nothing was sent"):
+    with pytest.raises(NotConnectedError, match=r"no credentials within 0.5 s \(the test\); no request was sent"):
         await transport.request("POST", "/", timeout_seconds=0.5)
     await transport.close()
 

@@ -42,7 +42,7 @@ class BrokenCredentials:
 @pytest.mark.parametrize(
     ("headers", "kind", "words"),
     [
-        (None, NotConnectedError, r"the token cannot be had \(the test\): OverflowError"),
+        (None, NotConnectedError, r"the token: cannot get the credentials \(the test\): OverflowError"),
         ({"authorization": "s3cret\r\nX-Evil: 1"}, ConnectionFailedError, "cannot be sent .*ValueError"),
     ],
     ids=["raises", "header"],

@@ -217,7 +217,7 @@ async def test_an_own_certificate_is_shown(servers: Servers) -> None:
             CertificateAuthority("another").issue(),
             "it is not signed by the certificate-authority. Is this the right cluster",
         ),
-        (AUTHORITY.issue(address="10.9.9.9"), "it is not made out for 127.0.0.1. Check the address, or set tls-server"),
+        (AUTHORITY.issue(address="10.9.9.9"), "it is not valid for 127.0.0.1. Check the address, or set tls-server"),
     ],
     ids=["expired", "not yet", "another authority", "another name"],
 )

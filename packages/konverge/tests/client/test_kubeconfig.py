@@ -262,32 +262,32 @@ def test_a_file_that_is_being_written_changes_nothing(write: Any) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (document(current="gone"), r'has no context "gone", which is named as the current one \(it has: here\)'),
-        (document(current=""), r"has no current context: name one \(it has: here\)"),
-        (document(current="", contexts=[]), r"has no current context: name one \(it has none\)"),
+        (document(current="gone"), r'has no context "gone", which is its current context \(it has: here\)'),
+        (document(current=""), r"has no current context: select one \(it has: here\)"),
+        (document(current="", contexts=[]), r"has no current context: select one \(it has none\)"),
         (document(context={"cluster": "two"}), r'names the cluster "two", which .* does not have \(it has: one\)'),
         (document(context={"user": "bob"}), r'names the user "bob", which .* does not have \(it has: ann\)'),
         (document({"server": ""}), "has no server"),
-        (document({"server": "http://127.0.0.1:99999"}), r"must be an http\(s\) URL"),
-        (document({"server": "http://127.0.0.1:abc"}), r"must be an http\(s\) URL"),
-        (document({"server": "http://[::1"}), r"must be an http\(s\) URL"),
-        (document(user={"token": "a\nb"}), "characters that no token has"),
-        (document({"server": "ftp://one"}), r"server must be an http\(s\) URL"),
-        (document({"server": f"http://{'a' * 70}.example"}), "no name that a name service could know"),
-        (document({"server": "http://ann:hunter2@one"}), 'found "http://one": it holds a user or a password'),
+        (document({"server": "http://127.0.0.1:99999"}), r"expected an http\(s\) URL"),
+        (document({"server": "http://127.0.0.1:abc"}), r"expected an http\(s\) URL"),
+        (document({"server": "http://[::1"}), r"expected an http\(s\) URL"),
+        (document(user={"token": "a\nb"}), "expected printable ASCII characters"),
+        (document({"server": "ftp://one"}), r"server: expected an http\(s\) URL"),
+        (document({"server": f"http://{'a' * 70}.example"}), "its host is not a valid name"),
+        (document({"server": "http://ann:hunter2@one"}), 'found "http://one": it contains a user or a password'),
         (document({"server": "http://ann:hunter2"}), r'found "http://ann:\.\.\."'),
-        (document({"proxy-url": "socks5://proxy"}), "proxy-url must start with"),
-        (document({"proxy-url": "http://["}), "its host or its port is not written as in a URL"),
-        (document({"proxy-url": "http://ann:hunter2:3128"}), "its host or its port is not written as in a URL"),
-        (document({"certificate-authority": "a\0b"}), "certificate-authority is no path"),
-        (document(user={"token": "Ωmega"}), "characters that no token has"),
-        (document(user={"as": "ann\r\nX-Evil: 1"}), "Impersonate-User has characters that no header may have"),
-        (document(user={"exec": EXEC | {"args": ["a\0b"]}}), "must hold no NUL"),
-        (document(user={"exec": EXEC | {"env": [{"name": "a", "value": "\0"}]}}), "must hold no NUL"),
-        (document(user={"exec": EXEC | {"env": [{"name": "a=b", "value": "c"}]}}), "a name of env no ="),
-        (document(user=oidc({"idp-issuer-url": "http://["})), "idp-issuer-url must be"),
+        (document({"proxy-url": "socks5://proxy"}), "proxy-url: expected an http:// or https:// URL"),
+        (document({"proxy-url": "http://["}), "its host or its port is invalid"),
+        (document({"proxy-url": "http://ann:hunter2:3128"}), "its host or its port is invalid"),
+        (document({"certificate-authority": "a\0b"}), "certificate-authority: expected a path"),
+        (document(user={"token": "Ωmega"}), "expected printable ASCII characters"),
+        (document(user={"as": "ann\r\nX-Evil: 1"}), "Impersonate-User: expected a header value"),
+        (document(user={"exec": EXEC | {"args": ["a\0b"]}}), "expected text without NUL"),
+        (document(user={"exec": EXEC | {"env": [{"name": "a", "value": "\0"}]}}), "expected text without NUL"),
+        (document(user={"exec": EXEC | {"env": [{"name": "a=b", "value": "c"}]}}), "names in env without ="),
+        (document(user=oidc({"idp-issuer-url": "http://["})), "idp-issuer-url: expected"),
         (document(user=oidc({"idp-certificate-authority-data": data("x")})), "oidc of user .* is not PEM"),
-        (document(user=oidc({"idp-certificate-authority": "a\0b"})), "idp-certificate-authority is no path"),
+        (document(user=oidc({"idp-certificate-authority": "a\0b"})), "idp-certificate-authority: expected a path"),
         ("[" * 100_000, "is not YAML near line 1"),
         ("{a: " * 100_000, "is not YAML near line 1"),
         ("a: .nan", "is not YAML near line 1"),
@@ -301,31 +301,31 @@ def test_a_file_that_is_being_written_changes_nothing(write: Any) -> None:
         (document(user={"client-key-data": data("x")}), "has a client-key but no client-certificate"),
         (document(user={"exec": "aws"}), "exec of user .* must be a mapping"),
         (document(user={"exec": {"apiVersion": V1}}), "the exec plug-in of .* has no command"),
-        (document(user={"exec": {"command": "aws"}}), r"apiVersion must be .*/v1 or .*/v1beta1 \(there is none\)"),
+        (document(user={"exec": {"command": "aws"}}), r"apiVersion: expected .*/v1 or .*/v1beta1, found none"),
         (
             document(user={"exec": {"command": "aws", "apiVersion": "client.authentication.k8s.io/v1alpha1"}}),
             'found "client.authentication.k8s.io/v1alpha1".*Update the plug-in',
         ),
         (
             document(user={"exec": {"command": "aws", "apiVersion": V1}}),
-            r"interactiveMode must be one of Never, IfAvailable, Always \(it must be said in v1\)",
+            r"interactiveMode: expected one of Never, IfAvailable, Always, found none; v1 requires it",
         ),
         (
             document(user={"exec": {"command": "aws", "apiVersion": V1, "interactiveMode": "Maybe"}}),
-            r'interactiveMode must be one of .* \(found "Maybe"\)',
+            r'interactiveMode: expected one of .*, found "Maybe"',
         ),
-        (document(user={"exec": EXEC | {"env": [7]}}), "each of env must have a name and a value"),
-        (document(user={"exec": EXEC | {"args": "get-token"}}), "args must be a list"),
+        (document(user={"exec": EXEC | {"env": [7]}}), "env: expected entries with a name and a value"),
+        (document(user={"exec": EXEC | {"args": "get-token"}}), "args: expected a list"),
         (document(user={"exec": EXEC, "auth-provider": OIDC}), "an exec plug-in and an auth-provider: keep one"),
-        (document(user={"auth-provider": {"name": "gcp"}}), 'the auth-provider "gcp", of which only oidc'),
-        (document(user=oidc({"idp-issuer-url": "nowhere"})), r"idp-issuer-url must be an http\(s\) URL"),
+        (document(user={"auth-provider": {"name": "gcp"}}), 'the auth-provider "gcp": expected oidc'),
+        (document(user=oidc({"idp-issuer-url": "nowhere"})), r"idp-issuer-url: expected an http\(s\) URL"),
         (document(user=oidc({"client-id": ""})), "has no client-id"),
         (document(user=oidc({"id-token": ""})), "neither an id-token nor a refresh-token: log in first"),
         (document(user=oidc({"idp-certificate-authority-data": "%%"})), "authority-data is not base64"),
         (document(user=oidc({"idp-certificate-authority": "none.crt"})), "cannot read idp-certificate-authority none"),
-        (document(clusters={"one": {}}), "clusters must be a list"),
-        (document(users=[7]), "each of users must have a name and a user"),
-        ("- a list", "is no kubeconfig"),
+        (document(clusters={"one": {}}), "clusters: expected a list"),
+        (document(users=[7]), "users: expected entries with a name and a user"),
+        ("- a list", "not a kubeconfig"),
         ("a: [", "is not YAML near line 2"),
     ],
 )
@@ -353,7 +353,7 @@ def test_an_unknown_context_is_told_with_those_that_exist(write: Any) -> None:
     ids=["KUBECONFIG", "HOME", "nothing"],
 )
 def test_where_it_was_looked_for_in_vain_is_told(env: dict[str, str], looked: str) -> None:
-    with pytest.raises(ConfigurationError, match="no kubeconfig: looked at ") as raised:
+    with pytest.raises(ConfigurationError, match="no kubeconfig: searched ") as raised:
         load(None, **env)
     assert looked in str(raised.value)
 
@@ -378,7 +378,7 @@ def test_no_representation_shows_a_secret(write: Any, user: dict[str, Any]) -> N
 
 
 def test_a_proxy_of_another_kind_in_the_environment_is_told(write: Any) -> None:
-    with pytest.raises(ConfigurationError, match="HTTPS_PROXY .* must start with http:// or https://.*NO_PROXY"):
+    with pytest.raises(ConfigurationError, match="HTTPS_PROXY .* expected an http:// or https:// URL.*NO_PROXY"):
         load(write(document()), HTTPS_PROXY="socks5://proxy:1080")
 
 

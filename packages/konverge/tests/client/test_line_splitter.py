@@ -28,7 +28,7 @@ def test_a_line_that_is_too_long_is_refused(first: bytes, second: bytes) -> None
     splitter = LineSplitter(max_line_bytes=10)
     splitter.feed(first)
 
-    with pytest.raises(ConnectionFailedError, match="more than 10 bytes"):
+    with pytest.raises(ConnectionFailedError, match="expected at most 10 bytes"):
         splitter.feed(second)
 
 

@@ -196,7 +196,7 @@ async def test_without_a_refresh_token_somebody_must_log_in(issuer: Issuer) -> N
         ((403, {"error": "r0 is not known\nERROR"}), ConfigurationError, "the token: HTTP status 403. Log in"),
         ((503, {}), NotConnectedError, "cannot refresh the token now: HTTP status 503"),
         ((429, {}), NotConnectedError, "cannot refresh the token now: HTTP status 429"),
-        ((200, {"access_token": "s3cret"}), ConfigurationError, "answered without an id_token"),
+        ((200, {"access_token": "s3cret"}), ConfigurationError, "returned no id_token"),
     ],
 )
 async def test_what_the_provider_refuses_is_told_without_secrets(
@@ -212,13 +212,13 @@ async def test_what_the_provider_refuses_is_told_without_secrets(
 async def test_a_provider_that_is_not_who_it_should_be_is_not_trusted(issuer: Issuer) -> None:
     issuer.says_it_is = "https://another.example"
 
-    with pytest.raises(ConfigurationError, match="says that it is another one. Check idp-issuer-url"):
+    with pytest.raises(ConfigurationError, match="the discovery document has another issuer. Check idp-issuer-url"):
         await credentials(issuer).get_identity()
     assert issuer.asked == []
 
 
 async def test_a_provider_of_another_authority_is_not_trusted(issuer: Issuer) -> None:
-    with pytest.raises(NotConnectedError, match=r"issuer of user \"ann\" does not answer: .*verify failed"):
+    with pytest.raises(NotConnectedError, match=r"issuer of user \"ann\" does not respond: .*verify failed"):
         await credentials(issuer, authority=CertificateAuthority("another").certificate).get_identity()
     assert issuer.asked == []
 
@@ -229,7 +229,7 @@ async def test_a_provider_of_another_authority_is_not_trusted(issuer: Issuer) ->
 async def test_a_token_endpoint_that_is_no_url_is_told(issuer: Issuer, endpoint: str) -> None:
     issuer.token_endpoint = endpoint
 
-    with pytest.raises(ConfigurationError, match="names no token endpoint that can be used"):
+    with pytest.raises(ConfigurationError, match="the discovery document has no valid token_endpoint"):
         await credentials(issuer).get_identity()
 
 

@@ -89,7 +89,7 @@ async def test_items_that_expire_on_the_way_are_an_error_that_says_what_to_do() 
     found = [(await anext(items))["metadata"]["name"] for _ in range(2)]
 
     assert found == ["a", "b"]
-    with pytest.raises(ExpiredError, match="expired after 2 objects.*Start again, take larger pages, or use list"):
+    with pytest.raises(ExpiredError, match="expired after 2 objects.*Start again, use larger pages, or use list"):
         await anext(items)
 
 
@@ -100,7 +100,7 @@ async def test_items_that_expire_on_the_way_are_an_error_that_says_what_to_do() 
 async def test_a_list_that_holds_what_is_no_object_is_an_error_of_the_connection(item: object) -> None:
     client, _ = client_of(ScriptedResponse(json={"metadata": {}, "items": [item]}))
 
-    with pytest.raises(ConnectionFailedError, match="a list of v1/ConfigMap holds what is no object"):
+    with pytest.raises(ConnectionFailedError, match="v1/ConfigMap: the list has an invalid item: expected an object"):
         await client.list(CONFIG_MAP)
 
 

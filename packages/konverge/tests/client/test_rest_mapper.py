@@ -254,7 +254,7 @@ async def test_the_message_says_what_to_look_for(gvk: GroupVersionKind, words: s
     ids=["aggregated", "legacy"],
 )
 async def test_a_server_behind_the_server_that_does_not_answer_is_named(make: Callable[[], Server]) -> None:
-    with pytest.raises(KindUnreachableError, match="does not answer now"):
+    with pytest.raises(KindUnreachableError, match="does not respond now"):
         await make().client.mapping(GroupVersionKind("broken.dev", "v1", "Foo"))
 
 
@@ -270,7 +270,7 @@ async def test_a_server_of_another_kind_is_told_as_such() -> None:
     server = modern(APPS)
     server.answers["/api"] = ScriptedResponse(200, b"<html>")
 
-    with pytest.raises(ConnectionFailedError, match="not an answer of a Kubernetes API server"):
+    with pytest.raises(ConnectionFailedError, match="expected the response of a Kubernetes API server"):
         await server.client.mapping(DEPLOYMENT)
 
 

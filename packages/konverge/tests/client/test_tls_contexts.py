@@ -143,7 +143,7 @@ async def test_a_certificate_whose_key_is_still_to_come_is_not_used_yet(
 
     assert found == ["ann 1", "ann 2"]
     assert [record.getMessage() for record in caplog.records] == [
-        'the certificates of context "here" of config stay as they were, since they cannot be read again: cannot use '
+        'context "here" of config: cannot reload the certificates; using the previous ones: cannot use '
         'client-certificate and client-key of context "here" of config: they do not belong together'
     ]
 
@@ -205,5 +205,5 @@ def test_a_machine_on_which_no_temporary_file_can_be_is_told_what_to_do(
     ann = NEW.issue("ann")
     config = ClusterConfig("https://127.0.0.1:1", "here", tls=TlsConfig(certificate=ann.certificate, key=ann.key))
 
-    with pytest.raises(ConfigurationError, match="No such file or directory. Let TMPDIR name a folder"):
+    with pytest.raises(ConfigurationError, match="No such file or directory. Set TMPDIR to a writable folder"):
         HttpTransport(config)

@@ -1,8 +1,8 @@
-"""Access to one cluster: verbs, watches and discovery over a transport, and credentials to open it with.
+"""Access to one cluster: verbs, watches and discovery over a transport, and the credentials for it.
 
-What comes in is a kind, a key, an object; what goes out are requests through a `Transport`, and what comes back are
-plain objects or typed errors. `Client` holds no objects: reading from memory is `konverge.cache`'s business. Every wait
-has a deadline, everything that a server sends is bounded, and a request is repeated only where that is safe.
+The inputs are kinds, keys and objects. They become requests through a `Transport`; the results are plain objects or
+typed errors. `Client` stores no objects: `konverge.cache` serves reads from memory. Every wait has a deadline,
+everything that a server sends has a limit, and a request is repeated only if that is safe.
 """
 
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        """Import the HTTP library when it is asked for: it takes a quarter of a second, and the engine needs none."""
+        """Import the HTTP library on first use: it takes a quarter of a second, and the engine does not need it."""
         if name != "HttpTransport":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from konverge.client.http_transport import HttpTransport

@@ -1,4 +1,4 @@
-"""Reading from a certificate when it expires, for messages; nothing is verified here."""
+"""The expiry of a certificate, for messages; nothing is verified here."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _UTC_TIME = 0x17
 
 
 def parse_certificate_expiry(pem: bytes) -> datetime | None:
-    """The end of the first certificate's validity (RFC 5280, ``notAfter``); None when there is none to be read.
+    """Parse the end of the first certificate's validity (RFC 5280, ``notAfter``); return None if there is none.
 
-    The standard library shows a certificate's fields only of a connection's peer; this walks the few bytes that lead to
-    the date.
+    The standard library parses only the certificate of a connection's peer. This function skips the few ASN.1 values
+    before the date.
     """
-    found = _PEM.search(pem)
-    if found is None:
+    match = _PEM.search(pem)
+    if match is None:
         return None
     try:
-        der = binascii.a2b_base64(found.group(1))
+        der = binascii.a2b_base64(match.group(1))
         certificate = _parse_value(der, 0)[1]
         fields = _parse_value(certificate, 0)[1]
         at = 0
@@ -35,10 +35,10 @@ def parse_certificate_expiry(pem: bytes) -> datetime | None:
             at = _parse_value(fields, at)[2]
         validity = _parse_value(fields, at)[1]
         not_after = _parse_value(validity, 0)[2]
-        tag, written, _ = _parse_value(validity, not_after)
-        text = written.decode("ascii")
+        tag, content, _ = _parse_value(validity, not_after)
+        text = content.decode("ascii")
         if tag == _UTC_TIME:
-            # Two digits of the year: 50 and above are of the last century (RFC 5280, 4.1.2.5.1).
+            # The year has two digits: 50 and above belong to the last century (RFC 5280, 4.1.2.5.1).
             text = ("19" if text[:2] >= "50" else "20") + text
         return datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
     except (ValueError, IndexError):
@@ -46,7 +46,7 @@ def parse_certificate_expiry(pem: bytes) -> datetime | None:
 
 
 def _parse_value(der: bytes, at: int) -> tuple[int, bytes, int]:
-    """The tag, the content and the end of the ASN.1 value that starts there."""
+    """Parse the tag, the content and the end of the ASN.1 value that starts at the offset."""
     tag, length = der[at], der[at + 1]
     start = at + 2
     if length & 0x80:

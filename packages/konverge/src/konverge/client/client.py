@@ -1,4 +1,4 @@
-"""`Client`: one user's access to one cluster."""
+"""The client: one user's access to one cluster."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ __all__ = ["Client", "ListPage"]
 
 
 class Client(ReadVerbs, WriteVerbs):
-    """One user's access to one cluster. It sends each request; it holds no objects.
+    """One user's access to one cluster. It sends a request for each call, and stores no objects.
 
-    Every verb has a deadline that covers its retries, and raises `konverge.errors.ApiError` when the server refuses,
-    `konverge.errors.ConnectionFailedError` when it cannot be reached or the deadline passes, and
-    `konverge.errors.KindNotServedError` for a kind that it does not serve. Cancelling a write leaves open whether it
-    happened.
+    Every verb has a deadline that covers its retries. It raises `konverge.errors.ApiError` if the server rejects the
+    request, `konverge.errors.ConnectionFailedError` if the server is unreachable or the deadline passes, and
+    `konverge.errors.KindNotServedError` for a kind that the server does not serve. After the cancellation of a write,
+    its result is unknown.
 
     Args:
-        transport: What carries the requests; the client closes it.
-        user_agent: Who asks, as the server's audit log shows it. A field manager that is not named is its first part.
+        transport: The transport for the requests; the client closes it.
+        user_agent: The user agent, as in the server's audit log. Its first part is the default field manager.
         timeout_seconds: The deadline of a verb.
-        clock: Measures deadlines and waits between retries.
-        entropy: Draws the jitter of those waits.
-        observer: Hears of each attempt to send a request.
-        permit: Is asked before each attempt to write (all but GET, dry runs included); None for writing at any time.
-            A write that it forbids raises `konverge.errors.NoPermitError`, and one that it permits is given no more
-            time than the permit is sure to last.
-        on_warning: Hears of each warning that the server sends along; it may neither wait nor raise. Each text is
-            logged besides, once.
+        clock: The source of time.
+        entropy: The source of jitter.
+        observer: The observer of each attempt to send a request.
+        permit: The permit to check before each attempt to write (all methods except GET, dry runs included); None to
+            permit all writes. A forbidden write raises `konverge.errors.NoPermitError`. The deadline of a permitted
+            write is at most the guaranteed remaining time of the permit.
+        on_warning: The callback for each warning of the server; it must neither block nor raise. Each text is also
+            logged once.
     """
 
     def __init__(
@@ -75,28 +75,27 @@ class Client(ReadVerbs, WriteVerbs):
         self._rest_client = RestClient(sender, RestMapper(sender))
 
     def with_permit(self, permit: WritePermit | None) -> Client:
-        """A client that differs in its permit alone.
+        """Return a client that differs only in its permit.
 
-        Both share the transport and what they know of the server's kinds; closing one closes both.
+        Both share the transport and the discovery cache; closing one closes both.
         """
         return self._derive(replace(self._rest_client.sender, permit=permit))
 
     def with_observer(self, observer: RequestObserver | None) -> Client:
-        """A client that differs in its observer alone; shared is what `with_permit` says."""
+        """Return a client that differs only in its observer; it shares the same parts as with `with_permit`."""
         return self._derive(replace(self._rest_client.sender, observer=observer))
 
     def with_own_connections(self) -> Client:
-        """A client for the same cluster, user and settings that shares no connection with this one.
+        """Return a client for the same cluster, user and settings that shares no connection with this one.
 
-        Whoever observes this one, permits its writes or listens to its warnings has nothing to do with the other. It
-        may be used in another thread's event loop, and is closed by itself: what a lease is renewed with must not wait
-        for the requests of everybody else. A transport without connections (the embedded cluster in process) is shared,
-        for the same event loop only.
+        It has no observer, no permit and no warning callback. It may be used in the event loop of another thread, and
+        must be closed separately. The renewal of a Lease uses it, because it must not wait for other requests. A
+        transport without connections (the embedded cluster in process) is shared, for the same event loop only.
         """
-        found = self._rest_client.sender.transport
-        transport = found.with_own_connections() if isinstance(found, SeparableTransport) else found
+        own = self._rest_client.sender.transport
+        transport = own.with_own_connections() if isinstance(own, SeparableTransport) else own
         other = copy.copy(self)
-        other._is_borrowing = transport is found
+        other._is_borrowing = transport is own
         sender = replace(
             self._rest_client.sender,
             transport=transport,
@@ -122,24 +121,24 @@ class Client(ReadVerbs, WriteVerbs):
         await self.close()
 
     async def close(self) -> None:
-        """Close the transport."""
+        """Close the transport, unless another client owns it."""
         if not self._is_borrowing:
             await self._rest_client.sender.transport.close()
 
     @property
     def host(self) -> str:
-        """The API server's host and port; empty for a transport that has none."""
+        """The host and port of the API server; empty for a transport without them."""
         return str(getattr(self._rest_client.sender.transport, "host", ""))
 
     @property
     def secret_values(self) -> SecretValues:
-        """The values of the Secrets that went through this client; what they are in is not shown."""
+        """The values of all Secrets that passed through this client, for redaction."""
         return self._rest_client.sender.texts.values
 
     async def mapping(self, gvk: GroupVersionKind) -> RestMapping:
-        """Where the kind is served and whether it is namespaced."""
+        """Return the REST mapping of the kind."""
         return await self._rest_client.mapping(gvk)
 
     async def mappings(self) -> list[RestMapping]:
-        """Every kind that the server serves, each version of it, preferred versions first."""
+        """Return the mappings of all served kinds in each version, preferred versions first."""
         return list((await self._rest_client.mapper.fetch_served_kinds()).mappings)

@@ -1,4 +1,4 @@
-"""Everything that opening a connection to one cluster as one user takes."""
+"""The configuration of a connection to one cluster as one user."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ __all__ = ["ClusterConfig", "TlsConfig"]
 
 @dataclass(frozen=True, slots=True)
 class TlsConfig:
-    """How the server proves who it is, and how we do.
+    """The certificates with which the server and the client authenticate.
 
     Args:
-        authority: The certificates (PEM) that the server's must be signed by; empty for those of the system.
-        certificate: Our own certificate (PEM), when that is how we prove who we are.
-        key: The private key (PEM) of it.
-        server_name: The name that the server's certificate must be made out for, when it is not the address.
-        insecure: Believe any server.
-        authority_file: Where the authority is from, if its file is to be read again; None if it stays as it is.
+        authority: The CA certificates (PEM) for the server's certificate; empty for those of the system.
+        certificate: The client certificate (PEM); empty for none.
+        key: The private key (PEM) of the client certificate.
+        server_name: The name in the server's certificate, if it differs from the address.
+        insecure: Whether to accept any server certificate.
+        authority_file: The file of the authority if it is to be read again; None if the authority never changes.
         certificate_file: The same for the certificate.
         key_file: The same for the key.
     """
@@ -35,10 +35,12 @@ class TlsConfig:
     key_file: Path | None = None
 
     def reload(self) -> TlsConfig:
-        """The same with what the files hold now; what is in an empty one stays as it was, since it is being written.
+        """Return the configuration with the present contents of the files.
+
+        An empty file is ignored, because another process is just writing it.
 
         Raises:
-            OSError: One cannot be read.
+            OSError: A file cannot be read.
         """
         return replace(
             self,
@@ -50,16 +52,16 @@ class TlsConfig:
 
 @dataclass(frozen=True, slots=True)
 class ClusterConfig:
-    """One cluster and one user of it.
+    """The configuration for one cluster and one of its users.
 
     Args:
-        server: Where the API server is: ``https://host:port``, perhaps with a path.
-        source: Where all of this was found, for messages: ``context "kind" of /home/ann/.kube/config``.
-        namespace: The namespace to work in when none is named.
-        tls: How both sides prove who they are.
-        credentials: Who asks.
-        impersonation: Headers that ask to act as somebody else, in the order in which they are sent.
-        proxy_url: The HTTP proxy on the way; empty for none.
+        server: The URL of the API server: ``https://host:port``, optionally with a path.
+        source: The source of the configuration, for messages: ``context "kind" of /home/ann/.kube/config``.
+        namespace: The default namespace.
+        tls: The certificates of both sides.
+        credentials: The credentials of the user.
+        impersonation: The impersonation headers, in the order in which they are sent.
+        proxy_url: The URL of the HTTP proxy; empty for none.
     """
 
     server: str

@@ -1,4 +1,4 @@
-"""From nothing to a client."""
+"""The connection to a cluster: load its configuration and create a client."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def load_cluster_config(
     service_account_folder: Path = SERVICE_ACCOUNT_FOLDER,
     clock: Clock | None = None,
 ) -> ClusterConfig:
-    """Which cluster to use: the kubeconfig's; in a Pod without one, the Pod's own.
+    """Load the configuration of the cluster: from the kubeconfig, or in a Pod without one, from the service account.
 
     Raises:
-        konverge.errors.ConfigurationError: There is none, or it cannot be used.
+        konverge.errors.ConfigurationError: There is no configuration, or it is invalid.
     """
-    named = kubeconfig is not None or context is not None or bool(env.get("KUBECONFIG"))
+    is_named = kubeconfig is not None or context is not None or bool(env.get("KUBECONFIG"))
     in_pod = is_in_cluster(env, service_account_folder)
-    if not named and in_pod and not any(path.is_file() for path in list_kubeconfig_paths(None, env)):
+    if not is_named and in_pod and not any(path.is_file() for path in list_kubeconfig_paths(None, env)):
         return load_in_cluster(env, folder=service_account_folder, clock=clock)
     return load_kubeconfig(kubeconfig, context, env, clock=clock)
 
@@ -44,10 +44,10 @@ def connect(
     clock: Clock | None = None,
     entropy: Entropy | None = None,
 ) -> Client:
-    """A client of the cluster that `load_cluster_config` finds; nothing is sent yet. Use it with ``async with``.
+    """Return a client for the cluster of `load_cluster_config`, without a request. Use it with ``async with``.
 
     Raises:
-        konverge.errors.ConfigurationError: There is none, or it cannot be used.
+        konverge.errors.ConfigurationError: There is no configuration, or it is invalid.
     """
     from konverge.client.http_transport import (
         HttpTransport,  # not at the top: the HTTP library takes a quarter of a second

@@ -1,6 +1,6 @@
-"""What went wrong on the way to the server, in one sentence for people: what was tried, what was found, what to do.
+"""The errors of connections, with messages for users: the attempt, the finding, the next step.
 
-The command line shows these as they are. They hold no credentials: only where those came from.
+The command line prints these messages unchanged. They contain no credentials, only their source.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from konverge.kube import format_time
 
 __all__ = ["build_connection_error", "build_unauthorized_error", "may_quote_response"]
 
-# X509_V_ERR_* of OpenSSL: its verification results that call for different steps.
+# X509_V_ERR_* of OpenSSL: the verification results that require different steps from the user.
 _NOT_YET_VALID, _EXPIRED = 9, 10
 _UNKNOWN_AUTHORITY = frozenset({2, 18, 19, 20, 21})
 _OTHER_NAME = frozenset({62, 64})
 
-# How OpenSSL spells the alerts with which a server turns down *our* certificate.
+# The names in OpenSSL of the alerts with which a server rejects the *client* certificate.
 _CLIENT_CERTIFICATE_ALERT = re.compile(
     r"ALERT_(CERTIFICATE_(EXPIRED|REQUIRED|REVOKED|UNKNOWN)|BAD_CERTIFICATE|UNKNOWN_CA|UNSUPPORTED_CERTIFICATE)"
 )
@@ -37,17 +37,17 @@ _CLIENT_CERTIFICATE_ALERT = re.compile(
 def build_connection_error(
     error: Exception, config: ClusterConfig, request: str, timeout_seconds: float, now: datetime
 ) -> ConnectionFailedError:
-    """The typed error for what aiohttp raised.
+    """Build the typed error for an error of aiohttp.
 
     Args:
-        error: What it raised.
-        config: Where the request went.
-        request: Method and path.
-        timeout_seconds: The deadline that it had.
-        now: Tells whether our own certificate has expired.
+        error: The error of aiohttp.
+        config: The configuration of the connection.
+        request: The method and path.
+        timeout_seconds: The deadline of the request.
+        now: The present time, to detect an expired client certificate.
     """
     server, source = config.server, config.source
-    # The innermost first: aiohttp's own are SSL errors as well, without what OpenSSL has to say.
+    # The innermost error first: aiohttp's own are SSL errors as well, without the details of OpenSSL.
     for cause in reversed(tuple(_iter_wrapped_errors(error))):
         if isinstance(cause, ssl.SSLCertVerificationError):
             return UntrustedServerError(_describe_untrusted_certificate(cause, config))
@@ -84,47 +84,47 @@ def build_connection_error(
             return ConnectionFailedError(
                 f"{request}: the API server {server} did not answer within {timeout_seconds:g} s ({source})"
             )
-    words = type(error).__name__ if may_quote_response(error) else str(error) or type(error).__name__
+    text = type(error).__name__ if may_quote_response(error) else str(error) or type(error).__name__
     if isinstance(error, aiohttp.ServerDisconnectedError) and (advice := _describe_own_expiry(config, now)):
-        # In TLS 1.3 a server looks at our certificate after the handshake, and asyncio keeps its alert to itself.
+        # In TLS 1.3 a server checks the client certificate after the handshake, and asyncio does not report its alert.
         return UntrustedServerError(f"the API server {server} closed the connection ({source}). {advice}")
-    return ConnectionFailedError(f"{request}: the connection to the API server {server} broke: {words} ({source})")
+    return ConnectionFailedError(f"{request}: the connection to the API server {server} broke: {text} ({source})")
 
 
 def may_quote_response(error: BaseException) -> bool:
-    """Tell whether the words of an error may repeat what was received: what is no HTTP may be part of a Secret."""
+    """Return True if the text of an error may quote received bytes: bytes that are not HTTP may be part of a Secret."""
     return isinstance(error, aiohttp.ClientResponseError | aiohttp.ClientPayloadError)
 
 
-def build_unauthorized_error(config: ClusterConfig, words: str, now: datetime) -> UnauthorizedError:
-    """The error for HTTP status 401.
+def build_unauthorized_error(config: ClusterConfig, message: str, now: datetime) -> UnauthorizedError:
+    """Build the error for HTTP status 401.
 
     Args:
-        config: Whose credentials they were.
-        words: What the server said.
-        now: Tells whether our own certificate has expired.
+        config: The configuration with the credentials.
+        message: The message of the server.
+        now: The present time, to detect an expired client certificate.
     """
     advice = _describe_own_expiry(config, now) or "They may have expired, or be those of another cluster"
     return UnauthorizedError(
         f"the API server {config.server} does not accept {config.credentials.description} "
-        f"({config.source}): {words}. {advice}"
+        f"({config.source}): {message}. {advice}"
     )
 
 
 def _describe_untrusted_certificate(error: ssl.SSLCertVerificationError, config: ClusterConfig) -> str:
     host = config.tls.server_name or urlsplit(config.server).hostname
     if error.verify_code == _EXPIRED:
-        found = "it has expired. Renew it, or correct this machine's clock"
+        problem = "it has expired. Renew it, or correct this machine's clock"
     elif error.verify_code == _NOT_YET_VALID:
-        found = "it is not valid yet. Correct this machine's clock"
+        problem = "it is not valid yet. Correct this machine's clock"
     elif error.verify_code in _UNKNOWN_AUTHORITY:
-        named = "the certificate-authority" if config.tls.authority else "any authority that this machine knows"
-        found = f"it is not signed by {named}. Is this the right cluster? Check certificate-authority"
+        authority = "the certificate-authority" if config.tls.authority else "any authority that this machine trusts"
+        problem = f"it is not signed by {authority}. Is this the right cluster? Check certificate-authority"
     elif error.verify_code in _OTHER_NAME:
-        found = f"it is not made out for {host}. Check the address, or set tls-server-name"
+        problem = f"it is not valid for {host}. Check the address, or set tls-server-name"
     else:
-        found = f"{error.verify_message}. Check certificate-authority"
-    return f"cannot trust the certificate of the API server {config.server} ({config.source}): {found}"
+        problem = f"{error.verify_message}. Check certificate-authority"
+    return f"cannot trust the certificate of the API server {config.server} ({config.source}): {problem}"
 
 
 def _build_tls_error(error: ssl.SSLError, config: ClusterConfig, now: datetime) -> ConnectionFailedError:
@@ -151,14 +151,14 @@ def _describe_own_expiry(config: ClusterConfig, now: datetime) -> str:
 
 
 def _iter_wrapped_errors(error: BaseException) -> Iterator[BaseException]:
-    """The error, and what is behind it: aiohttp wraps what the operating system and OpenSSL raised."""
+    """Iterate over the error and its causes: aiohttp wraps the errors of the operating system and OpenSSL."""
     seen: list[BaseException] = []
-    found: BaseException | None = error
-    while found is not None and found not in seen:
-        seen.append(found)
-        yield found
-        inner = getattr(found, "certificate_error", None) or getattr(found, "os_error", None)
-        found = inner if isinstance(inner, BaseException) and inner is not found else found.__cause__
+    current: BaseException | None = error
+    while current is not None and current not in seen:
+        seen.append(current)
+        yield current
+        inner = getattr(current, "certificate_error", None) or getattr(current, "os_error", None)
+        current = inner if isinstance(inner, BaseException) and inner is not current else current.__cause__
 
 
 def _describe_system_error(error: Exception) -> str:

@@ -1,7 +1,7 @@
-"""Credentials that expire: renewed before they do, when the server refuses them, and by one caller for all.
+"""The renewal of credentials: before they expire, after the server rejects them, and by one caller for all.
 
-`CredentialRenewer` decides nothing of how: the exec plug-in and the OpenID Connect provider are behind one function
-each.
+`CredentialRenewer` calls one function for the renewal itself: it runs the exec plug-in, or calls the OpenID Connect
+provider.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from konverge.errors import ConfigurationError, NotConnectedError
 
 __all__ = ["CredentialRenewer", "IssuedIdentity", "compute_renewal_time"]
 
-# Before its end, what is valid is renewed: a minute before, or when four fifths of a shorter life are over.
+# Credentials are renewed a minute before they expire, or after four fifths of a shorter lifetime.
 _EARLY = timedelta(seconds=60)
 _EARLY_SHARE = 0.2
 
-# An issuer that hands out what has expired (by our clock) is not asked more often than this.
+# The minimum interval between renewals from an issuer whose credentials have expired already (by the local clock).
 _AT_LEAST = timedelta(seconds=5)
 
-# Who comes so soon after a failure shares it: a program that fails is not started once for each request.
+# Callers share a failure for this time: a failing program is not started once for each request.
 _FAILURE_SECONDS = 5.0
 
-# So soon after a renewal that a refusal had brought about, another refusal brings about none.
+# For this time after the server rejected credentials, another rejection does not cause a renewal.
 _REFUSAL_SECONDS = 10.0
 
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
@@ -38,29 +38,29 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class IssuedIdentity:
-    """What was issued, and until when it is valid; None for as long as the server accepts it."""
+    """An identity from an issuer with its expiry; None for an identity that is valid until the server rejects it."""
 
     identity: Identity
     expires: datetime | None = None
 
 
 def compute_renewal_time(issued: datetime, expires: datetime) -> datetime:
-    """The moment from which on to look for a successor."""
+    """Return the time from which the credentials are to be renewed."""
     early = min(_EARLY, (expires - issued) * _EARLY_SHARE)
     return max(expires - early, issued + _AT_LEAST)
 
 
 class CredentialRenewer:
-    """Keeps what expires fresh. Of one event loop.
+    """The renewal of expiring credentials, for one event loop.
 
-    Whoever finds that it is time renews while all others wait for that; when he is cancelled, the next one does. What
-    is still valid serves on when it could not be renewed early.
+    The first caller that finds a renewal due performs it while all others wait. If that caller is cancelled, the next
+    one renews. If an early renewal fails, the present credentials stay in use until they expire.
 
     Args:
-        renew: Asks the issuer.
-        clock: Says when it is time.
-        what: What is renewed, for messages.
-        first: What was issued before.
+        renew: The function that requests new credentials.
+        clock: The source of time.
+        what: The description of the credentials, for messages.
+        first: The credentials that were issued before.
     """
 
     def __init__(
@@ -82,15 +82,15 @@ class CredentialRenewer:
         self._failure: tuple[float, str, type[ConfigurationError] | type[NotConnectedError]] | None = None
         if first is not None:
             self._issued = first
-            # Whatever it says: no date is before the first that there is.
+            # Python cannot subtract below its minimum date, so limit an absurdly early expiry.
             self._due = first.expires and max(first.expires, _EARLIEST) - _AT_LEAST
 
     async def get_identity(self) -> Identity:
-        """What to show now.
+        """Return the present identity; renew it first if necessary.
 
         Raises:
-            konverge.errors.ConfigurationError: It cannot be renewed, nor before somebody mends something.
-            konverge.errors.NotConnectedError: It cannot be renewed now.
+            konverge.errors.ConfigurationError: The renewal fails until a user corrects the configuration.
+            konverge.errors.NotConnectedError: The renewal fails now.
         """
         if self._is_due():
             async with self._renewing:
@@ -100,11 +100,11 @@ class CredentialRenewer:
         return self._issued.identity
 
     def invalidate(self, identity: Identity) -> bool:
-        """Hear that the server did not accept it; tell whether the next may be accepted."""
+        """Record that the server rejected the identity; return True if the next one may be accepted."""
         if self._issued is None or self._issued.identity is not identity:
-            return True  # that one has been replaced since
+            return True  # it was replaced since
         if self._is_refused:
-            return True  # and will be
+            return True  # it will be replaced
         now = self._clock.monotonic()
         if self._refused_at is not None and now - self._refused_at < _REFUSAL_SECONDS:
             return False
@@ -119,19 +119,19 @@ class CredentialRenewer:
     async def _try_renew(self) -> None:
         now = self._clock.monotonic()
         if self._failure is not None and now - self._failure[0] < _FAILURE_SECONDS:
-            _, words, kind = self._failure
+            _, message, error_class = self._failure
             if not self._is_still_valid():
-                raise kind(words)
+                raise error_class(message)
             return
         try:
             issued = await self._renew()
         except (ConfigurationError, NotConnectedError) as error:
-            kind = ConfigurationError if isinstance(error, ConfigurationError) else NotConnectedError
-            self._failure = (self._clock.monotonic(), str(error), kind)
+            error_class = ConfigurationError if isinstance(error, ConfigurationError) else NotConnectedError
+            self._failure = (self._clock.monotonic(), str(error), error_class)
             if not self._is_still_valid():
                 raise
             _logger.warning(
-                "%s could not be renewed, and are still valid for a little while: %s", self._description, error
+                "%s: the renewal failed; using the present credentials until they expire: %s", self._description, error
             )
             return
         self._failure = None

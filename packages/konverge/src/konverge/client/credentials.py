@@ -1,7 +1,7 @@
-"""Who asks: what is shown to the server so that it knows. Nothing of it is in a representation or in a message.
+"""Credentials: the proof of a user's identity for the server. No representation and no message contains them.
 
-Here are those that stay as they are and the token in a file; `konverge.client.exec_plugin` and `konverge.client.oidc`
-have those that must be fetched.
+This module contains constant credentials and the token in a file; `konverge.client.exec_credentials` and
+`konverge.client.oidc` fetch credentials.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ __all__ = [
 _logger = logging.getLogger(__name__)
 
 _REREAD_SECONDS = 60.0
-"""The kubelet renews a projected token when 80 % of its life are over, which leaves two minutes at the very least."""
+"""The interval of reads; the kubelet renews a projected token after 80 % of its life, at least two minutes early."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What is shown with one request.
+    """The identity for one request.
 
     Args:
         headers: The headers to send.
-        certificate: The client certificate (PEM) to connect with instead of the cluster's own; empty for that.
-        key: The private key (PEM) of it.
+        certificate: The client certificate (PEM) that replaces the configured one; empty for the configured one.
+        key: The private key (PEM) of the certificate.
     """
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -49,91 +49,91 @@ class Identity:
 
     @classmethod
     def from_token(cls, token: str) -> Identity:
-        """Whoever bears that token.
+        """Return the identity with that bearer token.
 
         Raises:
-            konverge.errors.ConfigurationError: No token has such characters; a header with them could not be sent.
+            konverge.errors.ConfigurationError: The token has invalid characters for a header.
         """
         if not _is_token(token):
-            raise ConfigurationError("a token has characters that no token has, or several lines")
+            raise ConfigurationError("token: expected one line of printable ASCII characters, found other characters")
         return cls({"authorization": f"Bearer {token}"})
 
 
 class Credentials(Protocol):
-    """What identifies a user to the server. Used in one event loop."""
+    """The credentials of a user, for one event loop."""
 
     @property
     def description(self) -> str:
-        """What it is, for messages: ``the token of user "ann"``."""
+        """The description for messages, for example ``the token of user "ann"``."""
 
     async def get_identity(self) -> Identity:
-        """What to show with the next request.
+        """Return the identity for the next request.
 
         Raises:
-            konverge.errors.ConfigurationError: It cannot be had.
-            konverge.errors.NotConnectedError: It cannot be had now.
+            konverge.errors.ConfigurationError: The credentials are invalid or missing.
+            konverge.errors.NotConnectedError: The credentials are not available now.
         """
 
     def invalidate(self, identity: Identity) -> bool:
-        """Hear that the server did not accept that; tell whether there may be another by now, worth one more try."""
+        """Record that the server rejected the identity; return True if another may be available for one more try."""
 
     def clone(self) -> Credentials:
-        """The same for another event loop."""
+        """Return the same credentials for another event loop."""
 
 
 class _StaticCredentials:
-    """What stays as it is."""
+    """Credentials that never change: one constant identity."""
 
     def __init__(self, identity: Identity, description: str) -> None:
         self.description = description
         self._identity = identity
 
     async def get_identity(self) -> Identity:
-        """Always the same."""
+        """Return the identity, which is constant."""
         return self._identity
 
     def invalidate(self, identity: Identity) -> bool:
-        """Nothing else to offer."""
+        """Return False: there is no other identity."""
         return False
 
     def clone(self) -> Credentials:
-        """Itself: it never changes."""
+        """Return this object: it never changes."""
         return self
 
 
 class AnonymousCredentials(_StaticCredentials):
-    """Nobody in particular, or somebody with a client certificate."""
+    """No credentials, or only a client certificate."""
 
     def __init__(self, description: str = "a request without credentials") -> None:
         super().__init__(Identity(), description)
 
 
 class BearerToken(_StaticCredentials):
-    """A bearer token that stays as it is."""
+    """A bearer token that never changes."""
 
     def __init__(self, token: str, description: str = "the token") -> None:
         super().__init__(Identity.from_token(token), description)
 
 
 class BasicAuth(_StaticCredentials):
-    """A user name and a password."""
+    """A user name with a password."""
 
     def __init__(self, username: str, password: str, description: str = "the password") -> None:
         try:
             encoded = base64.b64encode(f"{username}:{password}".encode()).decode("ascii")
         except UnicodeEncodeError:
-            raise ConfigurationError(f"{description} cannot be used: it is not text") from None
+            raise ConfigurationError(f"{description}: expected valid UTF-8 text, found other characters") from None
         super().__init__(Identity({"authorization": f"Basic {encoded}"}), description)
 
 
 class TokenFile:
-    """A bearer token that somebody else keeps fresh in a file; read again each minute, and when it is refused.
+    """A bearer token in a file that another process updates; read every minute, and after the server rejects it.
 
     Args:
         path: The file.
-        clock: Says when a minute is over.
-        token: What to use while the file cannot be read.
-        description: What it is, for messages.
+        clock: The source of time.
+        token: The token to use while the file cannot be read.
+        description: The description for messages.
     """
 
     def __init__(self, path: Path, clock: Clock, *, token: str = "", description: str = "") -> None:
@@ -145,47 +145,52 @@ class TokenFile:
         self._read_at: float | None = None
 
     async def get_identity(self) -> Identity:
-        """The token, at most a minute old. When the file cannot be read, the last token that could is used.
+        """Return the token, read at most a minute ago. If the file cannot be read, return the last valid token.
 
         Raises:
-            konverge.errors.ConfigurationError: The file has never held one.
+            konverge.errors.ConfigurationError: There was no valid token in the file yet.
         """
         now = self._clock.monotonic()
         if self._read_at is None or now - self._read_at >= _REREAD_SECONDS:
             try:
-                read = (await asyncio.to_thread(self._path.read_text, "ascii")).strip()
+                token = (await asyncio.to_thread(self._path.read_text, "ascii")).strip()
             except (OSError, ValueError) as error:
                 if not self._token:
                     raise ConfigurationError(
-                        f"cannot read {self.description}: {_describe_read_error(error)}"
+                        f"{self.description}: cannot read the file: {_describe_read_error(error)}"
                     ) from error
             else:
-                # Whoever writes a file in place empties it first.
-                if not read and not self._token:
-                    raise ConfigurationError(f"cannot use {self.description}: the file is empty")
-                if not _is_token(read):
-                    # A rotation that went wrong: the one before may be good for a while yet.
+                # A process that writes the file in place truncates it first.
+                if not token and not self._token:
+                    raise ConfigurationError(f"{self.description}: expected a token, found an empty file")
+                if not _is_token(token):
+                    # The rotation failed: the previous token may still be valid.
                     if not self._token:
-                        raise ConfigurationError(f"cannot use {self.description}: it has characters that no token has")
-                    _logger.warning("%s stays as it was: the file holds characters that no token has", self.description)
-                elif read and read != self._token:
-                    self._token, self._identity = read, Identity.from_token(read)
+                        raise ConfigurationError(
+                            f"{self.description}: expected a token of printable ASCII characters, found others"
+                        )
+                    _logger.warning(
+                        "%s: expected a token of printable ASCII characters, found others; using the previous token",
+                        self.description,
+                    )
+                elif token and token != self._token:
+                    self._token, self._identity = token, Identity.from_token(token)
             self._read_at = now
         return self._identity
 
     def invalidate(self, identity: Identity) -> bool:
-        """The file may hold a newer one."""
+        """Make the next call read the file again: it may contain a newer token."""
         if identity is self._identity:
             self._read_at = None
         return True
 
     def clone(self) -> Credentials:
-        """One that reads the same file by itself."""
+        """Return credentials that read the same file separately."""
         return TokenFile(self._path, self._clock, token=self._token, description=self.description)
 
 
 def is_header_value(text: str) -> bool:
-    """Tell whether a header can carry it: text without control characters."""
+    """Return True if the text is a valid header value: it has no control characters."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -200,4 +205,4 @@ def _is_token(text: str) -> bool:
 def _describe_read_error(error: OSError | ValueError) -> str:
     if isinstance(error, OSError):
         return error.strerror or str(error)
-    return "it is not text" if isinstance(error, UnicodeDecodeError) else str(error)
+    return "expected ASCII text" if isinstance(error, UnicodeDecodeError) else str(error)

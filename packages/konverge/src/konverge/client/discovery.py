@@ -1,8 +1,8 @@
-"""Discovery: which kinds a server serves, and where.
+"""Discovery: the kinds that a server serves, with their paths.
 
-Two forms of the same knowledge. *Aggregated* discovery (apidiscovery.k8s.io, v2 and v2beta1) is one document for
-``/api`` and one for ``/apis``; *legacy* discovery is one document a group version. Parsing is pure and lenient: an
-entry that makes no sense is left out.
+There are two forms. *Aggregated* discovery (apidiscovery.k8s.io, v2 and v2beta1) is one document for ``/api`` and one
+for ``/apis``; *legacy* discovery is one document for each group version. Parsing is pure and lenient: an invalid entry
+is left out.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ AGGREGATED_ACCEPT = ", ".join(
         "application/json",
     )
 )
-"""What to accept for ``/api`` and ``/apis``: a server without aggregated discovery answers in the legacy form."""
+"""The Accept header for ``/api`` and ``/apis``; a server without aggregated discovery returns the legacy form."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServedKinds:
-    """What a server serves.
+    """The kinds that a server serves.
 
     Args:
-        mappings: One for each kind and version, in the server's order (preferred versions first).
-        unreachable: The group versions whose server (an aggregated API) did not answer: their kinds are unknown rather
-            than absent.
+        mappings: The mapping of each kind and version, in the server's order (preferred versions first).
+        unreachable: The group versions whose server (an aggregated API) did not respond: their kinds are unknown
+            rather than absent.
     """
 
     mappings: tuple[RestMapping, ...] = ()
@@ -47,28 +47,28 @@ class ServedKinds:
     by_kind: Mapping[GroupVersionKind, RestMapping] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # The first wins: a kind may be served under a second plural, and the preferred one comes first.
+        # The first mapping wins: a kind may have a second plural, and the preferred one comes first.
         by_kind: dict[GroupVersionKind, RestMapping] = {}
         for mapping in self.mappings:
             by_kind.setdefault(mapping.gvk, mapping)
         object.__setattr__(self, "by_kind", by_kind)
 
     def list_versions(self, group: str, kind: str) -> tuple[str, ...]:
-        """The versions in which the kind is served, the preferred one first."""
-        return tuple(found.gvk.version for found in self.mappings if found.gvk.group_kind == (group, kind))
+        """List the served versions of the kind, the preferred one first."""
+        return tuple(mapping.gvk.version for mapping in self.mappings if mapping.gvk.group_kind == (group, kind))
 
     def merge(self, other: ServedKinds) -> ServedKinds:
-        """Both together."""
+        """Return the kinds of both."""
         return ServedKinds(self.mappings + other.mappings, self.unreachable | other.unreachable)
 
 
 def is_aggregated(document: Mapping[str, Any]) -> bool:
-    """Tell whether a document of ``/api`` or ``/apis`` is in the aggregated form."""
+    """Return True if a document of ``/api`` or ``/apis`` is in the aggregated form."""
     return document.get("kind") == "APIGroupDiscoveryList"
 
 
 def parse_aggregated(document: Mapping[str, Any]) -> ServedKinds:
-    """Read an ``APIGroupDiscoveryList``."""
+    """Parse an ``APIGroupDiscoveryList`` of aggregated discovery."""
     mappings: list[RestMapping] = []
     unreachable: set[str] = set()
     for group in _iter_mappings(document.get("items")):
@@ -79,9 +79,9 @@ def parse_aggregated(document: Mapping[str, Any]) -> ServedKinds:
             if version.get("freshness") == "Stale":
                 unreachable.add(f"{group_name}/{version_name}" if group_name else version_name)
             for resource in _iter_mappings(version.get("resources")):
-                found = _parse_aggregated_resource(group_name, version_name, resource)
-                if found is not None:
-                    mappings.append(found)
+                mapping = _parse_aggregated_resource(group_name, version_name, resource)
+                if mapping is not None:
+                    mappings.append(mapping)
     return ServedKinds(tuple(mappings), frozenset(unreachable))
 
 
@@ -99,30 +99,30 @@ def _parse_aggregated_resource(group: str, version: str, resource: Mapping[str, 
         short_names=_get_texts(resource.get("shortNames")),
         verbs=frozenset(_get_texts(resource.get("verbs"))),
         subresources=frozenset(
-            _get_text(found.get("subresource")) for found in _iter_mappings(resource.get("subresources"))
+            _get_text(entry.get("subresource")) for entry in _iter_mappings(resource.get("subresources"))
         ),
         categories=_get_texts(resource.get("categories")),
     )
 
 
 def parse_group_versions(document: Mapping[str, Any]) -> tuple[str, ...]:
-    """The group versions that a legacy document names: ``APIVersions`` of ``/api`` or ``APIGroupList`` of ``/apis``.
+    """Parse the group versions of a legacy document: ``APIVersions`` of ``/api`` or ``APIGroupList`` of ``/apis``.
 
-    A group's preferred version comes first.
+    The preferred version of a group comes first.
     """
     if document.get("kind") == "APIVersions":
         return _get_texts(document.get("versions"))
-    found: list[str] = []
+    group_versions: list[str] = []
     for group in _iter_mappings(document.get("groups")):
         preferred = group.get("preferredVersion")
         first = _get_text(preferred.get("groupVersion")) if isinstance(preferred, Mapping) else ""
-        listed = [_get_text(version.get("groupVersion")) for version in _iter_mappings(group.get("versions"))]
-        found += sorted((name for name in listed if name), key=lambda name: name != first)
-    return tuple(found)
+        names = [_get_text(version.get("groupVersion")) for version in _iter_mappings(group.get("versions"))]
+        group_versions += sorted((name for name in names if name), key=lambda name: name != first)
+    return tuple(group_versions)
 
 
 def parse_legacy(document: Mapping[str, Any]) -> ServedKinds:
-    """Read an ``APIResourceList``: resources, and their subresources as entries of their own (``pods/status``)."""
+    """Parse an ``APIResourceList``: resources, with their subresources as separate entries (``pods/status``)."""
     group_version = _get_text(document.get("groupVersion"))
     subresources: dict[str, set[str]] = {}
     resources: list[Mapping[str, Any]] = []
@@ -149,14 +149,14 @@ def parse_legacy(document: Mapping[str, Any]) -> ServedKinds:
     )
 
 
-def _iter_mappings(found: object) -> Iterator[Mapping[str, Any]]:
-    if isinstance(found, list):
-        yield from (item for item in found if isinstance(item, Mapping))
+def _iter_mappings(value: object) -> Iterator[Mapping[str, Any]]:
+    if isinstance(value, list):
+        yield from (item for item in value if isinstance(item, Mapping))
 
 
-def _get_text(found: object) -> str:
-    return found if isinstance(found, str) else ""
+def _get_text(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
-def _get_texts(found: object) -> tuple[str, ...]:
-    return tuple(item for item in found if isinstance(item, str)) if isinstance(found, list) else ()
+def _get_texts(value: object) -> tuple[str, ...]:
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()

@@ -1,4 +1,4 @@
-"""Running the program that prints credentials: when it is time, once for all who wait, and never for long."""
+"""The execution of credential plug-ins: on demand, once for all waiting callers, and with a time limit."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from konverge.errors import ConfigurationError, NotConnectedError
 
 __all__ = ["ExecCredentials"]
 
-# Shorter than a verb's deadline: so the message is of the program, and not of a server that was never asked.
+# Shorter than a verb's deadline, so that the error names the program, and not a server that received no request.
 _TIMEOUT_SECONDS = 25.0
 _MAX_OUTPUT_BYTES = 1024 * 1024
 
-# Once a program has ended, what it printed is read at once, unless somebody else still holds the pipe.
+# After a program ended, its output is read at once, unless another process still holds the pipe.
 _LAST_OUTPUT_SECONDS = 1.0
 
 _STDOUT, _STDERR = 1, 2
 
 
 class ExecCredentials:
-    """What an exec plug-in prints, for as long as it is valid.
+    """The credentials from an exec plug-in.
 
-    The program runs when credentials are needed first, before they expire, and when the server refuses them; once for
-    all who wait. What it last printed is in memory alone.
+    The program runs at the first request, before the credentials expire, and after the server rejects them; once for
+    all waiting callers. The credentials are only in memory.
 
     Args:
         plugin: The program.
-        clock: Says what has expired.
-        timeout_seconds: How long it may take.
+        clock: The source of time.
+        timeout_seconds: The time limit for the program.
     """
 
     def __init__(self, plugin: ExecPlugin, clock: Clock, *, timeout_seconds: float = _TIMEOUT_SECONDS) -> None:
@@ -51,22 +51,22 @@ class ExecCredentials:
         self._renewal = CredentialRenewer(self._run_plugin, clock, self.description)
 
     async def get_identity(self) -> Identity:
-        """What the program printed last, while that is valid.
+        """Return the identity that the program printed last; run the program if necessary.
 
-        Cancelling the one who waits for the program ends it; whoever else waits starts it again.
+        The cancellation of the caller that runs the program ends it; another waiting caller then starts it again.
 
         Raises:
-            konverge.errors.ConfigurationError: The program is not there, or does not do what a plug-in must.
-            konverge.errors.NotConnectedError: The program failed, or took too long.
+            konverge.errors.ConfigurationError: The program does not exist, or its output is invalid.
+            konverge.errors.NotConnectedError: The program failed, or exceeded its time limit.
         """
         return await self._renewal.get_identity()
 
     def invalidate(self, identity: Identity) -> bool:
-        """The program may print others now."""
+        """Record that the server rejected the identity; the program may print another one."""
         return self._renewal.invalidate(identity)
 
     def clone(self) -> Credentials:
-        """One that runs the program by itself."""
+        """Return credentials that run the program separately."""
         return ExecCredentials(self._plugin, self._clock, timeout_seconds=self._timeout_seconds)
 
     async def _run_plugin(self) -> IssuedIdentity:
@@ -74,24 +74,24 @@ class ExecCredentials:
         has_terminal = plugin.interactive_mode != "Never" and _is_terminal()
         if plugin.interactive_mode == "Always" and not has_terminal:
             raise ConfigurationError(
-                f"{plugin.name} needs a terminal (interactiveMode: Always), and there is none. "
-                "Use credentials that need nobody to log in"
+                f"{plugin.name} requires a terminal (interactiveMode: Always), and there is none. "
+                "Use credentials without an interactive login"
             )
-        printed = await _run_program(plugin, has_terminal, self._timeout_seconds)
-        return parse_exec_credential(plugin, printed)
+        output = await _run_program(plugin, has_terminal, self._timeout_seconds)
+        return parse_exec_credential(plugin, output)
 
 
 async def _run_program(plugin: ExecPlugin, has_terminal: bool, timeout_seconds: float) -> bytes:
-    """Run the program and give what it printed."""
+    """Run the program and return its standard output."""
     program = shutil.which(plugin.command, path=plugin.environment.get("PATH", os.defpath))
     if program is None:
         hint = f". {plugin.install_hint}" if plugin.install_hint else ": install it, or correct the command"
-        raise ConfigurationError(f"{plugin.name} is not there{hint}")
+        raise ConfigurationError(f"{plugin.name} does not exist{hint}")
     options: dict[str, Any] = {
         "env": {**plugin.environment, "KUBERNETES_EXEC_INFO": encode_exec_info(plugin, interactive=has_terminal)},
         "stdin": None if has_terminal else DEVNULL,
         "stdout": PIPE,
-        "stderr": None if has_terminal else PIPE,  # who is asked something must see the question
+        "stderr": None if has_terminal else PIPE,  # the user must see the program's prompts
         "start_new_session": not has_terminal,
     }
     loop = asyncio.get_running_loop()
@@ -111,30 +111,30 @@ async def _run_program(plugin: ExecPlugin, has_terminal: bool, timeout_seconds: 
             await await_shielded(_terminate(*starting.result(), has_group=not has_terminal))
     code = transport.get_returncode()
     if code != 0:
-        words = redact_stderr(running.read_output(_STDERR) or b"", plugin)
-        raise NotConnectedError(f"{plugin.name} failed (exit code {code}){': ' if words else ''}{words}")
-    printed = running.read_output(_STDOUT)
-    if printed is None:
+        stderr = redact_stderr(running.read_output(_STDERR) or b"", plugin)
+        raise NotConnectedError(f"{plugin.name} failed (exit code {code}){': ' if stderr else ''}{stderr}")
+    output = running.read_output(_STDOUT)
+    if output is None:
         raise ConfigurationError(f"{plugin.name} printed more than {_MAX_OUTPUT_BYTES} bytes")
-    return printed
+    return output
 
 
 class _ProgramProtocol(asyncio.SubprocessProtocol):
-    """A program that runs: what it has printed, and how far it is.
+    """A running program: its output and its state.
 
-    That it has ended does not mean that its pipes have: a child that it left behind may hold them for as long as it
-    likes. So neither waits for the other.
+    The end of the program does not imply the end of its pipes: a child process may hold them open for any time. So
+    neither waits for the other.
     """
 
     def __init__(self) -> None:
         self.ended = asyncio.Event()
         self.silent = asyncio.Event()
-        """Nobody can print any more, and all that was printed is here."""
+        """All pipes are closed, and the whole output was received."""
         self._pieces: dict[int, list[bytes]] = {_STDOUT: [], _STDERR: []}
         self._sizes = {_STDOUT: 0, _STDERR: 0}
 
     def read_output(self, pipe: int) -> bytes | None:
-        """What came through that pipe; None when it was too much, of which nothing is kept."""
+        """Return the output of that pipe; None if it was too long (then none of it is kept)."""
         return b"".join(self._pieces[pipe]) if self._sizes[pipe] <= _MAX_OUTPUT_BYTES else None
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
@@ -148,20 +148,20 @@ class _ProgramProtocol(asyncio.SubprocessProtocol):
         self.ended.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.silent.set()  # called when the program has ended and all pipes are closed
+        self.silent.set()  # asyncio calls this after the program ended and all pipes are closed
 
 
 async def _terminate(transport: asyncio.SubprocessTransport, running: _ProgramProtocol, *, has_group: bool) -> None:
-    """End a program that still runs, and in any case what it has left behind; give back its pipes."""
+    """Kill a program that still runs, and its child processes in any case; close its pipes."""
     if has_group and hasattr(os, "killpg"):
-        # Also when it has ended well: a child that stays is one more with each renewal. What means to stay, an agent
-        # for example, has made a session of its own.
+        # Also after a success: each renewal would leave one more child process. A process that is to stay, an agent
+        # for example, creates its own session.
         _kill(lambda: os.killpg(transport.get_pid(), signal.SIGKILL))
     elif not running.ended.is_set():
         _kill(transport.kill)
     try:
         await running.ended.wait()
-        # What the program printed last may still be in the pipe. Whoever else holds that is not waited for.
+        # The last output may still be in the pipe. Do not wait for other processes that hold the pipe.
         async with asyncio.timeout(_LAST_OUTPUT_SECONDS):
             await running.silent.wait()
     except TimeoutError:
@@ -172,12 +172,12 @@ async def _terminate(transport: asyncio.SubprocessTransport, running: _ProgramPr
 
 
 def _kill(kill: Callable[[], None]) -> None:
-    with suppress(ProcessLookupError, PermissionError):  # nobody is left (macOS says so with the other one)
+    with suppress(ProcessLookupError, PermissionError):  # no process is left (macOS raises PermissionError then)
         kill()
 
 
 def _is_terminal() -> bool:
     try:
         return sys.stdin is not None and sys.stdin.isatty()
-    except ValueError:  # it has been closed
+    except ValueError:  # stdin is closed
         return False

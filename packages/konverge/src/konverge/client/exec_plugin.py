@@ -1,6 +1,6 @@
-"""Programs that print credentials: exec plug-ins (client.authentication.k8s.io, v1 and v1beta1). Pure.
+"""Exec plug-ins: programs that print credentials (client.authentication.k8s.io, v1 and v1beta1). Pure.
 
-A kubeconfig names the program. It learns of the cluster in ``KUBERNETES_EXEC_INFO`` and prints an ``ExecCredential``
+A kubeconfig names the program. It receives the cluster in ``KUBERNETES_EXEC_INFO`` and prints an ``ExecCredential``
 with a token, a client certificate, or both. `konverge.client.exec_credentials` runs it.
 """
 
@@ -39,15 +39,15 @@ class ExecPlugin:
     """A program that prints credentials.
 
     Args:
-        user: Whose credentials they are, for messages: ``user "ann" of /home/ann/.kube/config``.
+        user: The user of the credentials, for messages: ``user "ann" of /home/ann/.kube/config``.
         command: The program: a name to look up in ``PATH``, or a path.
-        arguments: Its arguments.
-        environment: All of its environment.
-        api_version: The version in which both speak.
-        install_hint: How to come by the program.
-        interactive_mode: ``Never``, ``IfAvailable`` or ``Always``: whether it wants the terminal.
-        cluster: The cluster, for who wants to know; None for who does not.
-        secrets: Values that no message may hold.
+        arguments: The arguments of the program.
+        environment: The whole environment of the program.
+        api_version: The version of the protocol.
+        install_hint: Instructions for the installation of the program.
+        interactive_mode: ``Never``, ``IfAvailable`` or ``Always``: whether the program uses the terminal.
+        cluster: The cluster to pass to the program; None to pass none.
+        secrets: Values that messages must not contain.
     """
 
     user: str
@@ -62,24 +62,24 @@ class ExecPlugin:
 
     @property
     def name(self) -> str:
-        """What it is, for messages."""
+        """The name of the plug-in for messages."""
         return f"the credential plug-in {self.command} of {self.user}"
 
 
 def parse_exec_plugin(
     fields: Mapping[str, Any], *, whose: str, folder: Path, env: Mapping[str, str], cluster: Object
 ) -> ExecPlugin:
-    """Read a kubeconfig's ``exec``.
+    """Parse the ``exec`` section of a kubeconfig.
 
     Args:
-        fields: What it says.
-        whose: Whose credentials they are, for messages.
-        folder: Where the kubeconfig is: a command that is a relative path is relative to that.
-        env: The environment that the program's is added to.
-        cluster: What the program is told of the cluster if it wants to know.
+        fields: The fields of the section.
+        whose: The user of the credentials, for messages.
+        folder: The folder of the kubeconfig: a relative path of a command is relative to it.
+        env: The environment to which the program's variables are added.
+        cluster: The cluster to pass to the program if the section requests it.
 
     Raises:
-        konverge.errors.ConfigurationError: It cannot be used.
+        konverge.errors.ConfigurationError: The section is invalid.
     """
     command = str(fields.get("command") or "")
     where = f"the exec plug-in of {whose}"
@@ -87,28 +87,29 @@ def parse_exec_plugin(
         raise ConfigurationError(f"{where} has no command")
     api_version = str(fields.get("apiVersion") or "")
     if api_version not in _VERSIONS:
-        found = f'found "{api_version}"' if api_version else "there is none"
+        finding = f'found "{api_version}"' if api_version else "found none"
         raise ConfigurationError(
-            f"{where} ({command}): apiVersion must be {' or '.join(_VERSIONS)} ({found}). Update the plug-in"
+            f"{where} ({command}): apiVersion: expected {' or '.join(_VERSIONS)}, {finding}. Update the plug-in"
         )
     mode = str(fields.get("interactiveMode") or "")
     if mode not in _MODES and (mode or api_version == _VERSIONS[0]):
-        found = f'found "{mode}"' if mode else "it must be said in v1"
-        raise ConfigurationError(f"{where} ({command}): interactiveMode must be one of {', '.join(_MODES)} ({found})")
+        finding = f'found "{mode}"' if mode else "found none; v1 requires it"
+        raise ConfigurationError(
+            f"{where} ({command}): interactiveMode: expected one of {', '.join(_MODES)}, {finding}"
+        )
     arguments = tuple(map(str, _read_list(fields, "args", where)))
     added = {}
     for entry in _read_list(fields, "env", where):
         if not isinstance(entry, Mapping) or not entry.get("name"):
-            raise ConfigurationError(f"{where} ({command}): each of env must have a name and a value")
+            raise ConfigurationError(f"{where} ({command}): env: expected entries with a name and a value")
         added[str(entry["name"])] = str(entry.get("value") or "")
     environment = {**env, **added}
     if not all(map(_is_valid_argument, (command, *arguments, *environment, *environment.values()))) or "=" in "".join(
         added
     ):
         raise ConfigurationError(
-            f"{where} ({_to_one_line(command)}): command, args and env must hold no NUL and "
-            "nothing else that no program "
-            "can be given, and a name of env no ="
+            f"{where} ({_to_one_line(command)}): command, args or env: expected text without NUL and other invalid "
+            "characters, and names in env without ="
         )
     plugin = ExecPlugin(
         user=whose,
@@ -125,41 +126,41 @@ def parse_exec_plugin(
         encode_exec_info(plugin, interactive=False)
     except (TypeError, ValueError, OverflowError, RecursionError):
         raise ConfigurationError(
-            f"{where} ({command}): what it is to be told of the cluster cannot be written as JSON"
+            f"{where} ({command}): the cluster's extension cannot be encoded as JSON for the program"
         ) from None
     return plugin
 
 
 def encode_exec_info(plugin: ExecPlugin, *, interactive: bool) -> str:
-    """What the program finds in ``KUBERNETES_EXEC_INFO``.
+    """Encode the ``KUBERNETES_EXEC_INFO`` for the program.
 
     Args:
         plugin: The program.
-        interactive: Whether it has the terminal.
+        interactive: Whether the program has the terminal.
     """
     spec: Object = {"interactive": interactive}
     if plugin.cluster is not None:
         spec["cluster"] = plugin.cluster
-    told = {"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}
-    return msgspec.json.encode(told).decode()
+    info = {"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}
+    return msgspec.json.encode(info).decode()
 
 
-def parse_exec_credential(plugin: ExecPlugin, printed: bytes) -> IssuedIdentity:
-    """Read the ``ExecCredential`` that the program has printed.
+def parse_exec_credential(plugin: ExecPlugin, output: bytes) -> IssuedIdentity:
+    """Parse the ``ExecCredential`` that the program printed.
 
     Raises:
-        konverge.errors.ConfigurationError: It is none. The message says what is wrong with it and quotes no value.
+        konverge.errors.ConfigurationError: The output is invalid. The message quotes no value.
     """
     try:
-        found = msgspec.json.decode(printed, type=dict)
+        credential = msgspec.json.decode(output, type=dict)
     except DECODE_ERRORS:
-        raise ConfigurationError(f"{plugin.name} printed something that is not JSON") from None
-    if found.get("kind") != "ExecCredential" or found.get("apiVersion") != plugin.api_version:
+        raise ConfigurationError(f"{plugin.name} printed invalid output: expected JSON") from None
+    if credential.get("kind") != "ExecCredential" or credential.get("apiVersion") != plugin.api_version:
         raise ConfigurationError(
-            f"{plugin.name} must print an ExecCredential of {plugin.api_version} "
-            f"(found kind {_format_value(found.get('kind'))}, apiVersion {_format_value(found.get('apiVersion'))})"
+            f"{plugin.name} printed invalid output: expected an ExecCredential of {plugin.api_version}, found kind "
+            f"{_format_value(credential.get('kind'))}, apiVersion {_format_value(credential.get('apiVersion'))}"
         )
-    status = found.get("status")
+    status = credential.get("status")
     status = status if isinstance(status, Mapping) else {}
     token, certificate, key = (
         str(status.get(name) or "") for name in ("token", "clientCertificateData", "clientKeyData")
@@ -170,46 +171,47 @@ def parse_exec_credential(plugin: ExecPlugin, printed: bytes) -> IssuedIdentity:
     if not (token or certificate):
         raise ConfigurationError(f"{plugin.name} printed neither a token nor a client certificate")
     if not (token.isascii() and token.isprintable()):
-        raise ConfigurationError(f"{plugin.name} printed a token with characters that no token has")
+        raise ConfigurationError(f"{plugin.name} printed an invalid token: expected printable ASCII characters")
     headers = Identity.from_token(token).headers if token else {}
     identity = Identity(headers, certificate.encode(), key.encode())
     return IssuedIdentity(identity, _parse_expiration(plugin, status.get("expirationTimestamp")))
 
 
-def _parse_expiration(plugin: ExecPlugin, written: object) -> datetime | None:
-    if not written:
+def _parse_expiration(plugin: ExecPlugin, value: object) -> datetime | None:
+    if not value:
         return None
     try:
-        found = msgspec.convert(written, datetime)
+        expiration = msgspec.convert(value, datetime)
     except msgspec.ValidationError:
         raise ConfigurationError(
-            f"{plugin.name} printed an expirationTimestamp that is no time of RFC 3339 (found {_format_value(written)})"
+            f"{plugin.name} printed an invalid expirationTimestamp: expected a time of RFC 3339, "
+            f"found {_format_value(value)}"
         ) from None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    return expiration if expiration.tzinfo is not None else expiration.replace(tzinfo=UTC)
 
 
-def redact_stderr(complaint: bytes, plugin: ExecPlugin) -> str:
-    """The end of what a program had to say, on one line, without what must stay secret."""
-    text = _to_one_line(redact(complaint.decode("utf-8", "replace"), plugin.secrets))
+def redact_stderr(stderr: bytes, plugin: ExecPlugin) -> str:
+    """Return the end of a program's standard error, on one line and without secrets."""
+    text = _to_one_line(redact(stderr.decode("utf-8", "replace"), plugin.secrets))
     return text if len(text) <= _MAX_STDERR else f"... {text[-_MAX_STDERR:]}"
 
 
 def _find_secret_arguments(arguments: tuple[str, ...]) -> list[str]:
-    """The values of options whose names say that they are secret: ``--client-secret=x`` and ``--client-secret x``."""
-    found = []
+    """Find the values of options with a secret name: ``--client-secret=x`` and ``--client-secret x``."""
+    values = []
     for position, argument in enumerate(arguments):
         option, equals, value = argument.partition("=")
         if not (option.startswith("-") and _SECRET_OPTION.search(option)):
             continue
         if equals:
-            found.append(value)
+            values.append(value)
         elif position + 1 < len(arguments):
-            found.append(arguments[position + 1])
-    return found
+            values.append(arguments[position + 1])
+    return values
 
 
 def _is_valid_argument(text: str) -> bool:
-    """Tell whether a program can be given it as an argument or a variable."""
+    """Return True if the text is valid as an argument or a variable of a program."""
     try:
         return b"\0" not in os.fsencode(text)
     except UnicodeEncodeError:
@@ -220,14 +222,14 @@ def _to_one_line(text: str) -> str:
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
-def _format_value(found: object) -> str:
-    return f'"{_to_one_line(str(found))[:80]}"' if found is not None else "nothing"
+def _format_value(value: object) -> str:
+    return f'"{_to_one_line(str(value))[:80]}"' if value is not None else "none"
 
 
 def _read_list(fields: Mapping[str, Any], name: str, where: str) -> list[Any]:
-    found = fields.get(name)
-    if found is None:
+    entries = fields.get(name)
+    if entries is None:
         return []
-    if not isinstance(found, list):
-        raise ConfigurationError(f"{where}: {name} must be a list")
-    return found
+    if not isinstance(entries, list):
+        raise ConfigurationError(f"{where}: {name}: expected a list")
+    return entries

@@ -1,7 +1,7 @@
-"""The transport over HTTP/1.1, with TLS, credentials and a proxy as a `ClusterConfig` has them.
+"""The transport over HTTP/1.1, with the TLS, the credentials and the proxy of a `ClusterConfig`.
 
-Watches have connections of their own: each holds one for minutes, and requests must not wait for them. Answers are not
-compressed: on the way inside a cluster, that costs more time than it saves.
+Watches have separate connections: each uses one for minutes, and requests must not wait for them. Responses are not
+compressed: inside a cluster, compression costs more time than it saves.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _MAX_CONNECTIONS = 64
 _MAX_WATCHES = 512
 _UNAUTHORIZED = 401
 
-# What may be sent late: it changes nothing.
+# These methods may be sent late: they change nothing.
 _READS = frozenset({"GET", "HEAD"})
 
-# Connecting alone; the deadline of the whole is that of the caller.
+# Only for connecting; the caller has a deadline for the whole request.
 _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=10.0)
 
 
@@ -62,14 +62,14 @@ class _HttpResponse:
 class HttpTransport:
     """Requests and streams to one API server as one user.
 
-    Made anywhere, used in one event loop; it connects on first need.
+    It may be created anywhere, and is used in one event loop; it connects on first use.
 
     Args:
         config: The cluster and the user.
-        clock: Tells in messages whether a certificate has expired.
+        clock: The source of time, to report expired certificates.
 
     Raises:
-        konverge.errors.ConfigurationError: A certificate or a key cannot be used.
+        konverge.errors.ConfigurationError: A certificate, a key or a URL is invalid.
     """
 
     def __init__(self, config: ClusterConfig, *, clock: Clock | None = None) -> None:
@@ -77,9 +77,9 @@ class HttpTransport:
         self._clock = clock or SystemClock()
         self._tls = TlsContexts(config.tls, config.source, self._clock) if config.server.startswith("https:") else None
         for url, may_have_user in ((config.server, False), (config.proxy_url, True)):
-            mistake = find_url_error(url, may_have_user=may_have_user) if url else ""
-            if mistake:
-                raise ConfigurationError(f"cannot use {redact_url(url)} ({config.source}): {mistake}")
+            problem = find_url_error(url, may_have_user=may_have_user) if url else ""
+            if problem:
+                raise ConfigurationError(f"cannot use {redact_url(url)} ({config.source}): {problem}")
         self._base = URL(config.server)
         self._sessions: tuple[aiohttp.ClientSession, aiohttp.ClientSession] | None = None
         self._sockets = SocketFactory()
@@ -89,19 +89,19 @@ class HttpTransport:
         return f"HttpTransport({self._config.server!r})"
 
     def with_own_connections(self) -> HttpTransport:
-        """A transport to the same server as the same user, with connections of its own, for any event loop."""
+        """Return a transport to the same server as the same user, with separate connections, for any event loop."""
         return HttpTransport(
             replace(self._get_current_config(), credentials=self._config.credentials.clone()), clock=self._clock
         )
 
     @property
     def server(self) -> str:
-        """The server's address, as messages may show it."""
+        """The URL of the server, redacted for messages."""
         return redact_url(self._config.server)
 
     @property
     def host(self) -> str:
-        """The server's host and port."""
+        """The host and port of the server."""
         return self._base.authority
 
     async def request(
@@ -114,31 +114,30 @@ class HttpTransport:
         body: bytes | None = None,
         timeout_seconds: float,
     ) -> _HttpResponse:
-        """Send one request and wait for its whole answer.
+        """Send one request and wait for the whole response.
 
         Raises:
-            konverge.errors.UnauthorizedError: The server does not accept the credentials, also not after they were
-                renewed.
-            konverge.errors.ConfigurationError: There are no credentials.
-            konverge.errors.NoPermitError: Its permit had ended when it was about to be sent.
+            konverge.errors.UnauthorizedError: The server rejects the credentials, even after a renewal.
+            konverge.errors.ConfigurationError: There are no valid credentials.
+            konverge.errors.NoPermitError: The permit ended before the request was sent.
         """
         requests, _ = self._open_sessions()
         deadline = _get_loop_time() + timeout_seconds
-        found = await self._send(requests, method, path, query, headers, body, deadline, timeout_seconds)
+        response = await self._send(requests, method, path, query, headers, body, deadline, timeout_seconds)
         try:
             async with asyncio.timeout_at(deadline):
-                answer = _HttpResponse(
-                    found.status, _lower_names(found.headers), await _read_body(found, _MAX_BODY_BYTES)
+                whole = _HttpResponse(
+                    response.status, _lower_names(response.headers), await _read_body(response, _MAX_BODY_BYTES)
                 )
         except AIOHTTP_ERRORS as error:
-            _discard_response(found)
+            _discard_response(response)
             raise self._build_failure(error, method, path, timeout_seconds) from _find_cause(error)
         except BaseException:
-            _discard_response(found)  # cancelled, or too long: the connection is of no use to others
+            _discard_response(response)  # after a cancellation or an excess, the connection cannot be reused
             raise
-        if answer.status == _UNAUTHORIZED:
-            raise build_unauthorized_error(self._get_current_config(), _parse_message(answer.body), self._clock.now())
-        return answer
+        if whole.status == _UNAUTHORIZED:
+            raise build_unauthorized_error(self._get_current_config(), _parse_message(whole.body), self._clock.now())
+        return whole
 
     @asynccontextmanager
     async def stream(
@@ -150,33 +149,33 @@ class HttpTransport:
         headers: Mapping[str, str] = {},
         connect_timeout_seconds: float,
     ) -> AsyncIterator[_HttpStream]:
-        """Open a stream on a connection of its own.
+        """Open a stream on a separate connection.
 
         Raises:
-            konverge.errors.UnauthorizedError: As for `request`.
-            konverge.errors.ConfigurationError: There are no credentials.
+            konverge.errors.UnauthorizedError: The same as for `request`.
+            konverge.errors.ConfigurationError: There are no valid credentials.
         """
         _, streams = self._open_sessions()
         deadline = _get_loop_time() + connect_timeout_seconds
-        found = await self._send(streams, method, path, query, headers, None, deadline, connect_timeout_seconds)
+        response = await self._send(streams, method, path, query, headers, None, deadline, connect_timeout_seconds)
         try:
-            answer = _HttpStream(found, self._build_failure, connect_timeout_seconds)
-            if found.status == _UNAUTHORIZED:
+            stream = _HttpStream(response, self._build_failure, connect_timeout_seconds)
+            if response.status == _UNAUTHORIZED:
                 raise build_unauthorized_error(
-                    self._get_current_config(), _parse_message(await answer.body()), self._clock.now()
+                    self._get_current_config(), _parse_message(await stream.body()), self._clock.now()
                 )
-            yield answer
+            yield stream
         finally:
-            _discard_response(found)  # not released: what is still coming would have to be read first
+            _discard_response(response)  # not released: a release would have to read the rest of the body first
 
     async def close(self) -> None:
-        """Close all connections; what is sent afterwards fails."""
+        """Close all connections; later requests fail."""
         self._is_closed = True
         sessions, self._sessions = self._sessions, None
-        async with AsyncExitStack() as all_of_them:
-            all_of_them.push_async_callback(self._sockets.close_all)  # last, and also when closing is cancelled
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._sockets.close_all)  # runs last, even if the close is cancelled
             for session in sessions or ():
-                all_of_them.push_async_callback(session.close)
+                stack.push_async_callback(session.close)
 
     async def _send(
         self,
@@ -189,30 +188,30 @@ class HttpTransport:
         deadline: float,
         timeout_seconds: float,
     ) -> aiohttp.ClientResponse:
-        """The head of the answer. What the server does not trust us with is sent again if there is something newer.
+        """Send a request and return the head of the response; retry once with newer credentials or certificates.
 
-        Neither a failed handshake nor a refused user has done anything, so that is as safe for a write as for a read.
+        A failed handshake and a rejected user have no effect on the server, so the retry is safe for a write too.
         """
         for may_try_again in (True, False):
             identity = await self._get_identity(deadline, timeout_seconds)
             context = await self._tls.get_context(identity) if self._tls is not None else False
-            # A write without a body gets an empty one: its head is then not sent before that is asked for either.
-            timely = None
+            # A write without a body gets an empty one, so that its head too waits for the checks of the body.
+            deadline_body = None
             if body is not None or method not in _READS:
-                timely = _DeadlineBody(body or b"", deadline, timeout_seconds, current_permit.get())
+                deadline_body = _DeadlineBody(body or b"", deadline, timeout_seconds, current_permit.get())
             try:
                 async with asyncio.timeout_at(deadline):
-                    found = await session.request(
+                    response = await session.request(
                         method,
                         self._build_url(path, query),
                         headers=self._build_headers(headers, identity),
-                        data=timely,
+                        data=deadline_body,
                         ssl=context,
                         timeout=_TIMEOUT,
                         **self._build_options(),
                     )
             except AIOHTTP_ERRORS as error:
-                if timely is not None and timely.is_forbidden:
+                if deadline_body is not None and deadline_body.is_forbidden:
                     raise no_permit_error(method, path) from None
                 cause = error.cause if isinstance(error, ConnectionBrokenError) else error
                 failure = self._build_failure(cause, method, path, timeout_seconds)
@@ -221,17 +220,17 @@ class HttpTransport:
                     continue
                 raise failure from _find_cause(cause)
             except Exception as error:
-                # Nothing that is known of, so whether it was sent is not known either. Its words might quote a header.
+                # An unexpected error: the request may have been sent. The error's text might quote a header.
                 raise ConnectionFailedError(
                     f"{method} {path}: cannot be sent to the API server {self._config.server}: {type(error).__name__} "
                     f"({self._config.source})"
                 ) from error
-            if found.status != _UNAUTHORIZED or not may_try_again:
-                return found
+            if response.status != _UNAUTHORIZED or not may_try_again:
+                return response
             if not (self._config.credentials.invalidate(identity) or await self._has_newer_certificates(context)):
-                return found
-            _discard_response(found)
-        raise AssertionError("the second attempt ends in one way or another")
+                return response
+            _discard_response(response)
+        raise AssertionError("unreachable: the second attempt returns or raises")
 
     async def _get_identity(self, deadline: float, timeout_seconds: float) -> Identity:
         credentials = self._config.credentials
@@ -240,21 +239,21 @@ class HttpTransport:
                 return await credentials.get_identity()
         except TimeoutError:
             raise NotConnectedError(
-                f"{credentials.description} did not come within {timeout_seconds:g} s ({self._config.source}): "
-                "nothing was sent"
+                f"{credentials.description}: no credentials within {timeout_seconds:g} s ({self._config.source}); "
+                "no request was sent"
             ) from None
         except KonvergeError:
             raise
-        except Exception as error:  # whoever sends expects what is in the tree of errors, whatever credentials raise
+        except Exception as error:  # the caller expects errors of `konverge.errors` from any credentials
             raise NotConnectedError(
-                f"{credentials.description} cannot be had ({self._config.source}): {type(error).__name__}"
+                f"{credentials.description}: cannot get the credentials ({self._config.source}): {type(error).__name__}"
             ) from error
 
     async def _has_newer_certificates(self, used: ssl.SSLContext | bool) -> bool:
         return self._tls is not None and isinstance(used, ssl.SSLContext) and await self._tls.reload(used)
 
     def _get_current_config(self) -> ClusterConfig:
-        """The cluster with the certificates of now."""
+        """Return the configuration with the present certificates."""
         return self._config if self._tls is None else replace(self._config, tls=self._tls.current)
 
     def _build_failure(self, error: Exception, method: str, path: str, timeout_seconds: float) -> ConnectionFailedError:
@@ -265,7 +264,7 @@ class HttpTransport:
     def _open_sessions(self) -> tuple[aiohttp.ClientSession, aiohttp.ClientSession]:
         if self._is_closed:
             raise NotConnectedError(f"the connection to the API server {self._config.server} has been closed")
-        # Not in the constructor: a session belongs to the loop in which it is made.
+        # Not in the constructor: a session belongs to the event loop in which it is created.
         if self._sessions is None:
             self._sessions = (
                 _build_session(aiohttp.TCPConnector(limit=_MAX_CONNECTIONS, socket_factory=self._sockets)),
@@ -279,7 +278,7 @@ class HttpTransport:
         return self._base.with_path(self._base.path.rstrip("/") + path).with_query(query)
 
     def _build_options(self) -> dict[str, Any]:
-        options: dict[str, Any] = {"allow_redirects": False}  # a redirect would take the credentials elsewhere
+        options: dict[str, Any] = {"allow_redirects": False}  # a redirect would send the credentials to another server
         if self._config.proxy_url:
             options["proxy"] = self._config.proxy_url
         if self._config.tls.server_name:
@@ -295,20 +294,20 @@ class HttpTransport:
 
 
 class _DeadlineBody(aiohttp.BytesPayload):
-    """A body that is not sent after its deadline or its permit, and the head that waits for it neither.
+    """A body that is never sent after its deadline or its permit; neither is the head, which waits for the body.
 
-    The time-out of a request fires when the event loop gets to it. A process that was frozen and goes on, or whose loop
-    was blocked, does first what was ready, and that may be to send what it was about to send: a write, minutes after
-    the Lease that allowed it was lost. The deadline does not show that alone: the process may have been frozen after
-    the permit was asked and before the deadline was reckoned from its answer.
+    The timeout of a request fires only when the event loop runs. A process that was frozen, or whose loop was blocked,
+    first runs its ready callbacks. One of them may send a write, minutes after the Lease that allowed it was lost. The
+    deadline alone does not prevent that: the process may be frozen between the check of the permit and the computation
+    of the deadline.
 
     Attributes:
-        is_forbidden: Whether the body was not sent, or not to its end, since the permit had ended.
+        is_forbidden: Whether the body was not sent completely because the permit had ended.
     """
 
     def __init__(self, body: bytes, deadline: float, timeout_seconds: float, permit: WritePermit | None) -> None:
-        # Given there, a body above 1 MiB makes a ResourceWarning, which an error may be made of. The limit of a request
-        # is the server's to know, and a few megabytes are written in milliseconds.
+        # A body above 1 MiB in the constructor causes a ResourceWarning, which a user may turn into an error. The
+        # server limits the size of a request, and a few megabytes are written in milliseconds.
         super().__init__(b"")
         self._value, self._size = body, len(body)
         self._deadline = deadline
@@ -330,19 +329,19 @@ class _DeadlineBody(aiohttp.BytesPayload):
 
 
 class _HttpStream:
-    """The answer to a request whose body is still coming."""
+    """The response to a request, with a body that is still arriving."""
 
     def __init__(
         self,
-        found: aiohttp.ClientResponse,
-        failure: Callable[[Exception, str, str, float], ConnectionFailedError],
+        response: aiohttp.ClientResponse,
+        build_failure: Callable[[Exception, str, str, float], ConnectionFailedError],
         timeout_seconds: float,
     ) -> None:
-        self._found = found
-        self._failure = failure
+        self._response = response
+        self._build_failure = build_failure
         self._timeout_seconds = timeout_seconds
-        self.status = found.status
-        self.headers: Mapping[str, str] = _lower_names(found.headers)
+        self.status = response.status
+        self.headers: Mapping[str, str] = _lower_names(response.headers)
 
     def chunks(self) -> _HttpStream:
         return self
@@ -352,7 +351,7 @@ class _HttpStream:
 
     async def __anext__(self) -> bytes:
         try:
-            chunk = await self._found.content.readany()
+            chunk = await self._response.content.readany()
         except AIOHTTP_ERRORS as error:
             raise self._build_error(error) from _find_cause(error)
         if not chunk:
@@ -362,53 +361,56 @@ class _HttpStream:
     async def body(self) -> bytes:
         try:
             async with asyncio.timeout(self._timeout_seconds):
-                return await _read_body(self._found, _MAX_FAILURE_BYTES)
+                return await _read_body(self._response, _MAX_FAILURE_BYTES)
         except AIOHTTP_ERRORS as error:
             raise self._build_error(error) from _find_cause(error)
 
     def _build_error(self, error: Exception) -> ConnectionFailedError:
-        return self._failure(error, self._found.method, self._found.url.path, self._timeout_seconds)
+        response = self._response
+        return self._build_failure(error, response.method, response.url.path, self._timeout_seconds)
 
 
 def _build_session(connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar(), middlewares=(send_once,))
 
 
-def _discard_response(found: aiohttp.ClientResponse) -> None:
-    """Let go of an answer that has not ended, and of its connection at once.
+def _discard_response(response: aiohttp.ClientResponse) -> None:
+    """Close an unfinished response and its connection at once.
 
-    To close a TLS connection politely is to wait half a minute for the other side's goodbye, which a dead link never
-    carries: it would outlive its client, and each watch that broke would hold a socket for so long.
+    A graceful close of a TLS connection waits half a minute for the other side, which never responds on a dead link.
+    The connection would outlive its client, and each broken watch would hold a socket for that time.
     """
-    transport = found.connection.transport if found.connection is not None else None
-    found.close()
+    transport = response.connection.transport if response.connection is not None else None
+    response.close()
     if transport is not None:
         transport.abort()
 
 
-async def _read_body(found: aiohttp.ClientResponse, limit: int) -> bytes:
+async def _read_body(response: aiohttp.ClientResponse, limit: int) -> bytes:
     pieces: list[bytes] = []
     size = 0
-    while piece := await found.content.readany():
+    while piece := await response.content.readany():
         size += len(piece)
         if size > limit:
-            _discard_response(found)
-            raise ConnectionFailedError(f"{found.method} {found.url.path}: the answer is longer than {limit} bytes")
+            _discard_response(response)
+            raise ConnectionFailedError(
+                f"{response.method} {response.url.path}: the response is too long: expected at most {limit} bytes"
+            )
         pieces.append(piece)
     return b"".join(pieces)
 
 
 def _lower_names(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers by names in lower case; one that came several times is joined, as HTTP has it."""
-    found: dict[str, str] = {}
+    """Return the headers with names in lower case; repeated headers are joined as in HTTP."""
+    joined: dict[str, str] = {}
     for name, value in headers.items():
         name = name.lower()
-        found[name] = f"{found[name]}, {value}" if name in found else value
-    return found
+        joined[name] = f"{joined[name]}, {value}" if name in joined else value
+    return joined
 
 
 def _find_cause(error: Exception) -> Exception | None:
-    """The error for tracebacks, unless its words repeat what was received."""
+    """Return the error as the cause for tracebacks; None if its text may quote received bytes."""
     return None if may_quote_response(error) else error
 
 
@@ -417,7 +419,7 @@ def _get_loop_time() -> float:
 
 
 def _parse_message(body: bytes) -> str:
-    """What a refusal says, of whatever form it is."""
+    """Parse the message of an error response in any form."""
     try:
         status = msgspec.json.decode(body, type=dict)
     except DECODE_ERRORS:

@@ -1,4 +1,4 @@
-"""The cluster that this process runs in, as the kubelet describes it to each Pod."""
+"""The configuration for the cluster of this Pod, from the files and variables of the kubelet."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from konverge.errors import ConfigurationError
 __all__ = ["SERVICE_ACCOUNT_FOLDER", "is_in_cluster", "load_in_cluster"]
 
 SERVICE_ACCOUNT_FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""Where the kubelet mounts the Pod's token, the CA and the namespace."""
+"""The folder in which the kubelet mounts the Pod's token, the CA and the namespace."""
 
 
 def is_in_cluster(env: Mapping[str, str] = os.environ, folder: Path = SERVICE_ACCOUNT_FOLDER) -> bool:
-    """Tell whether this looks like a Pod with a service account."""
+    """Return True if this process seems to run in a Pod with a service account."""
     return bool(env.get("KUBERNETES_SERVICE_HOST")) and (folder / "token").is_file()
 
 
 def load_in_cluster(
     env: Mapping[str, str] = os.environ, *, folder: Path = SERVICE_ACCOUNT_FOLDER, clock: Clock | None = None
 ) -> ClusterConfig:
-    """The Pod's own credentials; the token and the authority are read again each minute.
+    """Load the configuration with the Pod's service account; the token and the CA are read again every minute.
 
     Raises:
-        konverge.errors.ConfigurationError: This is no Pod, or one without a service account's token.
+        konverge.errors.ConfigurationError: The process does not run in a Pod, or the Pod has no token.
     """
     host, port = env.get("KUBERNETES_SERVICE_HOST", ""), env.get("KUBERNETES_SERVICE_PORT", "443")
     if not host:

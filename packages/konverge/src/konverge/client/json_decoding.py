@@ -1,4 +1,4 @@
-"""What reading JSON from outside fails with; one list, so that none of it ever ends an operator."""
+"""The errors of decoding JSON from outside, in one list, so that none of them ends an operator."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import msgspec
 __all__ = ["DECODE_ERRORS", "check_text"]
 
 DECODE_ERRORS: tuple[type[Exception], ...] = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""It is no JSON, or of another shape; its texts are not UTF-8; it nests deeper than the parser goes."""
+"""The errors for text that is not JSON, has another shape, is not UTF-8, or nests too deeply for the parser."""
 
 
 def check_text(body: bytes) -> None:
-    """Look at the texts of which only a part is decoded now: what is left for later is readable then.
+    """Check the encoding of a body that is decoded only in part now, so that the rest can be decoded later.
 
     Raises:
-        UnicodeDecodeError: They are not UTF-8.
+        UnicodeDecodeError: The body is not UTF-8.
     """
     if not body.isascii():
         body.decode()

@@ -1,7 +1,8 @@
-"""Kubeconfig files: which cluster, and as whom.
+"""Kubeconfig files: the clusters, users and contexts that a client can use.
 
-The rules are kubectl's: an explicit file stands alone; else the files that ``KUBECONFIG`` lists are merged, where the
-first one to say something wins; else it is ``~/.kube/config``. A relative path in a file is relative to that file.
+The rules are those of kubectl. An explicit file is used alone. Otherwise the files in ``KUBECONFIG`` are merged, and
+the first one with a value wins. Without them, the file is ``~/.kube/config``. A relative path in a file is relative to
+that file.
 """
 
 from __future__ import annotations
@@ -40,23 +41,23 @@ __all__ = ["list_kubeconfig_paths", "load_kubeconfig"]
 
 _MAX_FILE_BYTES = 16 * 1024 * 1024
 
-# Where a cluster says what is for its users' exec plug-ins.
+# The extension of a cluster that contains data for exec plug-ins.
 _PLUGIN_EXTENSION = "client.authentication.k8s.io/exec"
 
 
-# What a header's name may hold besides letters and digits (RFC 9110, 5.6.2); the server decodes %xx in such a name.
+# The valid punctuation in a header's name (RFC 9110, 5.6.2); the server decodes %xx in such a name.
 _HEADER_NAME_PUNCTUATION = "!#$&'*+-.^_`|~"
 
 
 @dataclass(frozen=True, slots=True)
 class _NamedEntry:
-    """A named cluster, user or context, and the file that it is from."""
+    """A named cluster, user or context, with its file."""
 
     fields: Mapping[str, Any]
     file: Path
 
     def get_text(self, name: str) -> str:
-        """A field as text; empty when it is absent. YAML makes numbers of some names and tokens."""
+        """Return a field as text; empty if it is absent. YAML parses some names and tokens as numbers."""
         value = self.fields.get(name)
         return "" if value is None or isinstance(value, Mapping | list) else str(value)
 
@@ -64,11 +65,11 @@ class _NamedEntry:
         return self.fields.get(name) is True
 
     def get_path(self, name: str) -> Path | None:
-        """A field that names a file, resolved."""
-        written = self.get_text(name)
-        if "\0" in written:
-            raise ConfigurationError(f"{self.file}: {name} is no path: it holds a NUL")
-        return self.file.parent / written if written else None
+        """Return a field with a path, resolved relative to the kubeconfig."""
+        path = self.get_text(name)
+        if "\0" in path:
+            raise ConfigurationError(f"{self.file}: {name}: expected a path, found a NUL character")
+        return self.file.parent / path if path else None
 
 
 @dataclass(slots=True)
@@ -85,11 +86,11 @@ class _MergedKubeconfig:
 
 
 def list_kubeconfig_paths(path: str | Path | None, env: Mapping[str, str]) -> list[Path]:
-    """The files that count, whether or not they exist."""
+    """List the kubeconfig files to use, whether they exist or not."""
     if path is not None:
         return [Path(path).expanduser()]
-    if listed := env.get("KUBECONFIG"):
-        return [Path(entry) for entry in listed.split(os.pathsep) if entry]
+    if variable := env.get("KUBECONFIG"):
+        return [Path(entry) for entry in variable.split(os.pathsep) if entry]
     home = env.get("HOME") or env.get("USERPROFILE")
     return [Path(home) / ".kube" / "config"] if home else []
 
@@ -101,40 +102,38 @@ def load_kubeconfig(
     *,
     clock: Clock | None = None,
 ) -> ClusterConfig:
-    """Read the kubeconfig and choose a context.
+    """Load the kubeconfig and select a context.
 
     Args:
-        path: The one file to read; None for what `env` names.
-        context: The context; None for the file's current one.
-        env: ``KUBECONFIG``, ``HOME`` and the proxy variables are looked up here.
-        clock: For token files.
+        path: The only file to read; None for the files from `env`.
+        context: The context; None for the current context of the file.
+        env: The environment with ``KUBECONFIG``, ``HOME`` and the proxy variables.
+        clock: The source of time for credentials.
 
     Raises:
-        konverge.errors.ConfigurationError: There is no file, no such context, or what it says cannot be used.
+        konverge.errors.ConfigurationError: The file or the context does not exist, or is invalid.
     """
     paths = list_kubeconfig_paths(path, env)
-    existing = [found for found in paths if found.is_file()]
+    existing = [file for file in paths if file.is_file()]
     if not existing:
-        looked = ", ".join(map(str, paths)) or "no place at all, since HOME is not set"
-        raise NoKubeconfigError(
-            f"no kubeconfig: looked at {looked}. Set KUBECONFIG or name a file that describes a cluster"
-        )
+        searched = ", ".join(map(str, paths)) or "nothing, since HOME is not set"
+        raise NoKubeconfigError(f"no kubeconfig: searched {searched}. Set KUBECONFIG, or create one of these files")
     merged = _merge(existing)
     name = context or merged.current_context
     if not name:
         raise ConfigurationError(
-            f"{merged.location} has no current context: name one ({_describe_known(merged.contexts)})"
+            f"{merged.location} has no current context: select one ({_describe_names(merged.contexts)})"
         )
-    chosen = merged.contexts.get(name)
-    if chosen is None:
-        named = "" if context else ", which is named as the current one"
+    selected = merged.contexts.get(name)
+    if selected is None:
+        role = "" if context else ", which is its current context"
         raise ConfigurationError(
-            f'{merged.location} has no context "{name}"{named} ({_describe_known(merged.contexts)})'
+            f'{merged.location} has no context "{name}"{role} ({_describe_names(merged.contexts)})'
         )
-    return _resolve(merged, name, chosen, env, clock or SystemClock())
+    return _resolve(merged, name, selected, env, clock or SystemClock())
 
 
-def _describe_known(entries: Mapping[str, object]) -> str:
+def _describe_names(entries: Mapping[str, object]) -> str:
     return f"it has: {', '.join(sorted(entries))}" if entries else "it has none"
 
 
@@ -144,13 +143,13 @@ def _merge(files: list[Path]) -> _MergedKubeconfig:
         document = _read_file(file)
         merged.current_context = merged.current_context or _NamedEntry(document, file).get_text("current-context")
         for kind, entries in (("cluster", merged.clusters), ("user", merged.users), ("context", merged.contexts)):
-            listed = document.get(f"{kind}s") or []
-            if not isinstance(listed, list):
-                raise ConfigurationError(f"{file}: {kind}s must be a list")
-            for item in listed:
+            items = document.get(f"{kind}s") or []
+            if not isinstance(items, list):
+                raise ConfigurationError(f"{file}: {kind}s: expected a list")
+            for item in items:
                 fields = item.get(kind) if isinstance(item, Mapping) else None
                 if not isinstance(item, Mapping) or not isinstance(fields, Mapping | None):
-                    raise ConfigurationError(f"{file}: each of {kind}s must have a name and a {kind}")
+                    raise ConfigurationError(f"{file}: {kind}s: expected entries with a name and a {kind}")
                 entries.setdefault(str(item.get("name", "")), _NamedEntry(fields or {}, file))
     return merged
 
@@ -158,7 +157,7 @@ def _merge(files: list[Path]) -> _MergedKubeconfig:
 def _read_file(file: Path) -> Mapping[str, Any]:
     try:
         if file.stat().st_size > _MAX_FILE_BYTES:
-            raise ConfigurationError(f"{file} is larger than {_MAX_FILE_BYTES} bytes: this is no kubeconfig")
+            raise ConfigurationError(f"{file}: not a kubeconfig: expected at most {_MAX_FILE_BYTES} bytes")
         text = file.read_bytes()
     except OSError as error:
         raise ConfigurationError(f"cannot read the kubeconfig {file}: {error.strerror}") from error
@@ -166,16 +165,16 @@ def _read_file(file: Path) -> Mapping[str, Any]:
     if document is None:
         return {}
     if not isinstance(document, Mapping):
-        raise ConfigurationError(f"{file} is no kubeconfig: it must be a mapping with clusters, users and contexts")
+        raise ConfigurationError(f"{file}: not a kubeconfig: expected a mapping with clusters, users and contexts")
     return document
 
 
 def _decode_document(file: Path, text: bytes) -> Any:
-    # JSON is YAML, and to read it takes no library of 3 MB.
+    # JSON is YAML, and parsing it does not require a library of 3 MB.
     if text.startswith(b"{"):
         with suppress(*DECODE_ERRORS):
             return msgspec.json.decode(text)
-    # Not at the top: a program in a Pod reads no such file.
+    # Not at the top: an operator in a Pod reads no kubeconfig.
     import yaml
 
     from konverge.kube.yaml_loader import YamlLimits, load_yaml
@@ -183,41 +182,41 @@ def _decode_document(file: Path, text: bytes) -> Any:
     try:
         return load_yaml(text, YamlLimits(may_repeat_fields=True))  # as kubectl does
     except yaml.YAMLError as error:
-        # The parser's own words quote the file, which holds keys: say where, not what.
+        # The text of the parser quotes the file, which contains keys: report only the position.
         mark = getattr(error, "problem_mark", None)
-        place = f" near line {mark.line + 1}" if mark is not None else ""
-        raise ConfigurationError(f"the kubeconfig {file} is not YAML{place}") from None
+        position = f" near line {mark.line + 1}" if mark is not None else ""
+        raise ConfigurationError(f"the kubeconfig {file} is not YAML{position}") from None
 
 
 def _resolve(
-    merged: _MergedKubeconfig, name: str, chosen: _NamedEntry, env: Mapping[str, str], clock: Clock
+    merged: _MergedKubeconfig, name: str, context: _NamedEntry, env: Mapping[str, str], clock: Clock
 ) -> ClusterConfig:
-    source = f'context "{name}" of {chosen.file}'
-    cluster_name, user_name = chosen.get_text("cluster"), chosen.get_text("user")
+    source = f'context "{name}" of {context.file}'
+    cluster_name, user_name = context.get_text("cluster"), context.get_text("user")
     cluster = merged.clusters.get(cluster_name)
     if cluster is None:
         raise ConfigurationError(
             f'{source} names the cluster "{cluster_name}", which {merged.location} does not have '
-            f"({_describe_known(merged.clusters)})"
+            f"({_describe_names(merged.clusters)})"
         )
-    user = _NamedEntry({}, chosen.file)
+    user = _NamedEntry({}, context.file)
     if user_name:
         if user_name not in merged.users:
             raise ConfigurationError(
                 f'{source} names the user "{user_name}", which {merged.location} does not have '
-                f"({_describe_known(merged.users)})"
+                f"({_describe_names(merged.users)})"
             )
         user = merged.users[user_name]
     server = _parse_server(cluster, cluster_name)
-    found = ClusterConfig(
+    config = ClusterConfig(
         server=server,
         source=source,
-        namespace=chosen.get_text("namespace") or "default",
+        namespace=context.get_text("namespace") or "default",
         tls=_parse_tls(cluster, cluster_name, user, user_name),
         impersonation=_parse_impersonation(user),
         proxy_url=_parse_proxy(cluster, cluster_name) or find_usable_proxy(server, env),
     )
-    return replace(found, credentials=_parse_credentials(user, user_name, found, cluster, env, clock))
+    return replace(config, credentials=_parse_credentials(user, user_name, config, cluster, env, clock))
 
 
 def _parse_server(cluster: _NamedEntry, name: str) -> str:
@@ -226,21 +225,21 @@ def _parse_server(cluster: _NamedEntry, name: str) -> str:
         raise ConfigurationError(f'cluster "{name}" of {cluster.file} has no server')
     if "://" not in server:
         server = f"https://{server}"
-    if mistake := find_url_error(server):
+    if problem := find_url_error(server):
         raise ConfigurationError(
-            f'cluster "{name}" of {cluster.file}: server must be an http(s) URL '
-            f'(found "{redact_url(server)}": {mistake})'
+            f'cluster "{name}" of {cluster.file}: server: expected an http(s) URL, '
+            f'found "{redact_url(server)}": {problem}'
         )
     return server
 
 
 def _parse_proxy(cluster: _NamedEntry, name: str) -> str:
     proxy = cluster.get_text("proxy-url")
-    mistake = find_url_error(proxy, may_have_user=True) if proxy else ""
-    if mistake:  # which is not quoted: it may hold a password
+    problem = find_url_error(proxy, may_have_user=True) if proxy else ""
+    if problem:  # the URL is not quoted: it may contain a password
         raise ConfigurationError(
-            f'cluster "{name}" of {cluster.file}: proxy-url must start with http:// or https:// and be a URL '
-            f"({mistake}); other kinds of proxies are not supported"
+            f'cluster "{name}" of {cluster.file}: proxy-url: expected an http:// or https:// URL: {problem}; '
+            "other kinds of proxies are not supported"
         )
     return proxy
 
@@ -256,8 +255,8 @@ def _parse_tls(cluster: _NamedEntry, cluster_name: str, user: _NamedEntry, user_
     certificate, certificate_file = _read_content(user, f'user "{user_name}"', "client-certificate")
     key, key_file = _read_content(user, f'user "{user_name}"', "client-key")
     if bool(certificate) != bool(key):
-        found, missing = ("client-certificate", "client-key") if certificate else ("client-key", "client-certificate")
-        raise ConfigurationError(f'user "{user_name}" of {user.file} has a {found} but no {missing}')
+        present, missing = ("client-certificate", "client-key") if certificate else ("client-key", "client-certificate")
+        raise ConfigurationError(f'user "{user_name}" of {user.file} has a {present} but no {missing}')
     return TlsConfig(
         authority,
         certificate,
@@ -271,7 +270,7 @@ def _parse_tls(cluster: _NamedEntry, cluster_name: str, user: _NamedEntry, user_
 
 
 def _read_content(entry: _NamedEntry, whose: str, name: str) -> tuple[bytes, Path | None]:
-    """What ``<name>-data`` holds in base64, else what the file ``<name>`` holds, and which that is; the data wins."""
+    """Return the content of ``<name>-data`` (base64), or else of the file ``<name>`` together with its path."""
     if data := entry.get_text(f"{name}-data"):
         try:
             return base64.b64decode(data, validate=True), None
@@ -287,20 +286,20 @@ def _read_content(entry: _NamedEntry, whose: str, name: str) -> tuple[bytes, Pat
 
 
 def _parse_credentials(
-    user: _NamedEntry, name: str, found: ClusterConfig, cluster: _NamedEntry, env: Mapping[str, str], clock: Clock
+    user: _NamedEntry, name: str, config: ClusterConfig, cluster: _NamedEntry, env: Mapping[str, str], clock: Clock
 ) -> Credentials:
-    """Who asks: what the file holds itself goes before what would have to be fetched, as kubectl has it."""
+    """Parse the credentials: those in the file take precedence over those to fetch, as in kubectl."""
     whose = f'user "{name}" of {user.file}'
     token, token_file = user.get_text("token"), user.get_path("tokenFile")
     if token_file is not None:
         return TokenFile(token_file, clock, token=token, description=f"the token of {whose} in {token_file}")
     if not (token.isascii() and token.isprintable()):
-        raise ConfigurationError(f"the token of {whose} has characters that no token has")
+        raise ConfigurationError(f"the token of {whose}: expected printable ASCII characters, found others")
     if token:
         return BearerToken(token, f"the token of {whose}")
     if user.get_text("username"):
         return BasicAuth(user.get_text("username"), user.get_text("password"), f"the password of {whose}")
-    if found.tls.certificate:
+    if config.tls.certificate:
         return AnonymousCredentials(f"the client certificate of {whose}")
     fetched = [kind for kind in ("exec", "auth-provider") if user.fields.get(kind)]
     if len(fetched) == 2:
@@ -310,8 +309,8 @@ def _parse_credentials(
         if not isinstance(fields, Mapping):
             raise ConfigurationError(f"{fetched[0]} of {whose} must be a mapping")
         if fetched == ["exec"]:
-            told = _build_plugin_cluster(found, cluster)
-            plugin = parse_exec_plugin(fields, whose=whose, folder=user.file.parent, env=env, cluster=told)
+            plugin_cluster = _build_plugin_cluster(config, cluster)
+            plugin = parse_exec_plugin(fields, whose=whose, folder=user.file.parent, env=env, cluster=plugin_cluster)
             return ExecCredentials(plugin, clock)
         return _parse_auth_provider(fields, whose, user.file.parent, env, clock)
     return AnonymousCredentials(
@@ -325,30 +324,30 @@ def _parse_auth_provider(
     config = fields.get("config")
     if fields.get("name") != "oidc" or not isinstance(config, Mapping):
         raise ConfigurationError(
-            f'{whose} has the auth-provider "{fields.get("name", "")}", of which only oidc (with its config) is left '
-            "in Kubernetes. Use an exec plug-in"
+            f'{whose} has the auth-provider "{fields.get("name", "")}": expected oidc with its config, the only one '
+            "left in Kubernetes. Use an exec plug-in"
         )
     return OidcCredentials(parse_oidc_provider(config, whose=whose, folder=folder, env=env), clock)
 
 
-def _build_plugin_cluster(found: ClusterConfig, cluster: _NamedEntry) -> Object:
-    """What an exec plug-in that wants to know is told of the cluster; empty fields are left out."""
+def _build_plugin_cluster(config: ClusterConfig, cluster: _NamedEntry) -> Object:
+    """Build the cluster for an exec plug-in that requests it; empty fields are left out."""
     extensions = cluster.fields.get("extensions")
-    named = [
+    plugin_extensions = [
         entry.get("extension")
         for entry in (extensions if isinstance(extensions, list) else [])
         if isinstance(entry, Mapping) and entry.get("name") == _PLUGIN_EXTENSION
     ]
-    told: Object = {
-        "server": found.server,
-        "tls-server-name": found.tls.server_name,
-        "insecure-skip-tls-verify": found.tls.insecure,
-        "certificate-authority-data": base64.b64encode(found.tls.authority).decode("ascii"),
+    fields: Object = {
+        "server": config.server,
+        "tls-server-name": config.tls.server_name,
+        "insecure-skip-tls-verify": config.tls.insecure,
+        "certificate-authority-data": base64.b64encode(config.tls.authority).decode("ascii"),
         "proxy-url": cluster.get_text("proxy-url"),
         "disable-compression": cluster.get_flag("disable-compression"),
-        "config": named[0] if named else None,
+        "config": plugin_extensions[0] if plugin_extensions else None,
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in fields.items() if value}
 
 
 def _parse_impersonation(user: _NamedEntry) -> tuple[tuple[str, str], ...]:
@@ -365,7 +364,9 @@ def _parse_impersonation(user: _NamedEntry) -> tuple[tuple[str, str], ...]:
         headers += [
             (f"Impersonate-Extra-{escaped}", str(value)) for value in (values if isinstance(values, list) else [])
         ]
-    for header, written in headers:
-        if not is_header_value(written):
-            raise ConfigurationError(f"the user of {user.file}: {header} has characters that no header may have")
+    for header, value in headers:
+        if not is_header_value(value):
+            raise ConfigurationError(
+                f"the user of {user.file}: {header}: expected a header value, found control characters"
+            )
     return tuple(headers)

@@ -1,4 +1,4 @@
-"""Cutting a watch stream into lines."""
+"""The splitting of a watch stream into lines."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from konverge.errors import ConnectionFailedError
 __all__ = ["MAX_LINE_BYTES", "LineSplitter"]
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
-"""Longer than any event of an honest server: etcd takes 1.5 MB an object by default."""
+"""The limit of a line: longer than any valid event, because etcd accepts 1.5 MB for an object by default."""
 
 
 class LineSplitter:
-    """Chunks in, whole lines out, without their newlines; what is left waits for the next chunk.
+    """A splitter of chunks into whole lines without their newlines; it keeps an unfinished line for the next chunk.
 
-    Each byte is looked at once however the chunks fall: the pieces of an unfinished line are joined when it ends.
+    Each byte is inspected once, for any size of chunks: the pieces of an unfinished line are joined when it ends.
 
     Args:
-        max_line_bytes: How long a line may be; a server that sends a longer one is cut off.
+        max_line_bytes: The maximum length of a line; a longer one is an error.
     """
 
     def __init__(self, max_line_bytes: int = MAX_LINE_BYTES) -> None:
@@ -26,14 +26,14 @@ class LineSplitter:
 
     @property
     def unfinished(self) -> bool:
-        """Tell whether part of a line is waiting for its end."""
+        """True if the splitter keeps part of a line."""
         return self._waiting > 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Take a chunk and give the lines that it completes; empty lines are left out.
+        """Add a chunk and return the lines that it completes; empty lines are left out.
 
         Raises:
-            konverge.errors.ConnectionFailedError: A line is too long. The stream is of no use any more.
+            konverge.errors.ConnectionFailedError: A line is too long. The stream cannot be used any more.
         """
         lines = chunk.split(b"\n")
         rest = lines.pop()
@@ -48,6 +48,6 @@ class LineSplitter:
         longest = max(self._waiting, max(map(len, lines), default=0))
         if longest > self._max_line_bytes:
             raise ConnectionFailedError(
-                f"the server sent a line of more than {self._max_line_bytes} bytes in a watch: giving up on that stream"
+                f"watch: the server sent an invalid line: expected at most {self._max_line_bytes} bytes"
             )
         return [line for line in lines if line]

@@ -1,4 +1,4 @@
-"""What a server says of a collection: whole, or a page of it, or only its objects' metadata. Pure."""
+"""The lists that a server returns: whole, in pages, or with only the metadata of objects. Pure."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ __all__ = [
     "selector_query",
 ]
 
-# With plain JSON behind: a server that cannot leave anything out sends whole objects, which hold what was asked for.
+# With plain JSON as the alternative: a server without support sends whole objects, which include the metadata.
 METADATA_LIST = f"{JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, {JSON}"
 METADATA_OBJECT = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1, {JSON}"
-"""What to accept for metadata alone, of a list and of an object or the objects of a watch."""
+"""The Accept headers for metadata only: of a list, and of an object or the objects of a watch."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectList:
-    """A whole collection, and the resource version at which it was so.
+    """A whole collection at one resource version.
 
     Args:
         items: The objects.
-        resource_version: A watch from there on misses nothing.
-        shard_selector: What `ListPage` says of it.
+        resource_version: The version from which a watch misses no change.
+        shard_selector: The same as in `ListPage`.
     """
 
     items: list[Object]
@@ -46,15 +46,15 @@ class ObjectList:
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """Part of a collection, its items undecoded.
+    """Part of a collection, with undecoded items.
 
     Args:
-        items: The objects as the server sent them: those of built-in kinds say neither apiVersion nor kind, those that
-            were reduced to metadata say ``PartialObjectMetadata``.
-        resource_version: The same for all pages.
-        continue_token: Asks for the next page; empty when this was the last.
-        shard_selector: The shard selector that the server went by. Empty although one was sent means that the server
-            knows none, and that the list is of everything (KEP-5866).
+        items: The objects as the server sent them. Objects of built-in kinds have neither apiVersion nor kind; objects
+            that were reduced to metadata have the kind ``PartialObjectMetadata``.
+        resource_version: The version of the list, the same in all pages.
+        continue_token: The token for the next page; empty in the last page.
+        shard_selector: The shard selector that the server applied. If it is empty although one was sent, the server
+            does not support it, and the list contains everything (KEP-5866).
     """
 
     items: list[msgspec.Raw]
@@ -74,7 +74,7 @@ class _ListMetadata(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _List(msgspec.Struct, frozen=True):
-    # Neither has a default: anything that is an object would tell of a cluster without objects.
+    # Neither has a default: otherwise any JSON object would decode as a list without items.
     metadata: _ListMetadata
     items: list[msgspec.Raw] | None
 
@@ -83,7 +83,7 @@ _decoder = msgspec.json.Decoder(_List)
 
 
 class ContinueTokens:
-    """The continue tokens of one list so far: one that comes again would lead around for ever.
+    """The continue tokens of one list so far: a repeated token would cause an endless loop.
 
     Args:
         gvk: The kind, for messages.
@@ -94,15 +94,15 @@ class ContinueTokens:
         self._seen: set[str] = set()
 
     def check_next(self, page: ListPage) -> str:
-        """The token that asks for the page after this one; empty when it was the last.
+        """Return the token for the page after this one; empty if this is the last page.
 
         Raises:
-            konverge.errors.ConnectionFailedError: Another page has named it before.
+            konverge.errors.ConnectionFailedError: An earlier page had the same token.
         """
         token = page.continue_token
         if token in self._seen:
             raise ConnectionFailedError(
-                f"listing {self._gvk}: the next page is one that came before; the list would never end"
+                f"{self._gvk}: the list failed: expected a new continue token, found a repeated one"
             )
         if token:
             self._seen.add(token)
@@ -110,45 +110,45 @@ class ContinueTokens:
 
 
 def decode_page(body: bytes, path: str) -> ListPage:
-    """Read one page.
+    """Decode one page.
 
     Args:
-        body: The answer.
-        path: What was asked, for messages.
+        body: The body of the response.
+        path: The path of the request, for messages.
 
     Raises:
-        konverge.errors.ConnectionFailedError: It is no list.
+        konverge.errors.ConnectionFailedError: The body is not a list.
     """
     try:
         check_text(body)
-        found = _decoder.decode(body)
+        decoded = _decoder.decode(body)
     except DECODE_ERRORS as error:
         raise build_not_json_error("GET", path, error) from error
-    metadata = found.metadata
+    metadata = decoded.metadata
     shard_selector = metadata.shard_info.selector if metadata.shard_info is not None else ""
-    return ListPage(found.items or [], metadata.resource_version, metadata.continue_, shard_selector)
+    return ListPage(decoded.items or [], metadata.resource_version, metadata.continue_, shard_selector)
 
 
 def decode_item(item: msgspec.Raw, gvk: GroupVersionKind) -> Object:
-    """An item of a list; those of built-in kinds leave out what the list says already.
+    """Decode an item of a list; items of built-in kinds omit apiVersion and kind, which only the list has.
 
     Raises:
-        konverge.errors.ConnectionFailedError: It is no object.
+        konverge.errors.ConnectionFailedError: The item is not an object.
     """
     try:
         fields: Object = msgspec.json.decode(item, type=dict)
     except DECODE_ERRORS as error:
         raise ConnectionFailedError(
-            f"a list of {gvk} holds what is no object ({error}). Check the server's address"
+            f"{gvk}: the list has an invalid item: expected an object ({error}). Check the server's address"
         ) from error
     return {"apiVersion": gvk.api_version, "kind": gvk.kind, **fields}
 
 
 def extract_metadata(obj: Object, gvk: GroupVersionKind) -> Object:
-    """An object's metadata as an object of its own kind, and nothing else."""
+    """Return an object of the same kind with only the metadata."""
     return {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": obj.get("metadata") or {}}
 
 
 def selector_query(label_selector: str, field_selector: str, shard_selector: str = "") -> dict[str, str]:
-    """The query that narrows a collection; what is empty is not sent."""
+    """Return the query that selects objects of a collection; empty values are not sent."""
     return {"labelSelector": label_selector, "fieldSelector": field_selector, "shardSelector": shard_selector}

@@ -13,14 +13,14 @@ from konverge.errors import ConnectionFailedError
 __all__ = ["MAX_LOG_LINE_BYTES", "LogLineSplitter", "PodLog"]
 
 MAX_LOG_LINE_BYTES = 64 * 1024
-"""Longer lines come in pieces of that size; container runtimes cut theirs at 16 KiB."""
+"""The size of the pieces of longer lines; container runtimes split lines at 16 KiB."""
 
 
 class LogLineSplitter:
-    """Chunks in, lines out, without their newlines; a line that is too long comes in pieces.
+    """A splitter of chunks into lines without their newlines; a line that is too long becomes several pieces.
 
     Args:
-        max_line_bytes: How long a piece may be.
+        max_line_bytes: The maximum length of a piece.
     """
 
     def __init__(self, max_line_bytes: int = MAX_LOG_LINE_BYTES) -> None:
@@ -28,28 +28,28 @@ class LogLineSplitter:
         self._rest = bytearray()
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Take a chunk and give what it completes, empty lines included."""
-        found: list[bytes] = []
-        *whole, rest = chunk.split(b"\n")
-        for piece in whole:
+        """Add a chunk and return the lines that it completes, including empty ones."""
+        lines: list[bytes] = []
+        *complete, rest = chunk.split(b"\n")
+        for piece in complete:
             self._rest += piece
-            self._split_into(found)
-            found.append(bytes(self._rest))
+            self._split_into(lines)
+            lines.append(bytes(self._rest))
             self._rest.clear()
         self._rest += rest
-        self._split_into(found)
-        return found
+        self._split_into(lines)
+        return lines
 
     def flush(self) -> list[bytes]:
-        """What is left when the log ends without a newline."""
+        """Return the rest of a log that ends without a newline."""
         rest = bytes(self._rest)
         self._rest.clear()
         return [rest] if rest else []
 
-    def _split_into(self, found: list[bytes]) -> None:
+    def _split_into(self, lines: list[bytes]) -> None:
         at = 0
         while len(self._rest) - at > self._max:
-            found.append(bytes(self._rest[at : at + self._max]))
+            lines.append(bytes(self._rest[at : at + self._max]))
             at += self._max
         del self._rest[:at]
 
@@ -58,11 +58,11 @@ class PodLog:
     """An open log: iterate over it for its lines.
 
     Args:
-        response: The stream.
-        name: Whose log it is, for messages.
-        clock: Measures the deadline.
-        timeout_seconds: After how long reading fails; None for never.
-        max_line_bytes: Longer lines come in pieces.
+        response: The open stream.
+        name: The name of the Pod, for messages.
+        clock: The source of time.
+        timeout_seconds: The time limit for the whole log; None for none.
+        max_line_bytes: The size of the pieces of longer lines.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class PodLog:
         return self
 
     async def __anext__(self) -> str:
-        """The next line. What is not UTF-8 in it is replaced.
+        """Return the next line; invalid UTF-8 in it is replaced.
 
         Raises:
             konverge.errors.ConnectionFailedError: The connection broke, or the deadline has passed.

@@ -1,4 +1,4 @@
-"""Which proxy the environment names for a server (``HTTPS_PROXY``, ``HTTP_PROXY``, ``NO_PROXY``)."""
+"""The proxy for a server from the environment (``HTTPS_PROXY``, ``HTTP_PROXY``, ``NO_PROXY``)."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ __all__ = ["find_proxy", "find_usable_proxy"]
 
 
 def find_usable_proxy(server: str, env: Mapping[str, str]) -> str:
-    """The same as `find_proxy`, of a kind that can be used.
+    """Return the proxy of `find_proxy` after a check that konverge supports it.
 
     Raises:
-        konverge.errors.ConfigurationError: It cannot. The proxy is not quoted, since it may hold a password.
+        konverge.errors.ConfigurationError: The proxy is not supported. The message does not quote it: it may contain a
+            password.
     """
     proxy = find_proxy(server, env)
-    mistake = find_url_error(proxy, may_have_user=True) if proxy else ""
-    if mistake:
+    problem = find_url_error(proxy, may_have_user=True) if proxy else ""
+    if problem:
         raise ConfigurationError(
-            f"the proxy that HTTPS_PROXY or HTTP_PROXY names for {server} must start with http:// or https:// and be "
-            f"a URL ({mistake}); other kinds of proxies are not supported. NO_PROXY names the servers that are reached "
-            "without it"
+            f"the proxy in HTTPS_PROXY or HTTP_PROXY for {server}: expected an http:// or https:// URL: {problem}; "
+            "other kinds of proxies are not supported. Add servers to NO_PROXY to connect without a proxy"
         )
     return proxy
 
 
 def find_proxy(server: str, env: Mapping[str, str]) -> str:
-    """The proxy for that server, empty for none.
+    """Find the proxy for the server; empty for none.
 
-    As Go's HTTP client has it, which kubectl uses: either case of the names, loopback addresses never go through a
-    proxy, and ``NO_PROXY`` holds hosts, domains (with or without a leading dot), addresses and CIDR ranges, each
-    perhaps with a port; ``*`` switches proxies off.
+    The rules are those of Go's HTTP client, which kubectl uses. Upper and lower case names are valid. Loopback
+    addresses never use a proxy. ``NO_PROXY`` contains hosts, domains (with or without a leading dot), addresses and
+    CIDR ranges, each optionally with a port; ``*`` disables proxies.
     """
     parts = urlsplit(server)
     name = "https_proxy" if parts.scheme == "https" else "http_proxy"

@@ -1,4 +1,4 @@
-"""The verbs that read: objects, collections, watches and logs."""
+"""The read verbs of a client: objects, collections, watches and logs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["ReadVerbs"]
 
 
 class ReadVerbs:
-    """What can be asked of a server; see `konverge.client.Client`."""
+    """The read verbs of `konverge.client.Client`."""
 
     _rest_client: RestClient
 
@@ -47,16 +47,16 @@ class ReadVerbs:
         Args:
             gvk: The kind.
             key: The object.
-            live: Here for the protocol's sake: this client always asks the server.
-            subresource: Read that instead, for example ``scale``.
-            metadata_only: Leave everything out but its apiVersion, kind and metadata.
+            live: Part of the protocol; this client always reads from the server.
+            subresource: The subresource to read instead, for example ``scale``.
+            metadata_only: Whether to return only apiVersion, kind and metadata.
 
         Raises:
-            konverge.errors.NotFoundError: There is none.
+            konverge.errors.NotFoundError: The object does not exist.
         """
         headers = {"accept": METADATA_OBJECT} if metadata_only else {}
-        found, _ = await self._rest_client.request_object("GET", gvk, key, subresource=subresource, headers=headers)
-        return extract_metadata(found, gvk) if metadata_only else found
+        obj, _ = await self._rest_client.request_object("GET", gvk, key, subresource=subresource, headers=headers)
+        return extract_metadata(obj, gvk) if metadata_only else obj
 
     async def list(
         self,
@@ -69,21 +69,21 @@ class ReadVerbs:
         metadata_only: bool = False,
         limit: int = 500,
     ) -> ObjectList:
-        """Read a collection, page by page, as it was at one moment.
+        """Read a collection page by page, at one resource version.
 
-        When the pages take longer than the server keeps its history, it is read again in one piece.
+        If the pages take longer than the server keeps its history, the collection is read again without pages.
 
         Args:
             gvk: The kind.
-            namespace: Narrows it to one; empty for all.
-            label_selector: Narrows it by labels, for example ``app=web,tier!=db``.
-            field_selector: Narrows it by fields, for example ``metadata.name=web``.
-            shard_selector: Narrows it by ranges of hashes, where the server can (see `list_page`).
-            metadata_only: Leave everything out but each object's apiVersion, kind and metadata.
-            limit: How many objects a page holds.
+            namespace: The namespace to select; empty for all.
+            label_selector: The labels to select, for example ``app=web,tier!=db``.
+            field_selector: The fields to select, for example ``metadata.name=web``.
+            shard_selector: The ranges of hashes to select, if the server supports it (see `list_page`).
+            metadata_only: Whether to return only apiVersion, kind and metadata of each object.
+            limit: The number of objects in a page.
         """
-        narrowing = selector_query(label_selector, field_selector, shard_selector)
-        collection = _ListRequest(gvk, namespace, narrowing, metadata_only)
+        query = selector_query(label_selector, field_selector, shard_selector)
+        collection = _ListRequest(gvk, namespace, query, metadata_only)
         remember = self._rest_client.sender.texts.remember_object
         for page_limit in (limit, 0):
             items: list[Object] = []
@@ -97,7 +97,7 @@ class ReadVerbs:
             else:
                 assert page is not None, "a list has a first page"
                 return ObjectList(items, page.resource_version, page.shard_selector)
-        raise ConnectionFailedError(f"listing {gvk}: a list without a limit came in pages that expired")
+        raise ConnectionFailedError(f"{gvk}: the list failed: expected one page without a limit, found expired pages")
 
     async def items(
         self,
@@ -110,7 +110,7 @@ class ReadVerbs:
         metadata_only: bool = False,
         limit: int = 500,
     ) -> AsyncIterator[Object]:
-        """Read a collection object by object, as it was at one moment; no more than a page of it is in memory.
+        """Read a collection object by object, at one resource version; at most one page is in memory.
 
         ::
 
@@ -119,11 +119,11 @@ class ReadVerbs:
         The arguments are those of `list`.
 
         Raises:
-            konverge.errors.ExpiredError: Going through it took longer than the server keeps its history (5 minutes by
-                default). What comes after another start may repeat what there was, so it is for the caller to decide.
+            konverge.errors.ExpiredError: The iteration took longer than the server keeps its history (5 minutes by
+                default). A new iteration may repeat objects, so the caller must decide about it.
         """
-        narrowing = selector_query(label_selector, field_selector, shard_selector)
-        collection = _ListRequest(gvk, namespace, narrowing, metadata_only)
+        query = selector_query(label_selector, field_selector, shard_selector)
+        collection = _ListRequest(gvk, namespace, query, metadata_only)
         page: ListPage | None = None
         count = 0
         try:
@@ -135,8 +135,8 @@ class ReadVerbs:
             if page is None:
                 raise
             raise ExpiredError(
-                f"listing {gvk}: the list expired after {count} objects, since going through them took too long. "
-                "Start again, take larger pages, or use list()",
+                f"{gvk}: the list expired after {count} objects: the iteration took too long. "
+                "Start again, use larger pages, or use list()",
                 details=error.details,
             ) from error
 
@@ -152,27 +152,27 @@ class ReadVerbs:
         limit: int = 500,
         continue_token: str = "",
     ) -> ListPage:
-        """Read one page of a collection, as fresh as the first page was (a quorum read); for who decodes by himself.
+        """Read one page of a collection with undecoded items. The first page is a quorum read.
 
         Args:
             gvk: The kind.
-            namespace: Narrows it to one; empty for all.
-            label_selector: Narrows it by labels.
-            field_selector: Narrows it by fields.
-            shard_selector: Narrows it by ranges of hashes of the UID or the namespace (KEP-5866, alpha in Kubernetes
+            namespace: The namespace to select; empty for all.
+            label_selector: The labels to select.
+            field_selector: The fields to select.
+            shard_selector: The ranges of hashes of the UID or the namespace to select (KEP-5866, alpha in Kubernetes
                 1.36, feature gate ``ShardedListAndWatch``), for example
                 ``shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')``: 16 digits, the end
-                excluded and at most ``0x10000000000000000``, several joined by ``||``. A server that does not know of
-                it sends everything: `ListPage.shard_selector` tells. A wrong one is answered with HTTP status 500.
-            metadata_only: Leave everything out but each object's metadata. A server that cannot sends whole objects.
-            limit: How many objects the page holds; 0 for all.
-            continue_token: From the page before; empty for the first. A server at fault may name one that came before.
+                excluded and at most ``0x10000000000000000``, several joined by ``||``. A server without support sends
+                everything: see `ListPage.shard_selector`. The response to an invalid selector is HTTP status 500.
+            metadata_only: Whether to request only the metadata. A server without support sends whole objects.
+            limit: The number of objects in the page; 0 for all.
+            continue_token: The token of the previous page; empty for the first. A faulty server may repeat a token.
 
         Raises:
             konverge.errors.ExpiredError: The continue token is too old: start again.
         """
-        narrowing = selector_query(label_selector, field_selector, shard_selector)
-        return await self._fetch_page(_ListRequest(gvk, namespace, narrowing, metadata_only), limit, continue_token)
+        query = selector_query(label_selector, field_selector, shard_selector)
+        return await self._fetch_page(_ListRequest(gvk, namespace, query, metadata_only), limit, continue_token)
 
     @asynccontextmanager
     async def watch(
@@ -193,26 +193,27 @@ class ReadVerbs:
 
         ::
 
-            async with client.watch(gvk, resource_version=found.resource_version) as events:
+            async with client.watch(gvk, resource_version=pods.resource_version) as events:
                 async for event in events: ...
 
         Args:
             gvk: The kind.
-            namespace: Narrows it to one; empty for all.
-            resource_version: Events after that; empty for an ``ADDED`` of everything that exists, and then on.
-            label_selector: Narrows it by labels.
-            field_selector: Narrows it by fields.
-            shard_selector: Narrows it by ranges of hashes (see `list_page`). No answer tells whether the server went
-                by it: list first.
-            metadata_only: Leave everything out but each object's apiVersion, kind and metadata. A server that cannot
+            namespace: The namespace to select; empty for all.
+            resource_version: The version after which events begin; empty for an ``ADDED`` event of every existing
+                object first.
+            label_selector: The labels to select.
+            field_selector: The fields to select.
+            shard_selector: The ranges of hashes to select (see `list_page`). The response does not show whether the
+                server applied it: list first.
+            metadata_only: Whether to return only apiVersion, kind and metadata of each object. A server without support
                 sends whole objects.
-            initial_events: Ask for a streaming list (``sendInitialEvents``): everything that exists, then a bookmark
-                with the annotation `konverge.client.watch.INITIAL_EVENTS_END`, then on.
-            timeout_seconds: After how long the server shall end the watch.
-            idle_timeout_seconds: How long the server may be silent (it sends a bookmark about once a minute).
+            initial_events: Whether to request a streaming list (``sendInitialEvents``): every existing object, then a
+                bookmark with the annotation `konverge.client.watch.INITIAL_EVENTS_END`, then later events.
+            timeout_seconds: The time after which the server ends the watch.
+            idle_timeout_seconds: The maximum silence of the server (it sends a bookmark about once a minute).
 
         Raises:
-            konverge.errors.InvalidError: The server cannot send initial events.
+            konverge.errors.InvalidError: The server does not support initial events.
         """
         mapping = await self._rest_client.mapping(gvk)
         query = selector_query(label_selector, field_selector, shard_selector) | {
@@ -259,20 +260,20 @@ class ReadVerbs:
 
         Args:
             key: The Pod.
-            container: Whose log; may be empty when the Pod has one.
-            follow: Go on with what is still to come, until the container ends.
-            previous: Of the container before the last restart.
-            since_seconds: Only what is not older than that.
-            tail_lines: Only so many lines from the end.
-            limit_bytes: No more than that.
-            timestamps: Put the time before each line.
-            timeout_seconds: After how long reading fails; None for never, since a log may be silent for long.
-            max_line_bytes: Longer lines come in pieces of that size.
+            container: The container; may be empty if the Pod has only one.
+            follow: Whether to continue with later lines until the container ends.
+            previous: Whether to read the log of the container before its last restart.
+            since_seconds: The maximum age of lines; None for no limit.
+            tail_lines: The number of lines from the end; None for all.
+            limit_bytes: The maximum size; None for no limit.
+            timestamps: Whether to prefix each line with its time.
+            timeout_seconds: The time limit for the whole log; None for none, because a log may be silent for long.
+            max_line_bytes: The size of the pieces of longer lines.
 
         Raises:
-            konverge.errors.BadRequestError: There is no such container, or it has no log yet.
-            konverge.errors.NotFoundError: There is no such Pod.
-            konverge.errors.ServerError: The node does not answer.
+            konverge.errors.BadRequestError: The container does not exist, or has no log yet.
+            konverge.errors.NotFoundError: The Pod does not exist.
+            konverge.errors.ServerError: The node does not respond.
         """
         mapping = await self._rest_client.mapping(POD)
         numbers = {"sinceSeconds": since_seconds, "tailLines": tail_lines, "limitBytes": limit_bytes}
@@ -280,7 +281,7 @@ class ReadVerbs:
         query = {"container": container}
         query |= {name: str(value) for name, value in numbers.items() if value is not None}
         query |= {name: "true" for name, value in switches.items() if value}
-        # The log itself is plain text, and a refusal is JSON: a server asked for text alone answers 406.
+        # The log is plain text, and an error is JSON: if only text is accepted, the server responds with 406.
         headers = {"accept": "*/*"}
         opened = self._rest_client.sender.stream(
             mapping.build_path(key, subresource="log"), query=query, headers=headers
@@ -311,14 +312,14 @@ class ReadVerbs:
         path = mapping.build_path(namespace=collection.namespace)
         headers = {"accept": METADATA_LIST} if collection.metadata_only else {}
         async with self._rest_client.explain_not_found(mapping):
-            answer = await self._rest_client.sender.send("GET", path, query=query, headers=headers)
-        return decode_page(answer.body, path)
+            response = await self._rest_client.sender.send("GET", path, query=query, headers=headers)
+        return decode_page(response.body, path)
 
     @asynccontextmanager
     async def _open_stream(
         self, stream: AbstractAsyncContextManager[StreamingResponse], mapping: RestMapping, subresource: str = ""
     ) -> AsyncIterator[StreamingResponse]:
-        """Open a stream; only of what fails until it is open, the kind's absence can be the cause."""
+        """Open a stream; only an error before it is open can mean that the kind is missing."""
         async with AsyncExitStack() as opened:
             async with self._rest_client.explain_not_found(mapping, subresource):
                 response = await opened.enter_async_context(stream)
@@ -327,7 +328,7 @@ class ReadVerbs:
 
 @dataclass(frozen=True, slots=True)
 class _ListRequest:
-    """What is to be listed."""
+    """The collection of a list request."""
 
     gvk: GroupVersionKind
     namespace: str

@@ -1,7 +1,7 @@
-"""Hiding what looks secret in the words of others: of a program's complaint, of a library's error.
+"""Redaction of probable secrets in texts of other programs: the standard error of a plug-in, the error of a library.
 
-Rather a harmless word hidden than a secret shown: it is recognised by how it looks and by what is in front of it.
-Patterns start at a fixed word and run for a bounded length, so that a megabyte of text takes no longer than it should.
+It hides a harmless word rather than showing a secret. It recognizes secrets by their form and by the text before them.
+Patterns start with a fixed word and have a limited length, so that a megabyte of text does not take long.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["find_secret_values", "redact"]
 
 _HIDDEN = "***"
 
-# A shorter value is in every other word: hiding it would hide the message.
+# Shorter values are in many words: hiding them would hide the message.
 _MIN_SECRET_LENGTH = 4
 
 _NAMED_SECRET = (
@@ -21,7 +21,7 @@ _NAMED_SECRET = (
 )
 _SECRET_NAME = re.compile(rf"(?i){_NAMED_SECRET}|(?:^|_)key(?:_|$)|(?:^|_)pass(?:_|$)|(?:^|_)pwd(?:_|$)")
 
-# Of a secret these say where it is, not what.
+# Variables with these names contain the location of a secret, not the secret.
 _LOCATION_NAME = re.compile(r"(?i)(file|path|dir|ur[il]|sock|endpoint)$")
 _ORDINARY = frozenset({"true", "false", "none", "null"})
 
@@ -42,7 +42,7 @@ _URL_PASSWORD = re.compile(r"://[^\s:/@]*:([^\s@]+)@")
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """The text without those secrets, and without what looks like one."""
+    """Return the text without the given secrets, and without texts that look like secrets."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _MIN_SECRET_LENGTH:
             text = text.replace(secret, _HIDDEN)
@@ -52,12 +52,12 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def find_secret_values(environment: Mapping[str, str]) -> Iterator[str]:
-    """The values of the variables whose names say that they are secret, and the passwords in URLs."""
+    """Find the values of variables with a secret name, and the passwords in URLs."""
     for name, value in environment.items():
         if _SECRET_NAME.search(name) and not _LOCATION_NAME.search(name) and value.lower() not in _ORDINARY:
             yield value
         yield from _URL_PASSWORD.findall(value)
 
 
-def _replace_secret(found: re.Match[str]) -> str:
-    return found.groupdict().get("kept", "") + _HIDDEN
+def _replace_secret(match: re.Match[str]) -> str:
+    return match.groupdict().get("kept", "") + _HIDDEN

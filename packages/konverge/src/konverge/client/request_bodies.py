@@ -1,4 +1,4 @@
-"""What writes are made of: their options, and the bodies that are not the object itself. Pure."""
+"""The queries and bodies of writes, except bodies that are the object itself. Pure."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ __all__ = [
 ]
 
 PatchType: TypeAlias = Literal["apply", "json", "merge", "strategic"]
-"""How a patch is read."""
+"""The type of a patch."""
 
 Propagation: TypeAlias = Literal["Background", "Foreground", "Orphan"]
-"""What happens to the objects that a deleted one owns."""
+"""The propagation of a delete to the objects that the deleted object owns."""
 
 FieldValidation: TypeAlias = Literal["Strict", "Warn", "Ignore"]
-"""What a server does about unknown fields and those that stand twice: refuse, warn (its default), or drop."""
+"""The server's reaction to unknown and duplicate fields: reject, warn (its default), or drop."""
 
 PATCH_CONTENT_TYPES: Mapping[str, str] = {
     "apply": "application/apply-patch+yaml",  # JSON is YAML
@@ -43,7 +43,7 @@ POD = GroupVersionKind("", "v1", "Pod")
 def build_write_query(
     *, field_manager: str = "", dry_run: bool = False, field_validation: FieldValidation | None = None
 ) -> dict[str, str]:
-    """The query of a create, an update or a patch; what is empty is not sent."""
+    """Build the query of a create, an update or a patch; empty values are not sent."""
     return {
         "fieldManager": field_manager,
         "dryRun": "All" if dry_run else "",
@@ -59,7 +59,7 @@ def build_delete_options(
     grace_period_seconds: int | None = None,
     dry_run: bool = False,
 ) -> Object:
-    """The body of a delete (meta/v1 ``DeleteOptions``)."""
+    """Build the body of a delete (meta/v1 ``DeleteOptions``)."""
     options: Object = {"apiVersion": "v1", "kind": "DeleteOptions"}
     if propagation is not None:
         options["propagationPolicy"] = propagation
@@ -74,13 +74,13 @@ def build_delete_options(
 
 
 def build_eviction(key: ObjectKey, options: Object) -> Object:
-    """The body that asks for a Pod's eviction (policy/v1)."""
+    """Build the body of a request for a Pod's eviction (policy/v1)."""
     metadata = {"name": key.name, "namespace": key.namespace}
     return {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata, "deleteOptions": options}
 
 
 def build_scale_patch(replicas: int, resource_version: str | None) -> Object:
-    """The merge patch of a scale subresource."""
+    """Build the merge patch of a scale subresource."""
     patch: Object = {"spec": {"replicas": replicas}}
     if resource_version is not None:
         patch["metadata"] = {"resourceVersion": resource_version}
@@ -88,7 +88,7 @@ def build_scale_patch(replicas: int, resource_version: str | None) -> Object:
 
 
 def strip_managed_fields(obj: Object) -> Object:
-    """The object without the record of field managers, which is the server's to keep."""
+    """Return the object without its managedFields, which only the server changes."""
     metadata = obj.get("metadata")
     if not (isinstance(metadata, Mapping) and "managedFields" in metadata):
         return obj
@@ -96,9 +96,9 @@ def strip_managed_fields(obj: Object) -> Object:
 
 
 def is_still_present(obj: Object) -> bool:
-    """Tell whether an object that a DELETE answered with still exists.
+    """Return True if the object in the response to a DELETE still exists.
 
-    Some kinds answer with the object also when it is gone for good: then nothing holds it any more.
+    Some kinds return the object even after it was removed: it then has no finalizer and no grace period.
     """
     metadata = obj.get("metadata") or {}
     return is_deleting(obj) and bool(metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds"))

@@ -1,4 +1,4 @@
-"""Requests about kinds: where a kind is served, and what it means when something is not there."""
+"""Requests for kinds instead of paths, and the explanation of responses with status 404."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ __all__ = ["RestClient"]
 
 @dataclass(frozen=True, slots=True)
 class RestClient:
-    """One server, asked about kinds instead of paths.
+    """The access to one server by kind instead of path.
 
     Args:
-        sender: Sends.
-        mapper: Knows the paths.
+        sender: The sender of the requests.
+        mapper: The mapper from kinds to paths.
     """
 
     sender: Sender
     mapper: RestMapper
 
     def with_sender(self, sender: Sender) -> RestClient:
-        """The same server and the same knowledge of it, through another sender."""
+        """Return a client for the same server with another sender and the same discovery cache."""
         return RestClient(sender, self.mapper.with_sender(sender))
 
     def clone(self, sender: Sender) -> RestClient:
-        """The same server through another sender; nothing is shared."""
+        """Return a client for the same server with another sender; nothing is shared."""
         return RestClient(sender, self.mapper.clone(sender))
 
     async def mapping(self, gvk: GroupVersionKind) -> RestMapping:
-        """Where the kind is served and whether it is namespaced."""
+        """Return the REST mapping of the kind."""
         return await self.mapper.mapping(gvk)
 
     async def request_object(
@@ -50,16 +50,16 @@ class RestClient:
         headers: Mapping[str, str] = {},
         body: Any = None,
     ) -> tuple[Object, int]:
-        """Send a request about one object; the decoded answer and its status."""
+        """Send a request for one object; return the decoded response and its status code."""
         mapping = await self.mapping(gvk)
         path = mapping.build_path(key, subresource=subresource)
         async with self.explain_not_found(mapping, subresource):
-            answer = await self.sender.send(method, path, query=query, headers=headers, body=body)
-        return self.sender.texts.remember_object(decode_object(answer, method, path)), answer.status
+            response = await self.sender.send(method, path, query=query, headers=headers, body=body)
+        return self.sender.texts.remember_object(decode_object(response, method, path)), response.status
 
     @asynccontextmanager
     async def explain_not_found(self, mapping: RestMapping, subresource: str = "") -> AsyncIterator[None]:
-        """Tell what it is that a 404 says is not there: the object, its subresource, or the kind."""
+        """Turn a 404 within the block into an error for what is missing: the object, its subresource, or the kind."""
         try:
             yield
         except NotFoundError as error:
@@ -71,15 +71,15 @@ class RestClient:
             if error.details.get("name"):
                 raise
             self.mapper.forget(mapping.gvk)
-            raise KindNotServedError(f"the server does not serve {mapping.gvk} any more: {error.message}") from error
+            raise KindNotServedError(f"the server no longer serves {mapping.gvk}: {error.message}") from error
 
     async def _explain_missing_subresource(
         self, mapping: RestMapping, subresource: str, error: NotFoundError
     ) -> ApiError | KindNotServedError:
-        """What a 404 of a subresource means.
+        """Explain a 404 of a subresource.
 
-        A custom resource that has no such subresource is answered as one that does not exist. So discovery has the last
-        word: a caller that reads "gone" would give up what is only declared wrongly.
+        For a custom resource without that subresource, the server responds as if the object did not exist. So discovery
+        decides: otherwise the caller would consider an object deleted whose definition is only wrong.
         """
         gvk = mapping.gvk
         if error.details.get("name") and subresource in mapping.subresources:
@@ -89,10 +89,10 @@ class RestClient:
         except (ApiError, ConnectionFailedError):
             return error
         if current is None:
-            return KindNotServedError(f"the server does not serve {gvk} any more: {error.message}")
+            return KindNotServedError(f"the server no longer serves {gvk}: {error.message}")
         if subresource in current.subresources:
             return error
-        has = f"it has {', '.join(sorted(current.subresources))}" if current.subresources else "it has none"
+        names = f"it has {', '.join(sorted(current.subresources))}" if current.subresources else "it has none"
         return ApiError(
-            f'{gvk} has no subresource "{subresource}" ({has})', reason=error.reason, code=404, details=error.details
+            f'{gvk} has no subresource "{subresource}" ({names})', reason=error.reason, code=404, details=error.details
         )

@@ -1,9 +1,9 @@
-"""When a failed request is sent again, and after which pause.
+"""The rules for repeating a failed request, and the delay before it.
 
-Again only where the server cannot have acted on it, or where acting twice is acting once: a connection that never came
-about, a refusal that names a time to come back (429 and 503 with ``Retry-After``), and plain reads. A write that an
-intermediary or a broken connection leaves in doubt is for the next pass, which looks first: repeated here, a create
-with a generated name would make a second object, and a delete hit the successor.
+A request is repeated only if the server cannot have acted on it, or if a repetition has no further effect. These are a
+connection that was never opened, a rejection with a time (429 and 503 with ``Retry-After``), and reads. A write with an
+unknown result (after a broken connection, or the error of an intermediary) is left to the next reconcile, which reads
+first. A repetition here could create a second object for a generated name, or delete the successor of an object.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TRANSIENT = frozenset({429, 502, 503, 504})
 
 
 def is_retryable(method: str, failure: KonvergeError) -> bool:
-    """Tell whether the same request may be sent again."""
+    """Return True if the same request may be sent again."""
     if isinstance(failure, NotConnectedError):
         return True
     if isinstance(failure, UntrustedServerError):
@@ -35,28 +35,28 @@ def is_retryable(method: str, failure: KonvergeError) -> bool:
     if isinstance(failure, ApiError):
         if failure.code in _BUSY and failure.retry_after_seconds is not None:
             return True
-        is_passing = failure.code in _TRANSIENT or (failure.code >= 500 and failure.retry_after_seconds is not None)
-        return method == "GET" and is_passing
+        is_temporary = failure.code in _TRANSIENT or (failure.code >= 500 and failure.retry_after_seconds is not None)
+        return method == "GET" and is_temporary
     return False
 
 
 def retry_delay(
     method: str, failure: KonvergeError, *, failures: int, attempts: int, backoff: Backoff, entropy: Entropy
 ) -> float | None:
-    """How many seconds to wait before sending again; None when it should not be.
+    """Return the delay in seconds before the next attempt; None if there must be none.
 
     Args:
         method: The HTTP method.
-        failure: What came of the last attempt.
-        failures: How many attempts have failed, that one included.
-        attempts: How many attempts there may be in all.
-        backoff: The pauses; a ``Retry-After`` that is longer is honoured, with jitter.
-        entropy: What draws the jitter.
+        failure: The error of the last attempt.
+        failures: The number of failed attempts, including the last one.
+        attempts: The maximum number of attempts.
+        backoff: The backoff; a longer ``Retry-After`` takes precedence, with jitter.
+        entropy: The source of jitter.
     """
     if failures >= attempts or not is_retryable(method, failure):
         return None
-    pause = backoff.compute_delay(failures, entropy)
-    wanted = failure.retry_after_seconds if isinstance(failure, ApiError) else None
-    if wanted is not None:
-        pause = max(pause, wanted * entropy.uniform(1.0, 1.0 + backoff.jitter))
-    return pause
+    delay = backoff.compute_delay(failures, entropy)
+    requested = failure.retry_after_seconds if isinstance(failure, ApiError) else None
+    if requested is not None:
+        delay = max(delay, requested * entropy.uniform(1.0, 1.0 + backoff.jitter))
+    return delay

@@ -1,4 +1,4 @@
-"""Sending a request until it succeeds, and saying what a refusal means."""
+"""The sender of requests: it retries them where that is safe, and turns error responses into typed errors."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ __all__ = ["JSON", "Sender", "build_not_json_error", "decode_object"]
 
 JSON = "application/json"
 
-# One request is sent at most so often, and only where repeating it is safe (see `konverge.client.retries`).
+# The maximum number of attempts of a request that is safe to repeat (see `konverge.client.retries`).
 _ATTEMPTS = 4
 _BACKOFF = Backoff(first_seconds=0.2, cap_seconds=5.0)
 
-_MAX_WORDS = 300
+_MAX_PLAIN_TEXT = 300
 
 
-# What may be sent without a permit.
+# These methods need no permit.
 _READS = frozenset({"GET", "HEAD"})
 
 _NO_RESPONSE = "<error>"
@@ -40,18 +40,18 @@ _NO_RESPONSE = "<error>"
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Sends requests of one user over one transport.
+    """A sender of one user's requests over one transport.
 
     Args:
-        transport: What carries them.
-        user_agent: Who asks.
+        transport: The transport for the requests.
+        user_agent: The user agent.
         timeout_seconds: The deadline of a request with its retries, and of a stream's head.
-        clock: Measures deadlines and waits between retries.
-        entropy: Draws the jitter of those waits.
-        observer: Hears of each attempt.
-        permit: Is asked before each attempt to write.
-        warnings: Hear of what the server warns of.
-        texts: Takes values of Secrets out of what the server says, before anybody sees it.
+        clock: The source of time.
+        entropy: The source of jitter.
+        observer: The observer of each attempt.
+        permit: The permit to check before each attempt to write.
+        warnings: The log of the server's warnings.
+        texts: The filter that removes values of Secrets from the server's texts.
     """
 
     transport: Transport
@@ -73,19 +73,19 @@ class Sender:
         headers: Mapping[str, str] = {},
         body: Any = None,
     ) -> Response:
-        """Send a request until its answer is below 400, it may not be repeated, or the deadline passes.
+        """Send a request until the status is below 400, a repetition is not safe, or the deadline passes.
 
         Args:
             method: The HTTP method.
             path: The path.
             query: The query; empty values are left out.
-            headers: Besides, or instead of, ``accept``, ``content-type`` and ``user-agent``.
-            body: What is sent as JSON; None for nothing.
+            headers: Headers that extend or replace ``accept``, ``content-type`` and ``user-agent``.
+            body: The body, which is sent as JSON; None for no body.
 
         Raises:
-            konverge.errors.ApiError: The server refused.
-            konverge.errors.ConnectionFailedError: There was no answer.
-            konverge.errors.NoPermitError: It is a write, and may not be sent (any more).
+            konverge.errors.ApiError: The server rejected the request.
+            konverge.errors.ConnectionFailedError: There was no response.
+            konverge.errors.NoPermitError: The request is a write without a valid permit.
         """
         sent = {"accept": JSON, "user-agent": self.user_agent}
         if body is not None:
@@ -98,20 +98,20 @@ class Sender:
         while True:
             failure: ApiError | ConnectionFailedError
             try:
-                answer = await self._send_once(method, path, _drop_empty(query), sent, encoded, body, deadline)
+                response = await self._send_once(method, path, _drop_empty(query), sent, encoded, body, deadline)
             except ConnectionFailedError as error:
                 failure = error
             else:
-                if answer.status < 400:
-                    return answer
-                failure = self._build_refusal(method, path, answer.status, answer.headers, answer.body, sent=body)
+                if response.status < 400:
+                    return response
+                failure = self._build_refusal(method, path, response.status, response.headers, response.body, sent=body)
             failures += 1
-            pause = retry_delay(
+            delay = retry_delay(
                 method, failure, failures=failures, attempts=_ATTEMPTS, backoff=_BACKOFF, entropy=self.entropy
             )
-            if pause is None or self.clock.monotonic() + pause >= deadline:
+            if delay is None or self.clock.monotonic() + delay >= deadline:
                 raise failure
-            await self.clock.sleep(pause)
+            await self.clock.sleep(delay)
             if self.observer is not None:
                 self.observer.on_retry(method, code=_format_code(failure))
 
@@ -119,11 +119,11 @@ class Sender:
     async def stream(
         self, path: str, *, query: Mapping[str, str], headers: Mapping[str, str] = {}
     ) -> AsyncIterator[StreamingResponse]:
-        """Open a stream, once; leaving the block closes it.
+        """Open a stream without retries; leaving the block closes it.
 
         Raises:
-            konverge.errors.ApiError: The server refused.
-            konverge.errors.ConnectionFailedError: There was no answer.
+            konverge.errors.ApiError: The server rejected the request.
+            konverge.errors.ConnectionFailedError: There was no response.
         """
         opening = self.transport.stream(
             "GET",
@@ -149,7 +149,7 @@ class Sender:
         return error
 
     def _describe_request(self, method: str, path: str) -> str:
-        """The request as an error names it."""
+        """Describe the request for errors."""
         return f"{method} {getattr(self.transport, 'server', '')}{path}"
 
     async def _send_once(
@@ -165,8 +165,8 @@ class Sender:
         timeout_seconds = max(0.0, deadline - self.clock.monotonic())
         permit = None if method in _READS else self.permit
         if permit is not None:
-            # The server takes a write from whoever sends it, so an answer that we stop waiting for before the permit
-            # ends is the most that a lease can promise.
+            # The server accepts a write from any replica. So the client stops waiting for the response before the
+            # permit ends; a Lease cannot guarantee more.
             permitted_seconds = permit.seconds_left()
             if permitted_seconds <= 0:
                 raise no_permit_error(method, path)
@@ -174,23 +174,23 @@ class Sender:
         with self._observe_attempt(method, path, encoded or b"", body) as attempt:
             outer = current_permit.set(permit)
             try:
-                answer = await self.transport.request(
+                response = await self.transport.request(
                     method, path, query=query, headers=headers, body=encoded, timeout_seconds=timeout_seconds
                 )
             finally:
                 current_permit.reset(outer)
-            attempt.code, attempt.received_bytes = str(answer.status), len(answer.body)
-        self.warnings.process_headers(method, path, answer.headers, self.texts, body)
-        return answer
+            attempt.code, attempt.received_bytes = str(response.status), len(response.body)
+        self.warnings.process_headers(method, path, response.headers, self.texts, body)
+        return response
 
     @contextmanager
     def _observe_attempt(self, method: str, path: str, encoded: bytes, body: Any = None) -> Iterator[_Attempt]:
-        """Tell the observer of an attempt when it has ended, however it ends."""
+        """Report the attempt within the block to the observer, whether it succeeds or fails."""
         attempt = _Attempt()
-        begun = self.clock.monotonic()
+        started_at = self.clock.monotonic()
         try:
             yield attempt
-        except ApiError as error:  # a transport raises what the server has against the credentials
+        except ApiError as error:  # a transport raises it if the server rejects the credentials
             attempt.code = _format_code(error)
             error.request = error.request or self._describe_request(method, path)
             raise self.texts.redact_values(error, path, body) from None
@@ -200,7 +200,7 @@ class Sender:
                     method,
                     path,
                     code=attempt.code,
-                    seconds=self.clock.monotonic() - begun,
+                    seconds=self.clock.monotonic() - started_at,
                     sent_bytes=len(encoded),
                     received_bytes=attempt.received_bytes,
                 )
@@ -208,7 +208,7 @@ class Sender:
 
 @dataclass(slots=True)
 class _Attempt:
-    """What came of sending a request once."""
+    """The result of one attempt to send a request."""
 
     code: str = _NO_RESPONSE
     received_bytes: int = 0
@@ -218,46 +218,47 @@ def _format_code(failure: ApiError | ConnectionFailedError) -> str:
     return str(failure.code) if isinstance(failure, ApiError) else _NO_RESPONSE
 
 
-def decode_object(answer: Response, method: str, path: str) -> Object:
-    """The JSON object that an answer holds.
+def decode_object(response: Response, method: str, path: str) -> Object:
+    """Decode the JSON object in a response.
 
     Raises:
-        konverge.errors.ConnectionFailedError: It holds something else.
+        konverge.errors.ConnectionFailedError: The body is not a JSON object.
     """
     try:
-        return msgspec.json.decode(answer.body, type=dict)
+        return msgspec.json.decode(response.body, type=dict)
     except DECODE_ERRORS as error:
         raise build_not_json_error(method, path, error) from error
 
 
 def build_not_json_error(method: str, path: str, error: Exception) -> ConnectionFailedError:
-    """The error for an answer that is of some other server."""
+    """Build the error for a response that is not from an API server."""
     return ConnectionFailedError(
-        f"{method} {path}: this is not an answer of a Kubernetes API server ({error}). Check the server's address"
+        f"{method} {path}: expected the response of a Kubernetes API server, found other content ({error}). "
+        "Check the server's address"
     )
 
 
 def _parse_refusal(code: int, headers: Mapping[str, str], body: bytes) -> ApiError:
-    """What an answer of 400 or more means."""
+    """Parse the error in a response with status 400 or above."""
     try:
         status: Object = msgspec.json.decode(body, type=dict)
     except DECODE_ERRORS:
-        status = {"message": _read_plain_text(headers, body)}  # a proxy's answer, or that of a path nobody serves
+        status = {"message": _read_plain_text(headers, body)}  # from a proxy, or for a path that is not served
     return ApiError.from_status(code, status, retry_after_seconds=_parse_retry_after(headers))
 
 
 def _read_plain_text(headers: Mapping[str, str], body: bytes) -> str:
-    """The first line of a refusal in plain text; a page of HTML says nothing that a message could hold."""
-    # A TLS port that is asked without TLS answers a sentence and does not say what it is.
+    """Return the first line of an error in plain text; empty for HTML, which is no text for a message."""
+    # A TLS port returns plain text without a content type for a request without TLS.
     if not headers.get("content-type", "text/plain").startswith("text/plain"):
         return ""
-    return body[:_MAX_WORDS].decode("utf-8", "replace").strip().partition("\n")[0]
+    return body[:_MAX_PLAIN_TEXT].decode("utf-8", "replace").strip().partition("\n")[0]
 
 
 def _parse_retry_after(headers: Mapping[str, str]) -> float | None:
-    """``Retry-After`` in seconds; its other form, a date, is one that no API server sends."""
-    written = headers.get("retry-after", "")
-    return float(written) if written.isdecimal() else None
+    """Parse ``Retry-After`` in seconds; no API server sends its other form, a date."""
+    text = headers.get("retry-after", "")
+    return float(text) if text.isdecimal() else None
 
 
 def _drop_empty(query: Mapping[str, str]) -> dict[str, str]:

@@ -1,7 +1,7 @@
-"""What a client passes on of a server's words: nothing that may repeat the value of a Secret.
+"""The filter for a server's texts: it removes everything that may contain the value of a Secret.
 
-Each error and each warning comes through here before anybody sees it, so that conditions, events, logs, metrics, traces
-and the command line need not know of it.
+Each error and each warning passes through it first, so that conditions, events, logs, metrics, traces and the command
+line need no redaction of their own.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ __all__ = ["ServerTextFilter"]
 
 
 class ServerTextFilter:
-    """Filters the words of one server.
+    """The filter for the texts of one server.
 
     Attributes:
-        values: The values of the Secrets that went through the client.
+        values: The values of the Secrets that passed through the client.
     """
 
     def __init__(self) -> None:
@@ -42,28 +42,28 @@ class ServerTextFilter:
             self.values.add({**changed, "apiVersion": "v1", "kind": "Secret"})
 
     def filter_error(self, error: ApiError, path: str, body: Any = None) -> ApiError:
-        """The error as it may be shown.
+        """Return the error in a form that is safe to show.
 
         Args:
-            error: What the server answered.
+            error: The error of the server.
             path: The path of the request.
-            body: What the request sent.
+            body: The body of the request.
         """
         if is_withholding() or is_secret_path(path) or holds_secret(body):
             return withhold_text(error, sent=body, path=path, values=self.values)
         return hide_values(error, self.values, sent=body, path=path)
 
     def redact_values(self, error: ApiError, path: str, body: Any = None) -> ApiError:
-        """The error without known values alone: of one that is not about what was sent, but about who sends."""
+        """Remove only known values from the error: it concerns the credentials, not the body."""
         return hide_values(error, self.values, sent=body, path=path)
 
     def filter_warning(self, text: str, path: str, body: Any = None) -> str:
-        """The text of a warning as it may be shown; the arguments are those of `filter_error`."""
+        """Return the text of a warning in a form that is safe to show; the arguments are those of `filter_error`."""
         if is_withholding() or is_secret_path(path) or holds_secret(body):
             return withhold_warning(text, sent=body, path=path, values=self.values)
         return hide_values_in_text(text, self.values, sent=body, path=path)
 
     def remember_object(self, obj: Object) -> Object:
-        """Remember the values of an object that was read, if it is a Secret; returns the object."""
+        """Remember the values of an object that was read, if it is a Secret; return the object."""
         self.values.add(obj)
         return obj

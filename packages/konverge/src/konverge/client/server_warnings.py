@@ -1,4 +1,4 @@
-"""What a server warns of: deprecated versions, unknown fields, what an admission policy has to say (KEP-1693)."""
+"""The warnings of a server: deprecated versions, unknown fields, texts of admission policies (KEP-1693)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from konverge.client.server_text_filter import ServerTextFilter
 
 __all__ = ["ServerWarning", "ServerWarningLog", "parse_warnings"]
 
-# code, agent, quoted text, and perhaps a quoted date (RFC 9111, 5.5, in the form of its predecessor).
+# code, agent, quoted text, and optionally a quoted date (RFC 9111, 5.5, in the form of its predecessor).
 _WARNING = re.compile(r'\d{3} [^\s,]+ "((?:[^"\\]|\\.)*)"')
 _ESCAPED = re.compile(r"\\(.)")
 
@@ -26,12 +26,12 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ServerWarning:
-    """One warning.
+    """One warning of the server.
 
     Args:
-        text: The server's sentence, without what may be the value of a Secret.
-        method: The method of the request that it came with.
-        path: The path of that.
+        text: The server's text, without possible values of Secrets.
+        method: The method of the request.
+        path: The path of the request.
     """
 
     text: str
@@ -40,10 +40,10 @@ class ServerWarning:
 
 
 def parse_warnings(header: str) -> list[str]:
-    """The texts of a ``Warning`` header, or of several that were joined by commas; bounded in number and length."""
+    """Parse the texts of one or more ``Warning`` headers that are joined by commas; number and length are limited."""
     texts = []
-    for found in _WARNING.finditer(header):
-        text = _ESCAPED.sub(r"\1", found.group(1))[:_MAX_TEXT]
+    for match in _WARNING.finditer(header):
+        text = _ESCAPED.sub(r"\1", match.group(1))[:_MAX_TEXT]
         texts.append("".join(letter if letter.isprintable() else " " for letter in text))
         if len(texts) == _MAX_PER_RESPONSE:
             break
@@ -51,10 +51,10 @@ def parse_warnings(header: str) -> list[str]:
 
 
 class ServerWarningLog:
-    """Passes warnings on: each to whoever asked for them, and a text that was not seen lately to the log.
+    """The receiver of warnings: it passes each one to the listener, and logs a text that is new.
 
     Args:
-        listener: Hears of each warning; it may neither wait nor raise.
+        listener: The callback for each warning; it must neither block nor raise.
     """
 
     def __init__(self, listener: Callable[[ServerWarning], None] | None = None) -> None:
@@ -64,14 +64,14 @@ class ServerWarningLog:
     def process_headers(
         self, method: str, path: str, headers: Mapping[str, str], texts: ServerTextFilter, body: Any = None
     ) -> None:
-        """Look through the headers of an answer; names are in lower case.
+        """Process the warnings in the headers of a response.
 
         Args:
             method: The method of the request.
-            path: Its path.
-            headers: The answer's.
-            texts: Takes values of Secrets out of what is passed on.
-            body: What the request sent.
+            path: The path of the request.
+            headers: The headers of the response; names are in lower case.
+            texts: The filter that removes values of Secrets.
+            body: The body of the request.
         """
         header = headers.get("warning")
         if not header:

@@ -1,4 +1,4 @@
-"""The sockets of a transport: made to notice a peer that vanished, kept from sending too late, and ended together."""
+"""The sockets of a transport: they detect a vanished peer, never send too late, and are closed together."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 __all__ = ["SocketFactory", "send_guard"]
 
-# A peer that vanished without a word is noticed after about a minute, and the way through a NAT stays open.
+# A vanished peer is detected after about a minute, and the mapping in a NAT stays open.
 _IDLE_SECONDS, _INTERVAL_SECONDS, _PROBES = 30, 10, 3
 _END_SECONDS = 1.0
 
@@ -22,10 +22,10 @@ _check_before_sending: ContextVar[Callable[[], None] | None] = ContextVar("_chec
 
 @contextmanager
 def send_guard(check: Callable[[], None]) -> Iterator[None]:
-    """Call a function immediately before each system call that sends what is written within the block.
+    """Call a function immediately before each system call that sends bytes written within the block.
 
-    What the function raises, an OSError, breaks the connection, and the bytes stay here. That also goes for bytes that
-    have to wait until the socket takes more: asyncio sends them later in the context in which they were written.
+    If the function raises an OSError, the connection breaks, and the bytes are not sent. This also applies to bytes
+    that wait for a free send buffer: asyncio sends them later in the context in which they were written.
     """
     outer = _check_before_sending.set(check)
     try:
@@ -35,10 +35,10 @@ def send_guard(check: Callable[[], None]) -> Iterator[None]:
 
 
 class _GuardedSocket(socket.socket):
-    """A socket that asks the guard of whoever sends.
+    """A socket that calls the guard of the sending task.
 
-    Between a check higher up and the system call are an encryption and turns of other threads, and a busy process is
-    frozen there often enough to be seen. What remains is the moment from the check to the kernel.
+    Between an earlier check and the system call there are an encryption and switches to other threads, and a busy
+    process is frozen there often enough to matter. Only the moment between this check and the kernel remains.
     """
 
     __slots__ = ()
@@ -59,43 +59,43 @@ def _check() -> None:
 
 
 class SocketFactory:
-    """Makes sockets for aiohttp, and ends those that it leaves behind.
+    """A factory of sockets for aiohttp that also closes the sockets that aiohttp leaves open.
 
-    When a request is cancelled before its answer has begun, aiohttp closes the connection politely and forgets it. Over
-    TLS that is to wait half a minute for the other side's goodbye, in which time the event loop may end.
+    If a request is cancelled before its response begins, aiohttp closes the connection gracefully and forgets it. With
+    TLS that waits half a minute for the other side, and the event loop may end in that time.
     """
 
     def __init__(self) -> None:
-        self._made: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 
     def __call__(self, address: tuple[Any, ...]) -> socket.socket:
-        """A new socket for an address as `socket.getaddrinfo` gives it."""
+        """Create a socket for an address in the form of `socket.getaddrinfo`."""
         family, kind, protocol, _, _ = address
-        made = _GuardedSocket(family=family, type=kind, proto=protocol)
-        _enable_keep_alive(made)
-        self._made.add(made)
-        return made
+        guarded = _GuardedSocket(family=family, type=kind, proto=protocol)
+        _enable_keep_alive(guarded)
+        self._sockets.add(guarded)
+        return guarded
 
     async def close_all(self) -> None:
-        """Cut those that are open, and let the event loop close them; a second is plenty for that."""
-        for left in self._list_open():
-            with suppress(OSError):  # it was not connected, or has been cut
-                left.shutdown(socket.SHUT_RDWR)
+        """Shut down the open sockets, and let the event loop close them for up to a second."""
+        for open_socket in self._list_open():
+            with suppress(OSError):  # it was not connected, or is shut down already
+                open_socket.shutdown(socket.SHUT_RDWR)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + _END_SECONDS
-        while self._list_open() and loop.time() < deadline:  # noqa: ASYNC110  # what closes them tells nobody
-            await asyncio.sleep(0)  # noqa: TID251  # no time passes: the loop has its turn
+        while self._list_open() and loop.time() < deadline:  # noqa: ASYNC110  # asyncio does not report the close
+            await asyncio.sleep(0)  # noqa: TID251  # no time passes: this only yields to the event loop
 
     def _list_open(self) -> list[socket.socket]:
-        return [made for made in self._made if made.fileno() >= 0]
+        return [each for each in self._sockets if each.fileno() >= 0]
 
 
-def _enable_keep_alive(made: socket.socket) -> None:
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+def _enable_keep_alive(sock: socket.socket) -> None:
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in (
         ("TCP_KEEPIDLE", _IDLE_SECONDS),
         ("TCP_KEEPINTVL", _INTERVAL_SECONDS),
         ("TCP_KEEPCNT", _PROBES),
     ):
-        if hasattr(socket, name):  # the names differ between systems; keepalive itself is on everywhere
-            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+        if hasattr(socket, name):  # the names differ between systems; keepalive itself works on all of them
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

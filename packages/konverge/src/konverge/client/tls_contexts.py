@@ -1,7 +1,7 @@
-"""How to talk TLS to a cluster: the contexts of new connections, renewed when their files or the user's change.
+"""The TLS contexts of new connections to a cluster, renewed after a change of the files or the user's certificate.
 
-A connection that is open keeps what it was opened with. The HTTP library keeps connections of different contexts
-apart, so a new one leads to new connections, and those of the old one are closed when they have been idle for a while.
+An open connection keeps its context. The HTTP library separates connections by context: a new context leads to new
+connections, and idle connections with the old one are closed after a while.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _logger = logging.getLogger(__name__)
 
 
 class TlsContexts:
-    """The TLS of new connections. Of one event loop.
+    """The TLS contexts of new connections, for one event loop.
 
-    Files are read again each minute, and when a handshake fails. While they cannot be used (one of two has been
-    replaced so far, say), what was read before serves on.
+    Files are read again every minute, and after a failed handshake. While they are invalid (for example if only one of
+    two is replaced), the previous contents stay in use.
 
     Args:
-        tls: What both sides prove themselves by.
-        source: Where that was found, for messages.
-        clock: Says when a minute is over.
+        tls: The certificates of both sides.
+        source: The source of the configuration, for messages.
+        clock: The source of time.
 
     Raises:
-        konverge.errors.ConfigurationError: A certificate or a key is not what it should be.
+        konverge.errors.ConfigurationError: A certificate or a key is invalid.
     """
 
     def __init__(self, tls: TlsConfig, source: str, clock: Clock) -> None:
@@ -52,14 +52,14 @@ class TlsContexts:
 
     @property
     def current(self) -> TlsConfig:
-        """What new connections go by."""
+        """The certificates for new connections."""
         return _with_identity(self._tls, self._identity)
 
     async def get_context(self, identity: Identity) -> ssl.SSLContext:
-        """The context for a connection as that user.
+        """Return the context for a connection with that identity.
 
         Raises:
-            konverge.errors.ConfigurationError: The user's own certificate cannot be used.
+            konverge.errors.ConfigurationError: The certificate of the identity is invalid.
         """
         if self._has_files and self._clock.monotonic() - self._read_at >= _REREAD_SECONDS:
             await self.reload(self._context)
@@ -70,32 +70,30 @@ class TlsContexts:
         return self._context
 
     async def reload(self, used: ssl.SSLContext) -> bool:
-        """Read the files now; tell whether a new connection goes by something else than that context."""
+        """Read the files now; return True if new connections use another context than the given one."""
         self._read_at = self._clock.monotonic()
         async with self._changing:
             if self._context is used and self._has_files:
                 try:
-                    found = await asyncio.to_thread(self._tls.reload)
-                    if found != self._tls:
-                        await self._replace_context(found, self._identity)
+                    tls = await asyncio.to_thread(self._tls.reload)
+                    if tls != self._tls:
+                        await self._replace_context(tls, self._identity)
                 except OSError as error:
                     self._warn(f"{error.filename}: {error.strerror}")
                 except ConfigurationError as error:
                     self._warn(str(error))
             return self._context is not used
 
-    async def _replace_context(self, tls: TlsConfig, shown: Identity) -> None:
-        self._context = await asyncio.to_thread(build_ssl_context, _with_identity(tls, shown), self._source)
-        self._tls, self._identity = tls, shown
+    async def _replace_context(self, tls: TlsConfig, identity: Identity) -> None:
+        self._context = await asyncio.to_thread(build_ssl_context, _with_identity(tls, identity), self._source)
+        self._tls, self._identity = tls, identity
 
-    def _warn(self, why: str) -> None:
-        _logger.warning(
-            "the certificates of %s stay as they were, since they cannot be read again: %s", self._source, why
-        )
+    def _warn(self, reason: str) -> None:
+        _logger.warning("%s: cannot reload the certificates; using the previous ones: %s", self._source, reason)
 
 
-def _with_identity(tls: TlsConfig, shown: Identity) -> TlsConfig:
-    return replace(tls, certificate=shown.certificate, key=shown.key) if shown.certificate else tls
+def _with_identity(tls: TlsConfig, identity: Identity) -> TlsConfig:
+    return replace(tls, certificate=identity.certificate, key=identity.key) if identity.certificate else tls
 
 
 def _is_same_certificate(one: Identity, other: Identity) -> bool:
@@ -103,14 +101,14 @@ def _is_same_certificate(one: Identity, other: Identity) -> bool:
 
 
 def build_ssl_context(tls: TlsConfig, source: str) -> ssl.SSLContext:
-    """How to talk TLS by that.
+    """Build the TLS context for a configuration.
 
     Args:
-        tls: What both sides prove themselves by.
-        source: Where that was found, for messages.
+        tls: The certificates of both sides.
+        source: The source of the configuration, for messages.
 
     Raises:
-        konverge.errors.ConfigurationError: A certificate or a key is not what it should be.
+        konverge.errors.ConfigurationError: A certificate or a key is invalid.
     """
     if tls.authority:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # the cluster's own authority, and no other
@@ -120,7 +118,7 @@ def build_ssl_context(tls: TlsConfig, source: str) -> ssl.SSLContext:
             raise ConfigurationError(f"the certificate-authority of {source} is not PEM") from None
     else:
         context = ssl.create_default_context()
-    # Python 3.13 and later also check what RFC 5280 asks of a CA's extensions. Many clusters' own CAs lack them.
+    # Python 3.13 and later also check the extensions of a CA (RFC 5280). The CAs of many clusters do not have them.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.set_alpn_protocols(["http/1.1"])
     if tls.insecure:
@@ -135,19 +133,19 @@ def _load_own_certificate(context: ssl.SSLContext, tls: TlsConfig, source: str) 
     def refuse_password() -> str:
         raise ConfigurationError(f"the client-key of {source} is encrypted; use a key without a password")
 
-    what = f"cannot use client-certificate and client-key of {source}"
+    problem = f"cannot use client-certificate and client-key of {source}"
     try:
-        # OpenSSL reads them from files only. The folder is readable by this user alone, and gone when this returns.
+        # OpenSSL reads them only from files. Only this user can read the folder, and it is deleted on return.
         with tempfile.TemporaryDirectory(prefix="konverge-") as folder:
             certificate, key = Path(folder) / "certificate", Path(folder) / "key"
             certificate.write_bytes(tls.certificate)
             key.write_bytes(tls.key)
             context.load_cert_chain(certificate, key, refuse_password)
     except ssl.SSLError as error:
-        found = "they do not belong together" if error.reason == "KEY_VALUES_MISMATCH" else "they are not PEM"
-        raise ConfigurationError(f"{what}: {found}") from None
+        finding = "they do not belong together" if error.reason == "KEY_VALUES_MISMATCH" else "they are not PEM"
+        raise ConfigurationError(f"{problem}: {finding}") from None
     except OSError as error:
         raise ConfigurationError(
-            f"{what}: they have to be in a temporary file for a moment, and there can be none: "
-            f"{error.strerror or error}. Let TMPDIR name a folder that can be written"
+            f"{problem}: they must be written to a temporary file for a moment, which failed: "
+            f"{error.strerror or error}. Set TMPDIR to a writable folder"
         ) from error

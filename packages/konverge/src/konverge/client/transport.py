@@ -1,8 +1,7 @@
-"""The port through which a client reaches a server: requests that are answered, and streams that go on.
+"""The transport protocol between a client and a server: requests with responses, and streams.
 
-`konverge.client.http_transport.HttpTransport` sends over HTTP; the embedded cluster answers in process; a test scripts
-one. None
-of them knows what Kubernetes is: they carry methods, paths, headers and bytes.
+`konverge.client.http_transport.HttpTransport` sends over HTTP, the embedded cluster responds in process, and tests
+script a transport. None of them depends on Kubernetes: they transport methods, paths, headers and bytes.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ __all__ = ["Response", "SeparableTransport", "StreamingResponse", "Transport"]
 
 
 class Response(Protocol):
-    """A whole answer."""
+    """A whole response of a server."""
 
     @property
     def status(self) -> int:
-        """The HTTP status code."""
+        """The HTTP status code of the response."""
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -27,33 +26,33 @@ class Response(Protocol):
 
     @property
     def body(self) -> bytes:
-        """The whole body; empty when there is none."""
+        """The whole body; empty if there is none."""
 
 
 class StreamingResponse(Protocol):
-    """The head of an answer whose body is still coming."""
+    """The head of a response with a body that is still arriving."""
 
     @property
     def status(self) -> int:
-        """The HTTP status code."""
+        """The HTTP status code of the response."""
 
     @property
     def headers(self) -> Mapping[str, str]:
         """The headers; names are in lower case."""
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it arrives, in pieces of no particular size, until the server ends it.
+        """Iterate over the body as it arrives, in pieces of any size, until the server ends it.
 
         Raises:
             konverge.errors.ConnectionFailedError: The connection broke.
         """
 
     async def body(self) -> bytes:
-        """All of the body: what a failure has to say. Bounded; for an answer that is not a stream after all."""
+        """Return the whole body of an error response, which is not a stream. Its size is limited."""
 
 
 class Transport(Protocol):
-    """What carries requests to one server as one user."""
+    """A transport of requests to one server as one user."""
 
     async def request(
         self,
@@ -65,16 +64,15 @@ class Transport(Protocol):
         body: bytes | None = None,
         timeout_seconds: float,
     ) -> Response:
-        """Send one request and wait for its whole answer, whatever its status is.
+        """Send one request and wait for the whole response with any status.
 
-        Cancelling it leaves open whether the server acted.
+        After a cancellation, it is unknown whether the server acted.
 
         Raises:
             konverge.errors.NotConnectedError: Nothing was sent.
             konverge.errors.ConnectionFailedError: The connection broke, or the deadline passed.
-            konverge.errors.NoPermitError: The permit to write (`konverge.client.write_permit.current_permit`) had
-            ended when
-                the request was about to be sent. A transport within the process need not ask.
+            konverge.errors.NoPermitError: The permit to write (`konverge.client.write_permit.current_permit`) ended
+                before the request was sent. A transport within the process need not check it.
         """
 
     def stream(
@@ -86,21 +84,21 @@ class Transport(Protocol):
         headers: Mapping[str, str] = {},
         connect_timeout_seconds: float,
     ) -> AbstractAsyncContextManager[StreamingResponse]:
-        """Open a stream: entering waits for the head of the answer, leaving closes the connection.
+        """Open a stream: entering waits for the head of the response, leaving closes the connection.
 
-        The deadline covers the head alone. Whoever reads the chunks decides how long silence may last.
+        The deadline covers only the head. The reader of the chunks limits the time of silence.
 
         Raises:
             konverge.errors.ConnectionFailedError: There was no head in time.
         """
 
     async def close(self) -> None:
-        """Close all connections; the transport is of no use afterwards."""
+        """Close all connections; the transport cannot be used afterwards."""
 
 
 @runtime_checkable
 class SeparableTransport(Transport, Protocol):
-    """A transport with connections, of which there may be others."""
+    """A transport that can create another one with separate connections."""
 
     def with_own_connections(self) -> Transport:
-        """One to the same server as the same user that shares nothing with this one, for any event loop."""
+        """Return a transport to the same server as the same user that shares nothing, for any event loop."""

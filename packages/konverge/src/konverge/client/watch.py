@@ -1,4 +1,4 @@
-"""A watch: the changes of a collection, as they happen."""
+"""A watch: the stream of changes of a collection."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ __all__ = [
 ADDED, MODIFIED, DELETED, BOOKMARK, ERROR = "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-"""The annotation of the bookmark after which a watch with initial events has delivered all that existed."""
+"""The annotation of the bookmark after which a watch with initial events has delivered all objects that existed."""
 
 
 class WatchEvent(msgspec.Struct, frozen=True):
-    """One change: the type and the whole object (a bookmark's holds its resourceVersion alone)."""
+    """One change: the type and the whole object (a bookmark has only a resourceVersion)."""
 
     type: str
     object: Object
@@ -47,27 +47,27 @@ _decoder = msgspec.json.Decoder(WatchEvent)
 
 
 class SilentWatchError(ConnectionFailedError):
-    """A watch carried nothing for too long, no bookmark either.
+    """A watch sent nothing for too long, not even a bookmark.
 
-    The connection may be dead. Or the resource version is one that the server has not reached (its storage was
-    restored from a backup): then it waits for ever without a word, and only a new list helps.
+    The connection may be dead. Or the server has not reached the resource version (its storage was restored from a
+    backup): then it waits forever without an event, and only a new list helps.
     """
 
 
 class Watch:
-    """An open watch: iterate over it for events, or take the lines as they come.
+    """An open watch: iterate over it for events, or read its lines.
 
-    It ends when the server ends it, which it does after the time-out that was asked for. Everything here raises
-    `konverge.errors.ConnectionFailedError` when the connection breaks (also in the middle of an event), is silent for
-    too long, or carries what is no event.
+    It ends when the server ends it after the requested timeout. All methods raise
+    `konverge.errors.ConnectionFailedError` if the connection breaks (also in the middle of an event), is silent for
+    too long, or sends anything other than events.
 
     Args:
-        response: The stream.
-        idle_timeout_seconds: How long the server may take until the next whole event or bookmark; bookmarks come about
-            once a minute. It may be changed while the watch is open, and counts from the next wait on.
-        metadata_of: The kind of whose objects only the metadata were asked for: the events' objects say that kind.
-        texts: Takes values of Secrets out of what the server says, and remembers those of the events' objects.
-        path: What is watched.
+        response: The open stream.
+        idle_timeout_seconds: The maximum time until the next whole event or bookmark; bookmarks come about once a
+            minute. It may be changed while the watch is open, and applies from the next wait.
+        metadata_of: The kind of the objects if only their metadata was requested: the events' objects get that kind.
+        texts: The filter that removes values of Secrets from the server's texts, and remembers those of the objects.
+        path: The path of the watch.
     """
 
     def __init__(
@@ -88,31 +88,31 @@ class Watch:
         self._lines: deque[bytes] = deque()
 
     async def next_lines(self) -> list[bytes] | None:
-        """The next events as the server sent them, undecoded, as many as came together; None at the end.
+        """Return the next undecoded events, as many as arrived together; None at the end.
 
-        For who is in a hurry; not to be mixed with iterating over the events. Objects that are metadata alone say
+        It is faster than an iteration over the events; do not use both. Objects with only metadata have the kind
         ``PartialObjectMetadata`` here.
         """
         try:
-            # Until there is a whole event: API servers send nothing else to keep a watch alive, and bytes that never
-            # make one, like blank lines, tell nothing of what is watched.
+            # Wait for a whole event: API servers send nothing else to keep a watch alive, and other bytes, like blank
+            # lines, do not show that the watch works.
             async with asyncio.timeout(self.idle_timeout_seconds):
                 async for chunk in self._chunks:
                     if lines := self._splitter.feed(chunk):
                         return lines
         except TimeoutError:
             raise SilentWatchError(
-                f"a watch was silent for {self.idle_timeout_seconds:g} s, although bookmarks were asked for"
+                f"watch: no data: expected an event or a bookmark within {self.idle_timeout_seconds:g} s"
             ) from None
         if self._splitter.unfinished:
-            raise ConnectionFailedError("a watch ended in the middle of an event")
+            raise ConnectionFailedError("watch: the stream ended in the middle of an event")
         return None
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> WatchEvent:
-        """The next event.
+        """Return the next event.
 
         Raises:
             konverge.errors.ApiError: The server sent an error event, for example `ExpiredError`.
@@ -125,7 +125,9 @@ class Watch:
         try:
             event = _decoder.decode(self._lines.popleft())
         except DECODE_ERRORS as error:
-            raise ConnectionFailedError(f"a watch sent something that is no event: {error}") from error
+            raise ConnectionFailedError(
+                f"watch: the server sent an invalid line: expected an event: {error}"
+            ) from error
         if event.type == ERROR:
             raise self._texts.filter_error(build_watch_error(event.object), self._path)
         if self._metadata_of is not None:
@@ -135,6 +137,6 @@ class Watch:
 
 
 def build_watch_error(status: Mapping[str, Any]) -> ApiError:
-    """The error that an ``ERROR`` event carries as its object."""
+    """Build the error from the object of an ``ERROR`` event."""
     code = status.get("code")
     return ApiError.from_status(code if isinstance(code, int) else 500, status)

@@ -1,8 +1,9 @@
-"""Permission to write: what keeps a process that may have lost its lease from changing anything.
+"""The permit to write: it keeps a process that may have lost its Lease from changing anything.
 
-A lease is no fence: the server takes a write from whoever sends it. So the client asks before each attempt to write
-(each that is not GET), and gives the attempt no more time than the permit is sure to last. The transport asks again
-immediately before it sends: a process that was frozen between the two would send a write of a lease long lost.
+A Lease does not block writes: the server accepts a write from any replica. So the client checks the permit before each
+attempt to write (every method except GET), and limits the attempt to the guaranteed remaining time of the permit. The
+transport checks it again immediately before it sends: otherwise a process that was frozen between the two would send a
+write long after it lost its Lease.
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ __all__ = ["WritePermit", "current_permit", "no_permit_error"]
 
 
 class WritePermit(Protocol):
-    """Says whether this process may write at this moment."""
+    """The permission of this process to write at this moment."""
 
     def seconds_left(self) -> float:
-        """For how long it may, at least; 0 or less when it may not. Infinite where nobody else could."""
+        """Return the guaranteed remaining time; 0 or less if writes are forbidden, infinite without other replicas."""
 
 
 current_permit: ContextVar[WritePermit | None] = ContextVar("current_permit", default=None)
-"""The permit of the request that is being sent; None where it needs none.
+"""The permit of the request that is being sent; None if it needs none.
 
-A transport carries bytes and does not know what a write is. The variable reaches it through any wrapper around it.
+A transport sends bytes and cannot recognize a write. The variable reaches it through any wrapper around it.
 """
 
 
 def no_permit_error(method: str, path: str) -> NoPermitError:
-    """The error for a write whose permit has ended before it was sent."""
+    """Build the error for a write whose permit ended before it was sent."""
     return NoPermitError(f"{method} {path} was not sent: this process may have lost its lease")

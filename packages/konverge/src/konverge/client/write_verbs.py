@@ -1,4 +1,4 @@
-"""The verbs that write: each asks for the permit, and none is repeated that may have happened."""
+"""The write verbs of a client: each requires the permit, and none is repeated if it may have succeeded."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ __all__ = ["ApplyResponse", "WriteVerbs"]
 
 @dataclass(frozen=True, slots=True)
 class ApplyResponse:
-    """The answer to a server-side apply."""
+    """The response to a server-side apply."""
 
     object: Object
     created: bool
 
 
 class WriteVerbs:
-    """What can be done to objects; see `konverge.client.Client`."""
+    """The write verbs of `konverge.client.Client`."""
 
     _rest_client: RestClient
 
@@ -52,24 +52,24 @@ class WriteVerbs:
 
         Args:
             obj: The object.
-            field_manager: Who is recorded as its fields' manager.
-            dry_run: Let the server say what it would store, without storing it.
-            field_validation: What the server does about fields that it does not know; None leaves that to it.
+            field_manager: The manager of its fields.
+            dry_run: Whether the server only returns the object without storing it.
+            field_validation: The server's reaction to unknown fields; None for its default.
 
         Raises:
-            konverge.errors.AlreadyExistsError: The name is taken.
+            konverge.errors.AlreadyExistsError: An object of that name exists.
         """
         mapping = await self._rest_client.mapping(GroupVersionKind.of(obj))
         path = mapping.build_path(namespace=ObjectKey.of(obj).namespace)
         query = build_write_query(field_manager=field_manager, dry_run=dry_run, field_validation=field_validation)
         async with self._rest_client.explain_not_found(mapping):
-            answer = await self._rest_client.sender.send("POST", path, query=query, body=obj)
-        return self._rest_client.sender.texts.remember_object(decode_object(answer, "POST", path))
+            response = await self._rest_client.sender.send("POST", path, query=query, body=obj)
+        return self._rest_client.sender.texts.remember_object(decode_object(response, "POST", path))
 
     async def create_subresource(
         self, gvk: GroupVersionKind, key: ObjectKey, subresource: str, body: Object, *, dry_run: bool = False
     ) -> Object:
-        """Send what an object's subresource takes, for example a ``TokenRequest`` to a ServiceAccount's ``token``."""
+        """Create a subresource of an object, for example a ``TokenRequest`` for the ``token`` of a ServiceAccount."""
         query = build_write_query(dry_run=dry_run)
         return (
             await self._rest_client.request_object("POST", gvk, key, subresource=subresource, query=query, body=body)
@@ -86,18 +86,18 @@ class WriteVerbs:
     ) -> Object:
         """Replace the object (or its ``status``), guarded by its resourceVersion if it has one.
 
-        The server's record of field managers stays as it is: what the object says in ``metadata.managedFields`` is not
-        sent, since a partial record (as the cache holds it) would erase the rest.
+        The server keeps its record of field managers: ``metadata.managedFields`` of the object is not sent, because a
+        partial record (as in the cache) would erase the rest.
 
         Args:
             obj: The object.
-            subresource: Replace that instead.
-            field_manager: Who is recorded as the manager of the fields that change.
-            dry_run: Let the server say what it would store, without storing it.
-            field_validation: What the server does about fields that it does not know; None leaves that to it.
+            subresource: The subresource to replace instead.
+            field_manager: The manager of the changed fields.
+            dry_run: Whether the server only returns the object without storing it.
+            field_validation: The server's reaction to unknown fields; None for its default.
 
         Raises:
-            konverge.errors.ConflictError: It has changed since it was read.
+            konverge.errors.ConflictError: The object has changed since it was read.
         """
         gvk, key = GroupVersionKind.of(obj), ObjectKey.of(obj)
         body = strip_managed_fields(obj)
@@ -125,24 +125,24 @@ class WriteVerbs:
             gvk: The kind.
             key: The object.
             body: The patch: a list of operations for ``json``, an object for the others.
-            patch_type: How the server reads it. ``merge`` is for every kind and replaces lists as a whole;
-                ``strategic`` merges them by their keys, as ``kubectl patch`` does, and is for built-in kinds only;
-                ``json`` is a list of operations; ``apply`` is server-side apply. There is no default, since one body
-                means another thing under each.
-            subresource: Patch that instead, for example ``status``.
-            field_manager: Who is recorded as the fields' manager.
-            force: Take fields from other managers; for ``apply`` alone.
-            dry_run: Let the server say what it would store, without storing it.
-            field_validation: What the server does about fields that it does not know; None leaves that to it.
+            patch_type: The type of the patch. ``merge`` works for every kind and replaces lists as a whole;
+                ``strategic`` merges them by their keys, like ``kubectl patch``, and works only for built-in kinds;
+                ``json`` is a list of operations; ``apply`` is server-side apply. There is no default, because the same
+                body has a different meaning for each type.
+            subresource: The subresource to patch instead, for example ``status``.
+            field_manager: The manager of the fields.
+            force: Whether to take fields over from other managers; only for ``apply``.
+            dry_run: Whether the server only returns the object without storing it.
+            field_validation: The server's reaction to unknown fields; None for its default.
         """
         query = build_write_query(field_manager=field_manager, dry_run=dry_run, field_validation=field_validation)
         if patch_type == "apply":
             query["force"] = "true" if force else "false"
         headers = {"content-type": PATCH_CONTENT_TYPES[patch_type]}
-        found, _ = await self._rest_client.request_object(
+        patched, _ = await self._rest_client.request_object(
             "PATCH", gvk, key, subresource=subresource, query=query, headers=headers, body=body
         )
-        return found
+        return patched
 
     async def apply(
         self,
@@ -154,22 +154,22 @@ class WriteVerbs:
         dry_run: bool = False,
         field_validation: FieldValidation | None = None,
     ) -> ApplyResponse:
-        """Server-side apply: the object's fields become the manager's, those it no longer names are taken away.
+        """Apply the object: the manager owns its fields, and fields that it no longer applies are removed.
 
         Args:
-            obj: What the manager wants, and nothing else.
-            field_manager: The manager.
-            force: Take fields over from other managers instead of failing.
-            subresource: Apply to that instead, for example ``status``.
-            dry_run: Let the server say what it would store, without storing it.
-            field_validation: What the server does about fields that it does not know; None leaves that to it.
+            obj: The object with exactly the desired fields.
+            field_manager: The field manager.
+            force: Whether to take fields over from other managers instead of raising an error.
+            subresource: The subresource to apply to instead, for example ``status``.
+            dry_run: Whether the server only returns the object without storing it.
+            field_validation: The server's reaction to unknown fields; None for its default.
 
         Raises:
             konverge.errors.ConflictError: Without force, another manager owns a field with another value.
         """
         gvk, key = GroupVersionKind.of(obj), ObjectKey.of(obj)
         query = build_write_query(field_manager=field_manager, dry_run=dry_run, field_validation=field_validation)
-        found, status = await self._rest_client.request_object(
+        stored, status = await self._rest_client.request_object(
             "PATCH",
             gvk,
             key,
@@ -178,7 +178,7 @@ class WriteVerbs:
             headers={"content-type": PATCH_CONTENT_TYPES["apply"]},
             body=strip_managed_fields(obj),
         )
-        return ApplyResponse(found, created=status == 201)
+        return ApplyResponse(stored, created=status == 201)
 
     async def scale(
         self,
@@ -190,18 +190,18 @@ class WriteVerbs:
         field_manager: str = "",
         dry_run: bool = False,
     ) -> Object:
-        """Set how many replicas an object shall have, through its ``scale`` subresource.
+        """Set the number of replicas of an object, through its ``scale`` subresource.
 
         Args:
             gvk: The kind.
             key: The object.
-            replicas: How many.
-            resource_version: Do it only if the object still is at that one.
-            field_manager: Who is recorded as the manager of the field.
-            dry_run: Let the server say what it would store, without storing it.
+            replicas: The number of replicas.
+            resource_version: The version that the object must still have; None for any.
+            field_manager: The manager of the field.
+            dry_run: Whether the server only returns the scale without storing it.
 
         Returns:
-            The ``Scale`` (autoscaling/v1), which `get` with ``subresource="scale"`` reads.
+            The ``Scale`` (autoscaling/v1), which `get` with ``subresource="scale"`` also returns.
         """
         return await self.patch(
             gvk,
@@ -221,17 +221,17 @@ class WriteVerbs:
         grace_period_seconds: int | None = None,
         dry_run: bool = False,
     ) -> None:
-        """Delete a Pod if the disruption budgets allow it.
+        """Delete a Pod if its disruption budgets permit it.
 
         Args:
             key: The Pod.
-            uid: Only if it still is the one of that UID.
-            grace_period_seconds: How long it has to end; None for what it says itself.
-            dry_run: Only ask.
+            uid: The UID that the Pod must still have; None for any.
+            grace_period_seconds: The grace period; None for that of the Pod.
+            dry_run: Whether the server only checks the request.
 
         Raises:
-            konverge.errors.TooManyRequestsError: A budget forbids it now; `causes` say which.
-            konverge.errors.NotFoundError: There is no such Pod.
+            konverge.errors.TooManyRequestsError: A budget forbids it now; `causes` contains the budget.
+            konverge.errors.NotFoundError: The Pod does not exist.
         """
         options = build_delete_options(uid=uid, grace_period_seconds=grace_period_seconds)
         await self.create_subresource(POD, key, "eviction", build_eviction(key, options), dry_run=dry_run)
@@ -252,19 +252,18 @@ class WriteVerbs:
         Args:
             gvk: The kind.
             key: The object.
-            uid: Delete it only if it still is the one of that UID.
-            resource_version: Delete it only if it has not changed since that one.
-            propagation: What happens to the objects that it owns.
-            grace_period_seconds: How long a Pod has to end; None for what it says itself.
-            dry_run: Only ask whether it would be deleted.
+            uid: The UID that the object must still have; None for any.
+            resource_version: The version that the object must still have; None for any.
+            propagation: The propagation to the objects that it owns.
+            grace_period_seconds: The grace period of a Pod; None for its own.
+            dry_run: Whether the server only checks the request.
 
         Returns:
-            The object as it is now, when something (a finalizer, its grace period) still holds it; None when it is
-            gone.
+            The present object if a finalizer or its grace period delays the removal; None if it was removed.
 
         Raises:
-            konverge.errors.NotFoundError: There is none.
-            konverge.errors.ConflictError: Another object has the name now, or it has changed.
+            konverge.errors.NotFoundError: The object does not exist.
+            konverge.errors.ConflictError: The name belongs to another object now, or the object has changed.
         """
         options = build_delete_options(
             uid=uid,
@@ -273,8 +272,8 @@ class WriteVerbs:
             grace_period_seconds=grace_period_seconds,
             dry_run=dry_run,
         )
-        found, _ = await self._rest_client.request_object("DELETE", gvk, key, body=options)
-        return found if found.get("kind") == gvk.kind and is_still_present(found) else None
+        response, _ = await self._rest_client.request_object("DELETE", gvk, key, body=options)
+        return response if response.get("kind") == gvk.kind and is_still_present(response) else None
 
     async def delete_collection(
         self,
@@ -287,25 +286,28 @@ class WriteVerbs:
         grace_period_seconds: int | None = None,
         dry_run: bool = False,
     ) -> None:
-        """Delete every object of a collection, or those that the selectors choose.
+        """Delete every object of a collection, or only those that match the selectors.
 
-        The server deletes one after the other, so a failure leaves some of them; finalizers hold theirs as usual.
+        The server deletes one object after the other, so a failure leaves the rest; finalizers delay removals as usual.
 
         Args:
             gvk: The kind.
-            namespace: Where; needed for a namespaced kind, of which no server deletes in all namespaces at once.
-            label_selector: Chooses by labels; empty for all.
-            field_selector: Chooses by fields; empty for all.
-            propagation: What happens to the objects that they own.
-            grace_period_seconds: How long Pods have to end; None for what each says itself.
-            dry_run: Only ask whether they would be deleted.
+            namespace: The namespace; required for a namespaced kind, because no server deletes in all namespaces at
+                once.
+            label_selector: The labels to select; empty for all.
+            field_selector: The fields to select; empty for all.
+            propagation: The propagation to the objects that they own.
+            grace_period_seconds: The grace period of Pods; None for their own.
+            dry_run: Whether the server only checks the request.
 
         Raises:
             konverge.errors.BadRequestError: A namespaced kind without a namespace.
         """
         mapping = await self._rest_client.mapping(gvk)
         if mapping.namespaced and not namespace:
-            raise BadRequestError(f"deleting a collection of {gvk} needs a namespace: name one, and repeat it for more")
+            raise BadRequestError(
+                f"{gvk}: cannot delete a collection in all namespaces: expected a namespace; call it once for each"
+            )
         options = build_delete_options(
             propagation=propagation, grace_period_seconds=grace_period_seconds, dry_run=dry_run
         )
