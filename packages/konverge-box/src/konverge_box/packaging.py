@@ -1,7 +1,7 @@
-"""The manifests that run a box in a cluster: what `kubectl apply` needs, and nothing of Helm.
+"""The manifests that run a box in a cluster, for `kubectl apply`, without Helm.
 
-In goes a box, what it has to be allowed and the definitions that it brings; out come the objects in the order in which
-they can be applied. Who wants them otherwise changes the text: they are the same bytes each time.
+The input is a box, its permissions and its CustomResourceDefinitions. The output is the objects in an order in which
+they can be applied. Users can edit the text: the same input always produces the same bytes.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _MAX_CONFIG_MAP_SIZE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class PackagingOptions:
-    """What is to be chosen.
+    """The options of the manifests.
 
     Args:
         image: The image, whose entry point is ``konverge``.
-        namespace: Where the operator lives.
-        replicas: How many there are, of which one works.
-        watched: The namespaces of the custom resources; none for all.
-        is_namespace_made: Whether the namespace is among the manifests.
+        namespace: The namespace of the operator.
+        replicas: The number of replicas; one is active.
+        watched: The namespaces of the custom resources; empty for all.
+        is_namespace_made: Tells whether the manifests include the namespace.
     """
 
     image: str
@@ -49,17 +49,17 @@ def build_manifests(
     definitions: Sequence[Object],
     chosen: PackagingOptions,
 ) -> list[Object]:
-    """The manifests, in the order in which they can be applied.
+    """Build the manifests, in an order in which they can be applied.
 
     Args:
         box: The box.
-        text: Its file, which the ConfigMap holds as it is.
-        permissions: What the operator has to be allowed.
-        definitions: The CustomResourceDefinitions that the box brings.
-        chosen: What was chosen.
+        text: Its file, which the ConfigMap contains unchanged.
+        permissions: The required permissions of the operator.
+        definitions: The CustomResourceDefinitions of the box.
+        chosen: The options.
 
     Raises:
-        ConfigurationError: A name is none, or the file does not fit into a ConfigMap.
+        ConfigurationError: A name is invalid, or the file does not fit into a ConfigMap.
     """
     if len(text.encode()) + len(_FILE) > _MAX_CONFIG_MAP_SIZE:
         raise ConfigurationError(f"the box does not fit into a ConfigMap, which holds {_MAX_CONFIG_MAP_SIZE >> 20} MiB")
@@ -74,20 +74,22 @@ def build_manifests(
         replicas=chosen.replicas,
         watched_namespaces=chosen.watched,
         environment_from=f"{name}-environment" if _reads_environment(box) else "",
-        volumes={"box": {"configMap": {"name": name}}},  # a folder, not one file of it: only folders follow a change
+        volumes={
+            "box": {"configMap": {"name": name}}
+        },  # mount the directory: a single mounted file would not follow changes
         mounts={"box": _FOLDER},
     )
-    found: list[Object] = []
+    manifests: list[Object] = []
     granted = build_role_manifests(permissions, ObjectKey(chosen.namespace, name), chosen.watched)
     if chosen.is_namespace_made:
-        found.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": chosen.namespace}})
-    found += definitions
-    found += deployed.add_labels(granted)
-    found.append({"apiVersion": "v1", "kind": "ConfigMap", "metadata": deployed.metadata, "data": {_FILE: text}})
-    return found + build_deployment_manifests(deployed)
+        manifests.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": chosen.namespace}})
+    manifests += definitions
+    manifests += deployed.add_labels(granted)
+    manifests.append({"apiVersion": "v1", "kind": "ConfigMap", "metadata": deployed.metadata, "data": {_FILE: text}})
+    return manifests + build_deployment_manifests(deployed)
 
 
 def _reads_environment(box: OperatorBox) -> bool:
-    """Whether a call proves itself with an environment variable."""
-    found = (call for declared in box.spec.crds.values() for call in declared.external)
-    return any(call.auth is not None and call.auth.env is not None for call in found)
+    """Tell whether a call reads its credential from an environment variable."""
+    calls = (call for declared in box.spec.crds.values() for call in declared.external)
+    return any(call.auth is not None and call.auth.env is not None for call in calls)

@@ -1,12 +1,12 @@
-"""What any provider of the operator box has to do, as cases that its tests run.
+"""Conformance tests for providers of the operator box.
 
 Describe one item of a kind in a `ProviderSubject`, then run each of `PROVIDER_CASES` on a fresh one::
 
     @pytest.mark.parametrize("case", PROVIDER_CASES, ids=lambda case: case.__name__)
-    async def test_it_keeps_the_rules(case):
+    async def test_provider_conforms(case):
         await case(ProviderSubject(provider=Notes(), kind="Note", …))
 
-An `AssertionError` says which rule was broken. The cases talk to the real service, or to what stands for it in tests.
+An `AssertionError` names the broken rule. The cases call the real service, or its replacement in tests.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ _SECONDS = 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class ProviderSubject:
-    """One item of one kind, of which nothing is there yet.
+    """One item of one kind that does not exist yet.
 
     Args:
-        provider: Whom to ask.
+        provider: The provider under test.
         kind: One of its kinds.
-        name: What the item is called outside.
-        settings: An instance of the provider's class for settings.
-        spec: An instance of the kind's class.
-        changed: Another one for the same item, which shows in what `look` finds.
-        look: Answers what is there of the item, JSON that two looks at the same can be compared by; None for nothing.
-        make_foreign: Makes something of that name that is nobody's; None where a kind has nothing to mark.
-        unreachable: Settings of a service that accepts connections and never answers; None where there is none.
+        name: The name of the item outside of the cluster.
+        settings: An instance of the provider's settings class.
+        spec: An instance of the kind's spec class.
+        changed: Another spec of the same item, whose difference is visible to `look`.
+        look: Returns the state of the item as comparable JSON; None if it does not exist.
+        make_foreign: Creates an item of that name without an owner; None if the kind has no marks.
+        unreachable: Settings of a service that accepts connections and never responds; None without one.
     """
 
     provider: Provider
@@ -72,7 +72,7 @@ class ProviderSubject:
     async def reconcile(
         self, spec: Struct | None = None, *, uid: str = "uid-1", settings: Struct | None = None
     ) -> ItemResult:
-        """Ask for it, as a process does that remembers nothing."""
+        """Reconcile the item like a process without memory of earlier calls."""
         request = ReconcileRequest(
             **self._build_arguments(uid, "delete", settings), spec=spec if spec is not None else self.spec
         )
@@ -81,13 +81,13 @@ class ProviderSubject:
     async def delete(
         self, on_delete: OnDelete = "delete", *, uid: str = "uid-1", settings: Struct | None = None
     ) -> None:
-        """Have it deleted."""
+        """Delete or release the item with the provider."""
         await self.provider.delete(ItemRequest(**self._build_arguments(uid, on_delete, settings)))
 
     def _build_arguments(self, uid: str, on_delete: OnDelete, settings: Struct | None) -> dict[str, Any]:
         kind = self.provider.kinds[self.kind]
         identity = extract_identity(self.spec, kind.identity, self.kind)
-        told = msgspec.json.encode([uid, self.kind, self.name, identity])
+        token = msgspec.json.encode([uid, self.kind, self.name, identity])
         return {
             "kind": self.kind,
             "name": self.name if kind.is_named else "",
@@ -96,51 +96,51 @@ class ProviderSubject:
             "identity": identity,
             "on_delete": on_delete,
             "handle": "",
-            "token": hashlib.sha256(told).hexdigest()[:32],
+            "token": hashlib.sha256(token).hexdigest()[:32],
         }
 
 
 ProviderCase: TypeAlias = Callable[[ProviderSubject], Coroutine[Any, Any, None]]
-"""Checks one rule."""
+"""The check of one rule."""
 
 
-async def stays_as_it_is_when_asked_again(subject: ProviderSubject) -> None:
-    """What is there and as wanted is not changed; outputs are the same."""
-    assert await subject.look() is None, "something is there before the case has begun"
+async def keeps_unchanged_items(subject: ProviderSubject) -> None:
+    """Check that an item with the desired state is not changed, and that the outputs stay the same."""
+    assert await subject.look() is None, "the item exists before the case has started"
     first = await subject.reconcile()
     seen = await subject.look()
-    assert seen is not None, "nothing is there after reconcile"
+    assert seen is not None, "the item does not exist after reconcile"
     second = await subject.reconcile()
-    assert await subject.look() == seen, "the second reconcile changed what the first had made"
+    assert await subject.look() == seen, "the second reconcile changed the item"
     assert reveal_sensitive(second.outputs) == reveal_sensitive(first.outputs), (
-        "outputs differ though nothing has changed"
+        "the outputs differ although nothing has changed"
     )
 
 
-async def corrects_what_differs(subject: ProviderSubject) -> None:
-    """A changed spec, or a change from outside, is brought to what is wanted."""
+async def corrects_differences(subject: ProviderSubject) -> None:
+    """Check that a changed spec, or a change by another client, is corrected."""
     await subject.reconcile()
     seen = await subject.look()
     await subject.reconcile(subject.changed)
     changed = await subject.look()
-    assert changed != seen, "the changed spec shows nowhere"
+    assert changed != seen, "the changed spec has no effect"
     await subject.reconcile()
-    assert await subject.look() == seen, "the first spec does not come back"
+    assert await subject.look() == seen, "the first spec is not restored"
 
 
-async def deletes_what_is_there_and_what_is_not(subject: ProviderSubject) -> None:
-    """Deleting is idempotent, also of what never was."""
+async def deletes_idempotently(subject: ProviderSubject) -> None:
+    """Check that delete is idempotent, also for an item that never existed."""
     await subject.delete()
     await subject.reconcile()
     await subject.delete()
-    assert await subject.look() is None, "it is there after delete"
+    assert await subject.look() is None, "the item exists after delete"
     await subject.delete()
     await subject.reconcile()
-    assert await subject.look() is not None, "it cannot be made again after delete"
+    assert await subject.look() is not None, "the item cannot be created again after delete"
 
 
-async def spares_what_is_nobodys(subject: ProviderSubject) -> None:
-    """What bears no mark is neither taken over nor deleted."""
+async def keeps_unmarked_items(subject: ProviderSubject) -> None:
+    """Check that an item without a mark is neither taken over nor deleted."""
     if subject.make_foreign is None:
         return
     await subject.make_foreign()
@@ -148,11 +148,11 @@ async def spares_what_is_nobodys(subject: ProviderSubject) -> None:
     await _expect_refusal(subject, "uid-1")
     await subject.delete()
     await subject.delete("retain")
-    assert await subject.look() == seen, "what is somebody else's was changed"
+    assert await subject.look() == seen, "an item without a mark was changed"
 
 
-async def spares_what_is_another_owners(subject: ProviderSubject) -> None:
-    """What another owner has is neither taken over nor deleted."""
+async def keeps_items_of_other_owners(subject: ProviderSubject) -> None:
+    """Check that an item of another owner is neither taken over nor deleted."""
     if subject.make_foreign is None:
         return
     await subject.reconcile()
@@ -160,22 +160,22 @@ async def spares_what_is_another_owners(subject: ProviderSubject) -> None:
     await _expect_refusal(subject, "uid-2")
     await subject.delete(uid="uid-2")
     await subject.delete("retain", uid="uid-2")
-    assert await subject.look() == seen, "what is another owner's was changed"
+    assert await subject.look() == seen, "an item of another owner was changed"
 
 
-async def lets_go_of_what_is_retained(subject: ProviderSubject) -> None:
-    """What is retained stays, and the next owner of the same kind, namespace and name has it again."""
+async def releases_retained_items(subject: ProviderSubject) -> None:
+    """Check that a retained item stays, and that the next owner of the same kind, namespace and name gets it."""
     await subject.reconcile()
     await subject.delete("retain")
     await subject.delete("retain")
-    assert await subject.look() is not None, "it was to be retained, and is gone"
+    assert await subject.look() is not None, "the item was deleted instead of retained"
     if subject.make_foreign is not None:
         await subject.reconcile(uid="uid-2")
         await _expect_refusal(subject, "uid-1")
 
 
-async def goes_on_after_being_cancelled_anywhere(subject: ProviderSubject) -> None:
-    """A call may be cancelled at any moment; the next one finishes the work, and nothing is there twice."""
+async def resumes_after_any_cancellation(subject: ProviderSubject) -> None:
+    """Check that the next call finishes the work of a call that was cancelled at any time, without duplicates."""
     await subject.reconcile()
     wanted = await subject.look()
     await subject.delete()
@@ -183,17 +183,19 @@ async def goes_on_after_being_cancelled_anywhere(subject: ProviderSubject) -> No
     while turns < _MAX_TURNS:
         has_ended = await _cancel_after(subject.reconcile(), turns)
         await subject.reconcile()
-        assert await subject.look() == wanted, f"cancelled after {turns} turns of the loop, it ends otherwise"
+        assert await subject.look() == wanted, f"after a cancellation at {turns} turns of the loop, the state differs"
         await _cancel_after(subject.delete(), turns)
         await subject.delete()
-        assert await subject.look() is None, f"a delete that was cancelled after {turns} turns cannot be finished"
+        assert await subject.look() is None, (
+            f"a delete that was cancelled after {turns} turns of the loop cannot be finished"
+        )
         if has_ended:
             return
         turns = turns * 2 + 1
 
 
-async def ends_when_it_is_cancelled(subject: ProviderSubject) -> None:
-    """A service that never answers holds a call up only until it is cancelled."""
+async def stops_when_cancelled(subject: ProviderSubject) -> None:
+    """Check that a call to a service that never responds ends after its cancellation."""
     if subject.unreachable is None:
         return
     for call in (
@@ -203,34 +205,34 @@ async def ends_when_it_is_cancelled(subject: ProviderSubject) -> None:
         attempts = CallRunner(1)
         try:
             await attempts.run_call("uid-1", call, 0.3)
-        except Exception:  # noqa: BLE001  # any error of a service that does not answer will do
-            assert not attempts.list_stuck_owners(), "the call goes on after it was cancelled"
+        except Exception:  # noqa: BLE001  # any error of a service that does not respond is accepted
+            assert not attempts.list_stuck_owners(), "the call continues after its cancellation"
         else:
-            raise AssertionError("the call came to an end although nobody has answered")
+            raise AssertionError("the call succeeded although the service did not respond")
 
 
-async def shows_no_secret(subject: ProviderSubject) -> None:
-    """No value of a Secret is in an output that is not sensitive, in a message, or in an error."""
+async def hides_secret_values(subject: ProviderSubject) -> None:
+    """Check that no value of a Secret is in an output that is not sensitive, in a message, or in an error."""
     secrets = {each for each in find_secrets(subject.settings) | find_secrets(subject.spec) if len(each) > 3}
     result = await subject.reconcile()
-    shown = f"{result.outputs} {result.message} {result.handle}"
+    texts = f"{result.outputs} {result.message} {result.handle}"
     if subject.make_foreign is not None:
-        shown += str(await _expect_refusal(subject, "uid-2"))
-    assert redact_secrets(shown, secrets) == redact_secrets(shown, ()), "a value of a Secret shows"
+        texts += str(await _expect_refusal(subject, "uid-2"))
+    assert redact_secrets(texts, secrets) == redact_secrets(texts, ()), "a value of a Secret is visible"
 
 
 PROVIDER_CASES: tuple[ProviderCase, ...] = (
-    stays_as_it_is_when_asked_again,
-    corrects_what_differs,
-    deletes_what_is_there_and_what_is_not,
-    spares_what_is_nobodys,
-    spares_what_is_another_owners,
-    lets_go_of_what_is_retained,
-    goes_on_after_being_cancelled_anywhere,
-    ends_when_it_is_cancelled,
-    shows_no_secret,
+    keeps_unchanged_items,
+    corrects_differences,
+    deletes_idempotently,
+    keeps_unmarked_items,
+    keeps_items_of_other_owners,
+    releases_retained_items,
+    resumes_after_any_cancellation,
+    stops_when_cancelled,
+    hides_secret_values,
 )
-"""The rules; each case has a subject of its own."""
+"""The cases. Each needs a fresh subject."""
 
 
 async def _expect_refusal(subject: ProviderSubject, uid: str) -> ForeignError:
@@ -238,11 +240,13 @@ async def _expect_refusal(subject: ProviderSubject, uid: str) -> ForeignError:
         await subject.reconcile(uid=uid)
     except ForeignError as error:
         return error
-    raise AssertionError("what belongs to somebody else was taken over: expected a ForeignError")
+    raise AssertionError(
+        "expected a ForeignError, found a successful reconcile: an item of another owner was taken over"
+    )
 
 
 async def _cancel_after(call: Coroutine[Any, Any, Any], turns: int) -> bool:
-    """Cancel a call after so many turns of the loop; tells whether it had ended before."""
+    """Cancel a call after a number of turns of the loop; return whether it had ended before."""
     task = asyncio.get_running_loop().create_task(call)
     for _ in range(turns):
         if task.done():
@@ -251,7 +255,7 @@ async def _cancel_after(call: Coroutine[Any, Any, Any], turns: int) -> bool:
     has_ended = task.done()
     task.cancel()
     done, _ = await asyncio.wait({task}, timeout=_SECONDS)
-    assert done, "the call goes on after it was cancelled"
+    assert done, "the call continues after its cancellation"
     if not task.cancelled():
         task.result()
     return has_ended

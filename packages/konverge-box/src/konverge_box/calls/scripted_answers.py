@@ -89,7 +89,7 @@ class OfflineCaller(Caller):
         self.requests: dict[str, str] = {}
 
     async def call(self, request: CallRequest) -> CallResult:
-        """Return the scripted answer."""
+        """Return the scripted answer of a call."""
         kind = request.method if request.protocol == "http" else request.protocol
         self.requests[request.name] = f"{kind} {request.display_origin}"
         scripted = self._answers.get(request.name)

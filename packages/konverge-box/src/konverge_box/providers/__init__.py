@@ -1,12 +1,11 @@
-"""What a box keeps outside of the cluster, through plug-ins: databases, buckets, whatever has an interface.
+"""External items of a box, such as databases and buckets, which plug-ins manage.
 
-A `Provider` makes, corrects and deletes single items. `ProvidersStep` is the step of the pipeline: it decides which
-items
-are wanted, records them on the owner before anything is made, calls the providers one item after the other within a
-time limit, and deletes what is recorded and not wanted any more. Nothing is orphaned by a crash, and nothing that
-belongs to somebody else is taken over.
+A `Provider` creates, corrects and deletes single items. `ProvidersStep` is the step of the pipeline. It decides which
+items should exist, and records them on the owner before they are created. It calls the providers one item after the
+other within a time limit, and deletes recorded items that are no longer declared. A crash orphans no item, and an item
+of another owner is never taken over.
 
-Providers come from entry points (`ProviderRegistry.installed`); two of them with konverge, ``postgres`` and ``aws``.
+Providers come from entry points (`ProviderRegistry.from_entry_points`). konverge includes ``postgres`` and ``aws``.
 """
 
 from konverge_box.providers.dispatcher import DispatchResult, OwnerWriter

@@ -1,4 +1,4 @@
-"""Calls of one provider: so many at once, each with a time limit that holds whatever the provider does."""
+"""The calls of one provider: a limited number at a time, each with a time limit that the provider cannot exceed."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _ENDING_SECONDS = 5.0
 
 
 class ProviderTimeoutError(ProviderError):
-    """A call did not end in time; it was cancelled, and what it had begun may have happened or not."""
+    """An error of a call that did not end in time and was cancelled. Its effects are unknown."""
 
 
 class CallRunner:
-    """Runs the calls of one provider, for all owners of the process.
+    """The runner of the calls of one provider, for all owners of the process.
 
-    A call that does not end when it is cancelled keeps its place among the workers, and its owner has no other call to
-    that provider until it ends: two calls never work on the same items at once.
+    A call that does not end after its cancellation keeps its worker. Its owner cannot call that provider again until it
+    ends: two calls never work on the same items at the same time.
 
     Args:
-        workers: How many calls at once.
+        workers: The maximum number of concurrent calls.
     """
 
     def __init__(self, workers: int) -> None:
@@ -35,25 +35,25 @@ class CallRunner:
         self._stuck: dict[str, asyncio.Task[Any]] = {}
 
     async def run_call(self, owner_uid: str, call: Callable[[], Coroutine[Any, Any, T]], seconds: float) -> T:
-        """Call, and answer what came back; cancelled, it ends the call first.
+        """Run a call and return its result. A cancellation cancels the call and waits for its end.
 
         Args:
-            owner_uid: For whom.
-            call: Makes the coroutine.
-            seconds: How long the call may take, and how long it may wait for its turn.
+            owner_uid: The UID of the owner.
+            call: Creates the coroutine.
+            seconds: The time limit of the call, and of the wait for a worker.
 
         Raises:
-            ProviderTimeoutError: It took too long, or had no turn.
-            Exception: What the call raised.
+            ProviderTimeoutError: The call took too long, or no worker was free in time.
+            Exception: The error of the call.
         """
         if owner_uid in self._stuck:
-            raise ProviderTimeoutError("an earlier call was cancelled and still has not ended; it is waited for")
+            raise ProviderTimeoutError("not called: an earlier call was cancelled and has not ended yet")
         try:
             async with asyncio.timeout(seconds):
                 await self._slots.acquire()
         except TimeoutError:
             raise ProviderTimeoutError(
-                f"had no turn within {seconds:g} s: {self._workers} other calls take long"
+                f"no worker was free within {seconds:g} s: {self._workers} other calls are running"
             ) from None
         task = asyncio.get_running_loop().create_task(call())
         task.add_done_callback(self._remove_task)
@@ -64,17 +64,17 @@ class CallRunner:
             raise
         if not done:
             await self._cancel_task(owner_uid, task)
-            raise ProviderTimeoutError(f"did not end within {seconds:g} s, and was cancelled")
+            raise ProviderTimeoutError(f"the call did not end within {seconds:g} s and was cancelled")
         if task.cancelled():
-            raise ProviderError("the provider cancelled itself")
+            raise ProviderError("the provider cancelled its own call")
         return task.result()
 
     def list_stuck_owners(self) -> frozenset[str]:
-        """The owners whose calls were cancelled and have not ended."""
+        """Return the owners whose calls were cancelled and have not ended."""
         return frozenset(self._stuck)
 
     async def close(self) -> None:
-        """End what has not ended yet, as far as it lets itself be ended."""
+        """Cancel the calls that have not ended, and wait a limited time for their end."""
         if self._stuck:
             for task in self._stuck.values():
                 task.cancel()
@@ -94,4 +94,4 @@ class CallRunner:
     def _remove_task(self, task: asyncio.Task[Any]) -> None:
         self._slots.release()
         if not task.cancelled():
-            task.exception()  # else an error after the time limit would be reported as one that nobody asked for
+            task.exception()  # retrieve the exception, so that asyncio does not log it

@@ -1,4 +1,4 @@
-"""How a provider is reached: what the file says of it, with the values of Secrets, checked against its class."""
+"""The settings of a provider: those of the file and the values of Secrets, checked against the provider's class."""
 
 from __future__ import annotations
 
@@ -18,19 +18,22 @@ class DeclaredSettings:
     """The settings of one provider.
 
     Args:
-        declared: What the file has.
-        provider: Whose they are.
+        declared: The settings in the file.
+        provider: The provider.
         where: Their path in the file.
 
     Raises:
-        StepError: They do not fit.
+        StepError: The settings do not fit the provider's class.
     """
 
     def __init__(self, declared: ProviderSettings, provider: Provider, where: str) -> None:
         check_fields(declared.settings, provider.settings, f"{where}.settings")
         check_fields(declared.secret_refs, provider.settings, f"{where}.secretRefs")
         for name in declared.settings.keys() & declared.secret_refs.keys():
-            raise StepError(f"{where}.secretRefs.{name}", "is one of settings, too; expected it once")
+            raise StepError(
+                f"{where}.secretRefs.{name}",
+                "expected the field once, found it in settings, too; remove one of the two",
+            )
         self._declared = declared
         self._class = provider.settings
         self._where = where
@@ -38,15 +41,15 @@ class DeclaredSettings:
             convert_spec(declared.settings, self._class, f"{where}.settings")
 
     async def read_settings(self, namespace: str, reader: ObjectReader) -> Any:
-        """An instance of the provider's class for them.
+        """Read the settings as an instance of the provider's class.
 
         Args:
-            namespace: The owner's, for references without one.
-            reader: Reads the Secrets, so that a change of them wakes the owner.
+            namespace: The owner's namespace, for references without one.
+            reader: Reads the Secrets. Their later changes queue the owner.
 
         Raises:
-            konverge_box.providers.secret_refs.MissingSecretError: A Secret is not there yet.
-            StepError: The values do not fit.
+            konverge_box.providers.secret_refs.MissingSecretError: A Secret does not exist yet.
+            StepError: The values do not fit the class.
         """
         values: dict[str, Any] = dict(self._declared.settings)
         for name, reference in self._declared.secret_refs.items():

@@ -1,7 +1,7 @@
-"""One pass over the items of one owner: record what is intended, call the providers, record what was learned.
+"""One reconcile of the items of one owner: record the intended items, call the providers, record the results.
 
-The order makes a crash harmless. An item is recorded before its provider is asked to make it, and struck out after the
-provider has said that it is gone. In between the record says *may be there*, and both calls are idempotent.
+The order makes a crash harmless. An item is recorded before its provider creates it, and its record is removed after
+the provider has deleted it. In between, the record means that the item *may exist*, and both calls are idempotent.
 """
 
 from __future__ import annotations
@@ -44,26 +44,26 @@ _PENDING_AGAIN = timedelta(seconds=15)
 
 
 class OwnerWriter(Protocol):
-    """Writes the owner; `konverge.runtime.CachedClient` is one."""
+    """A writer of the owner; `konverge.runtime.CachedClient` implements it."""
 
     async def patch(self, gvk: GroupVersionKind, key: ObjectKey, body: Any, *, patch_type: PatchType) -> Object:
-        """Patch an object, and answer what it is then.
+        """Patch an object and return the new object.
 
         Raises:
-            konverge.errors.ConflictError: It is not of the version that the patch names.
+            konverge.errors.ConflictError: The object does not have the version in the patch.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class DispatchResult:
-    """What a pass over the items came to.
+    """The result of one reconcile of the items.
 
     Args:
-        results: For expressions: ``providers``.
-        conditions: One for each provider.
+        results: The value of ``providers`` in expressions.
+        conditions: One condition for each provider.
         status: The list ``status.providers``.
-        problems: Everything that failed; the pass has to be repeated.
-        requeue_after: When to ask again for what is not ready yet; None for no need.
+        problems: The errors, which require a retry.
+        requeue_after: The delay until the next call for items that are not ready; None without such items.
     """
 
     results: Mapping[str, Any]
@@ -74,15 +74,15 @@ class DispatchResult:
 
 
 class Dispatcher:
-    """One pass; used once.
+    """The dispatcher of one reconcile. It is used once.
 
     Args:
-        items: What is declared, by provider, in the file's order.
-        missing: Why providers are left out that need not be there.
-        settings_of: The settings of a provider, also of one that is not declared any more.
+        items: The declared items, by provider, in the file's order.
+        missing: The reasons why optional providers are skipped, by name.
+        settings_of: Returns the settings of a provider, also of one that is no longer declared.
         where: The path of the items in the file.
         pool: The providers.
-        owner: The object as this pass has it.
+        owner: The custom resource in this reconcile.
         reader: Reads Secrets.
         writer: Writes the record.
     """
@@ -114,14 +114,14 @@ class Dispatcher:
         self._lingering: list[ItemOutcome] = []
         self._handles: dict[str, str] = {}
         self._gone: list[str] = []
-        # Where it is not known what is wanted, nothing is removed: whole providers, or items by their names.
-        self._unsure: set[str] = set(missing)
-        self._unsure_items: set[tuple[str, str]] = set()
+        # Nothing is deleted where the declared items are unknown: for whole providers, or for items by name.
+        self._unknown: set[str] = set(missing)
+        self._unknown_items: set[tuple[str, str]] = set()
         self._stopped: dict[str, str] = {}
         self._deadlines: dict[str, float] = {}
 
     async def reconcile(self, scope: Scope) -> DispatchResult:
-        """See `konverge_box.providers.ProvidersStep.reconcile`."""
+        """Reconcile the declared items, as described in `konverge_box.providers.ProvidersStep.reconcile`."""
         planned = list(self._plan_items(scope))
         prepared = [each for each in [await self._prepare_item(item) for item in planned] if each is not None]
         prepared = self._reject_duplicates(prepared)
@@ -136,14 +136,14 @@ class Dispatcher:
         return self._build_result()
 
     async def delete(self, scope: Scope) -> DispatchResult:
-        """See `konverge_box.providers.ProvidersStep.delete`."""
+        """Delete the recorded items, as described in `konverge_box.providers.ProvidersStep.delete`."""
         await self._renew_policies(scope)
         await self._delete_records(self._records)
         await self._save_results()
         return self._build_result()
 
     def _plan_items(self, scope: Scope) -> Iterable[PlannedItem]:
-        """The items that are wanted; the others have their outcome."""
+        """Yield the items whose conditions hold, and record the outcome of all others."""
         count, seen = 0, set[tuple[str, str]]()
         for provider, declared in self._items.items():
             for place, entry in enumerate(declared):
@@ -152,9 +152,9 @@ class Dispatcher:
                     planned = list(entry.plan_items(scope))
                     count += len(planned)
                     if count > MAX_ITEMS:
-                        raise StepError(where, f"{count} items of one owner; expected at most {MAX_ITEMS}")
+                        raise StepError(where, f"expected at most {MAX_ITEMS} items of one owner, found {count}")
                 except KonvergeError as error:
-                    self._unsure.add(provider)
+                    self._unknown.add(provider)
                     self._add_failure(provider, entry.kind_name, f"[{place}]", where, format_error(error))
                     continue
                 for each in planned:
@@ -163,9 +163,9 @@ class Dispatcher:
                             ItemOutcome(provider, each.kind, each.item, "Skipped", "its conditions do not hold")
                         )
                     elif (provider, each.item) in seen:
-                        problem = "another item has this name; say under spec.name what it is called outside"
+                        problem = "another item has this name; set spec.name for the name outside of the cluster"
                         self._add_failure(provider, each.kind, each.item, each.where, problem)
-                        self._unsure.add(provider)
+                        self._unknown.add(provider)
                     else:
                         seen.add((provider, each.item))
                         yield each
@@ -181,19 +181,19 @@ class Dispatcher:
             self._outcomes.append(ItemOutcome(provider, planned.kind, planned.item, "Blocked", error.problem))
         except KonvergeError as error:
             self._add_failure(provider, planned.kind, planned.item, planned.where, format_error(error))
-        self._unsure_items.add((provider, planned.item))
+        self._unknown_items.add((provider, planned.item))
         return None
 
     def _reject_duplicates(self, prepared: Iterable[PreparedItem]) -> list[PreparedItem]:
-        found: dict[str, PreparedItem] = {}
+        items: dict[str, PreparedItem] = {}
         for each in prepared:
-            first = found.setdefault(each.record.key, each)
+            first = items.setdefault(each.record.key, each)
             if first is not each:
                 problem = f"is the same {each.record.kind} {each.record.name} as item {first.planned.item}"
                 self._add_failure(
                     each.record.provider, each.record.kind, each.planned.item, each.planned.where, problem
                 )
-        return list(found.values())
+        return list(items.values())
 
     async def _reconcile_item(self, item: PreparedItem) -> None:
         record = item.record
@@ -207,7 +207,7 @@ class Dispatcher:
 
         try:
             result = await self._call_provider(record, call)
-        except Exception as error:  # noqa: BLE001  # a plug-in's code: the other items are not to suffer
+        except Exception as error:  # noqa: BLE001  # an error of a plug-in does not affect other items
             message = redact_secrets(format_error(error), secrets)
             self._add_failure(record.provider, record.kind, record.item, item.planned.where, message)
             return
@@ -219,7 +219,7 @@ class Dispatcher:
         )
 
     async def _delete_records(self, records: Iterable[ItemRecord]) -> None:
-        """Delete what is not wanted, the last that was made first: it may depend on the others."""
+        """Delete items in the reverse order of their creation, since later ones can depend on earlier ones."""
         for record in reversed(list(records)):
             problem = await self._delete_record(record)
             if not problem:
@@ -231,7 +231,7 @@ class Dispatcher:
             self._lingering.append(ItemOutcome(record.provider, record.kind, record.item, "Failed", message))
 
     async def _delete_record(self, record: ItemRecord) -> str:
-        """Delete one, and say what went wrong; empty for nothing."""
+        """Delete one item; return the error message, or an empty text after success."""
         secrets: set[str] = set()
         try:
             secrets = find_secrets(await self._read_settings(record.provider))
@@ -240,37 +240,37 @@ class Dispatcher:
                 ItemRequest(**self._build_request_fields(record)),
             )
             await self._call_provider(record, lambda: provider.delete(request))
-        except Exception as error:  # noqa: BLE001  # a plug-in's code: the other items are not to suffer
+        except Exception as error:  # noqa: BLE001  # an error of a plug-in does not affect other items
             return redact_secrets(format_error(error), secrets)
         return ""
 
     async def _call_provider(self, record: ItemRecord, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Call the provider within what is left of the owner's time with it."""
+        """Call the provider within the remaining time of this owner."""
         limits, name, loop = self._pool.limits, record.provider, asyncio.get_running_loop()
         deadline = self._deadlines.setdefault(name, loop.time() + limits.provider_seconds)
         if name in self._stopped:
-            raise ProviderTimeoutError(f"not tried, since {self._stopped[name]} took too long")
+            raise ProviderTimeoutError(f"not called, because {self._stopped[name]} took too long")
         left = min(limits.item_seconds, deadline - loop.time())
         try:
             if left <= 0:
-                raise ProviderTimeoutError(f"not tried: the items before it took {limits.provider_seconds:g} s")
+                raise ProviderTimeoutError(f"not called: the earlier items took {limits.provider_seconds:g} s")
             return await self._pool.get_call_runner(name).run_call(self._owner.uid, call, left)
         except ProviderTimeoutError:
-            # The next items would most likely wait as long, and others for the worker.
+            # The next items would probably wait as long, and other owners would wait for the worker.
             self._stopped[name] = f"{record.kind} {record.item}"
             raise
 
     async def _renew_policies(self, scope: Scope) -> None:
-        """Take what the file and the owner say now of ``onDelete``: no pass may have come since it changed."""
+        """Read the current ``onDelete`` of the file and the owner: it may have changed since the last reconcile."""
         renewed = []
         for item in self._plan_items(scope):
             try:
                 prepared = await item.prepare_item(self._owner.key.namespace, self._reader)
             except KonvergeError:
-                continue  # what it needs is gone already; what is recorded counts
-            known = self._records.get(prepared.record.key)
-            if known is not None:
-                renewed.append(msgspec.structs.replace(known, on_delete=prepared.record.on_delete))
+                continue  # a Secret that it needs is gone already: the record counts
+            recorded = self._records.get(prepared.record.key)
+            if recorded is not None:
+                renewed.append(msgspec.structs.replace(recorded, on_delete=prepared.record.on_delete))
         self._records = self._records.with_intended(renewed)
         self._outcomes.clear()
         self._problems.clear()
@@ -285,7 +285,7 @@ class Dispatcher:
         try:
             await self._write_records(self._records.with_results(self._handles, self._gone))
         except ConflictError:
-            problem = "the owner changed meanwhile; the next pass records what was done"
+            problem = "the owner has changed during the reconcile; the next reconcile records the results"
             self._problems.append(StepError(self._where, problem))
 
     async def _write_records(self, records: ItemRecords) -> None:
@@ -293,14 +293,14 @@ class Dispatcher:
             self._records = records
             return
         metadata = self._object["metadata"]
-        # The version makes sure that an older list never replaces a newer one: what it lacks would be forgotten.
+        # The version protects a newer list against an older one, whose missing items would be orphaned.
         version = metadata["resourceVersion"]
         body = {
             "metadata": {"resourceVersion": version, "annotations": {PROVIDERS_ANNOTATION: records.to_annotation()}}
         }
-        answer = await self._writer.patch(self._owner.gvk, self._owner.key, body, patch_type="merge")
-        metadata["resourceVersion"] = answer["metadata"]["resourceVersion"]
-        metadata["annotations"] = dict(answer["metadata"].get("annotations") or {})
+        updated = await self._writer.patch(self._owner.gvk, self._owner.key, body, patch_type="merge")
+        metadata["resourceVersion"] = updated["metadata"]["resourceVersion"]
+        metadata["annotations"] = dict(updated["metadata"].get("annotations") or {})
         self._records = records
 
     def _build_request_fields(self, record: ItemRecord) -> dict[str, Any]:
@@ -316,7 +316,7 @@ class Dispatcher:
         }
 
     def _is_conclusive(self, record: ItemRecord) -> bool:
-        return record.provider not in self._unsure and (record.provider, record.item) not in self._unsure_items
+        return record.provider not in self._unknown and (record.provider, record.item) not in self._unknown_items
 
     def _add_failure(self, provider: str, kind: str, item: str, where: str, message: str) -> None:
         message = redact_secrets(message, ())

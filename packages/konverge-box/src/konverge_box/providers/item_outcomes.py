@@ -1,4 +1,4 @@
-"""What a pass says of items: results for expressions, conditions, the list in the status."""
+"""The outcomes of items in a reconcile: results for expressions, conditions, the list in the status."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 
 State: TypeAlias = Literal["Failed", "Blocked", "Pending", "Skipped", "Ready"]
 
-# What the condition says: the first of these that some item is.
+# The reason of the condition is the first of these states that an item has.
 _OPEN: tuple[State, ...] = ("Failed", "Blocked", "Pending")
 PROVIDER_REASONS: tuple[State, ...] = (*_OPEN, "Ready")
 """The reasons of a provider's condition."""
@@ -41,16 +41,16 @@ _MIN_REDACTED_LENGTH = 4
 
 @dataclass(frozen=True, slots=True)
 class ItemOutcome:
-    """What became of one item in this pass.
+    """The outcome of one item in this reconcile.
 
     Args:
-        provider: Who keeps it.
+        provider: The name of its provider.
         kind: One of the provider's kinds.
-        item: What the file calls it.
-        state: ``Ready``; ``Pending``: not yet; ``Blocked``: waits for a Secret; ``Failed``; ``Skipped``: its conditions
-            do not hold, or its provider is not installed and need not be.
-        message: For people.
-        outputs: For expressions.
+        item: Its name in the file.
+        state: ``Ready``; ``Pending``: not ready yet; ``Blocked``: waits for a Secret; ``Failed``; ``Skipped``: its
+            conditions do not hold, or its optional provider is not installed.
+        message: The message for users.
+        outputs: The outputs for expressions.
     """
 
     provider: str
@@ -62,20 +62,20 @@ class ItemOutcome:
 
 
 def build_results(outcomes: Iterable[ItemOutcome]) -> dict[str, dict[str, Any]]:
-    """What expressions know as ``providers``."""
-    found: dict[str, dict[str, Any]] = {}
+    """Return the value of ``providers`` in expressions."""
+    results: dict[str, dict[str, Any]] = {}
     for each in outcomes:
-        found.setdefault(each.provider, {})[each.item] = {
+        results.setdefault(each.provider, {})[each.item] = {
             "kind": each.kind,
             "state": each.state,
             "message": each.message,
             "outputs": each.outputs,
         }
-    return found
+    return results
 
 
 def build_status(outcomes: Iterable[ItemOutcome]) -> list[Object]:
-    """The list ``status.providers``."""
+    """Return the value of the list ``status.providers``."""
     return [
         {"provider": each.provider, "kind": each.kind, "name": each.item, "state": each.state, "message": each.message}
         for each in outcomes
@@ -83,32 +83,34 @@ def build_status(outcomes: Iterable[ItemOutcome]) -> list[Object]:
 
 
 def build_conditions(providers: Sequence[str], outcomes: Iterable[ItemOutcome]) -> tuple[Condition, ...]:
-    """One condition for each provider, for example ``PostgresReady``."""
+    """Return one condition for each provider, for example ``PostgresReady``."""
     by_provider: dict[str, list[ItemOutcome]] = {name: [] for name in providers}
     for each in outcomes:
         by_provider.setdefault(each.provider, []).append(each)
-    return tuple(_build_condition(name, found) for name, found in by_provider.items())
+    return tuple(_build_condition(name, items) for name, items in by_provider.items())
 
 
 def check_result(result: object) -> ItemResult:
-    """What a plug-in has answered, if it is what it may answer.
+    """Check the result of a plug-in, and return it.
 
     Raises:
-        ProviderError: It is not.
+        ProviderError: The result is invalid.
     """
     if not isinstance(result, ItemResult):
-        raise ProviderError(f"the provider answered {type(result).__name__}; expected an ItemResult")
+        raise ProviderError(f"the provider's result: expected an ItemResult, found {type(result).__name__}")
     try:
         size = len(msgspec.json.encode(reveal_sensitive(result.outputs)))
     except (TypeError, ValueError) as error:
-        raise ProviderError(f"the provider's outputs are no JSON ({type(error).__name__})") from None
+        raise ProviderError(
+            f"the provider's outputs: expected JSON values, found others ({type(error).__name__})"
+        ) from None
     if size > _MAX_OUTPUTS_SIZE or len(result.handle) > _MAX_HANDLE_LENGTH:
-        raise ProviderError(f"the provider answered outputs of {size} bytes; expected at most {_MAX_OUTPUTS_SIZE}")
+        raise ProviderError(f"the provider's outputs: expected at most {_MAX_OUTPUTS_SIZE} bytes, found {size}")
     return result
 
 
 def find_secrets(value: Any) -> set[str]:
-    """The texts of all values of Secrets in it."""
+    """Return the texts of all sensitive values inside a value."""
     if isinstance(value, Sensitive):
         real = value.reveal()
         return {real} if isinstance(real, str) else set()
@@ -120,9 +122,9 @@ def find_secrets(value: Any) -> set[str]:
 
 
 def redact_secrets(message: str, secrets: Collection[str]) -> str:
-    """The message without these values, which drivers like to quote; in one line, and not too long.
+    """Redact secret values in a message, since drivers quote them; return one line of limited length.
 
-    Values shorter than four letters stay: they stand in any text, and what stood for them would tell where.
+    Values shorter than four characters stay: they occur in any text, and redacting them would reveal them.
     """
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _MIN_REDACTED_LENGTH:
@@ -135,7 +137,7 @@ def _build_condition(provider: str, outcomes: list[ItemOutcome]) -> Condition:
     for state in _OPEN:
         if any(each.state == state for each in outcomes):
             open_items = [each for each in outcomes if each.state not in ("Ready", "Skipped")]
-            told = "; ".join(f"{each.kind} {each.item}: {each.state}, {each.message}" for each in open_items)
-            return Condition(name, "False", state, shorten(told, _MAX_CONDITION_LENGTH))
+            message = "; ".join(f"{each.kind} {each.item}: {each.state}, {each.message}" for each in open_items)
+            return Condition(name, "False", state, shorten(message, _MAX_CONDITION_LENGTH))
     ready = sum(each.state == "Ready" for each in outcomes)
     return Condition(name, "True", "Ready", f"{ready} item{'s' if ready != 1 else ''}")

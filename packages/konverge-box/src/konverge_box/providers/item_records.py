@@ -1,12 +1,12 @@
-"""What is recorded of items, before they are made: on the owner, in an annotation.
+"""The records of items in an annotation of the owner, which are written before the items are created.
 
-An annotation, since it has the fate of the finalizer: the same object, the same ``metadata``, kept by back-ups, in no
-way dependent on a status subresource or on a further object that could be deleted by itself. An entry says that the
-item *may* be there. It is written before the provider is called, and taken away after the provider has said that the
-item is gone; so whatever moment a crash comes at, the next pass or the deletion asks for all that may be there.
+An annotation lives as long as the finalizer: it is in the same object and the same ``metadata``, backups keep it, and
+it depends neither on the status subresource nor on another object that could be deleted separately. A record means that
+the item *may* exist. It is written before the provider is called, and removed after the provider has deleted the item.
+So after a crash at any time, the next reconcile or the deletion finds every item that may exist.
 
-Who may edit the owner may edit the annotation. That gives nobody power over other people's things: a provider touches
-only what is marked with the owner's UID.
+A user who may edit the owner may edit the annotation. That grants no access to items of other owners: a provider
+changes only items that are marked with the owner's UID.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from konverge_box.providers.plugin import OnDelete
 __all__ = ["PROVIDERS_ANNOTATION", "ItemRecord", "ItemRecords"]
 
 PROVIDERS_ANNOTATION = "konverge.dev/providers"
-"""Annotation of the custom resource: its items outside of the cluster."""
+"""Annotation of the custom resource: the records of its external items."""
 
-_MAX_ANNOTATION_LENGTH = 128 * 1024  # of the 256 KiB that all annotations of an object may have together
+_MAX_ANNOTATION_LENGTH = 128 * 1024  # the limit for all annotations of an object together is 256 KiB
 
 
 class ItemRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """An item that may be there.
+    """The record of an item that may exist.
 
     Args:
-        provider: Who keeps it.
+        provider: The name of its provider.
         kind: One of the provider's kinds.
-        name: What it is called outside.
-        item: What the file calls it.
-        identity: What else tells it from others.
-        on_delete: What is to happen when it is not wanted any more.
-        handle: What the provider has called it.
+        name: Its name outside of the cluster.
+        item: Its name in the file.
+        identity: The further values that distinguish it from other items.
+        on_delete: The action when it is no longer declared.
+        handle: The identifier that the provider returned.
     """
 
     provider: str
@@ -52,20 +52,20 @@ class ItemRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="
 
     @property
     def key(self) -> str:
-        """By what it is the same item in two passes."""
-        told = [self.provider, self.kind, self.name, sorted(self.identity.items())]
-        return msgspec.json.encode(told).decode()
+        """The key by which two reconciles recognize the same item."""
+        parts = [self.provider, self.kind, self.name, sorted(self.identity.items())]
+        return msgspec.json.encode(parts).decode()
 
     def build_token(self, uid: str) -> str:
-        """A text that no other item of any owner has."""
+        """Return a token that is unique among the items of all owners."""
         return hashlib.sha256(f"{uid} {self.key}".encode()).hexdigest()[:32]
 
 
 class ItemRecords:
-    """The entries of one owner, in the order in which they came; a value.
+    """The records of one owner in the order of their creation. It is an immutable value.
 
     Args:
-        entries: One for each key.
+        entries: One record for each key.
     """
 
     def __init__(self, entries: Iterable[ItemRecord] = ()) -> None:
@@ -73,19 +73,18 @@ class ItemRecords:
 
     @classmethod
     def from_owner(cls, owner: Mapping[str, Any]) -> ItemRecords:
-        """Those of an object.
+        """Read the records of an object.
 
         Raises:
-            konverge.errors.ConfigurationError: Somebody has written something else there.
+            konverge.errors.ConfigurationError: The annotation is invalid.
         """
         written = (owner["metadata"].get("annotations") or {}).get(PROVIDERS_ANNOTATION) or "[]"
         try:
             return cls(msgspec.json.decode(written, type=list[ItemRecord]))
         except (msgspec.DecodeError, UnicodeError) as error:
             raise ConfigurationError(
-                f"annotation {PROVIDERS_ANNOTATION}: expected the list of items that konverge has "
-                f"written ({error}). Write back "
-                "what it was, or [] if nothing of the owner is left outside of the cluster"
+                f"annotation {PROVIDERS_ANNOTATION}: expected the list of items from konverge ({error}). Restore "
+                "the old value, or write [] if the owner has no items outside of the cluster"
             ) from error
 
     def __iter__(self) -> Iterator[ItemRecord]:
@@ -95,19 +94,19 @@ class ItemRecords:
         return len(self._entries)
 
     def get(self, key: str) -> ItemRecord | None:
-        """The entry of that key."""
+        """Return the record of that key; None without one."""
         return self._entries.get(key)
 
     def with_intended(self, wanted: Iterable[ItemRecord]) -> ItemRecords:
-        """With entries for these too; what is known of an item's handle stays."""
+        """Return the records with additional ones. The handles of existing records stay."""
         entries = dict(self._entries)
         for record in wanted:
-            known = entries.get(record.key)
-            entries[record.key] = record if known is None else msgspec.structs.replace(record, handle=known.handle)
+            earlier = entries.get(record.key)
+            entries[record.key] = record if earlier is None else msgspec.structs.replace(record, handle=earlier.handle)
         return ItemRecords(entries.values())
 
     def with_results(self, handles: Mapping[str, str], gone: Iterable[str]) -> ItemRecords:
-        """With what has been learned: the handles of some keys, and the keys of what is gone."""
+        """Return the records with new handles by key, and without the records of deleted items."""
         entries = dict(self._entries)
         for key, handle in handles.items():
             if key in entries and handle:
@@ -117,17 +116,17 @@ class ItemRecords:
         return ItemRecords(entries.values())
 
     def to_annotation(self) -> str | None:
-        """The annotation's text; None if there are no entries.
+        """Return the text of the annotation; None without records.
 
         Raises:
-            konverge.errors.ConfigurationError: It would be too long.
+            konverge.errors.ConfigurationError: The text is too long.
         """
         if not self._entries:
             return None
         text = msgspec.json.encode(list(self._entries.values()))
         if len(text) > _MAX_ANNOTATION_LENGTH:
             raise ConfigurationError(
-                f"{len(self)} items take {len(text)} bytes to record; expected at most "
-                f"{_MAX_ANNOTATION_LENGTH}: split the owner"
+                f"annotation {PROVIDERS_ANNOTATION}: expected at most {_MAX_ANNOTATION_LENGTH} bytes for "
+                f"{len(self)} items, found {len(text)}; split the owner"
             )
         return text.decode()

@@ -1,4 +1,4 @@
-"""The items that a custom resource declares of one provider, and which of them are wanted now."""
+"""The declared items of one provider, and the selection of those whose conditions hold."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from konverge_box.steps import ObjectReader, Scope, StepError, compile_entry_con
 __all__ = ["MAX_ITEMS", "DeclaredItem", "PlannedItem", "PreparedItem"]
 
 MAX_ITEMS = 200
-"""Of one owner, those of all providers together."""
+"""Maximum number of items of one owner, for all providers together."""
 
 _COMMON_FIELDS = ("name", "onDelete")
 _MAX_NAME_LENGTH = 255
@@ -28,16 +28,16 @@ _MAX_NAME_LENGTH = 255
 
 @dataclass(frozen=True, slots=True)
 class PlannedItem:
-    """An item of this pass.
+    """An item in this reconcile.
 
     Args:
-        declared: What it was made from.
+        declared: The entry that declares it.
         where: Its path in the file.
-        item: What expressions call it.
+        item: Its name in expressions.
         kind: One of the provider's kinds.
-        is_desired: Whether its conditions hold.
-        scope: What its expressions know.
-        spec: Its spec without the values of Secrets; empty if it is not wanted.
+        is_desired: Tells whether its conditions hold.
+        scope: The scope of its expressions.
+        spec: Its spec without the values of Secrets; empty if its conditions do not hold.
     """
 
     declared: DeclaredItem
@@ -49,15 +49,15 @@ class PlannedItem:
     spec: Mapping[str, Any]
 
     async def prepare_item(self, namespace: str, reader: ObjectReader) -> PreparedItem:
-        """With all values, checked against the provider's class.
+        """Add the values of Secrets, and check the spec against the provider's class.
 
         Args:
             namespace: The owner's.
             reader: Reads Secrets.
 
         Raises:
-            konverge_box.providers.secret_refs.MissingSecretError: A Secret is not there yet.
-            StepError: The values do not fit.
+            konverge_box.providers.secret_refs.MissingSecretError: A Secret does not exist yet.
+            StepError: The values do not fit the class.
             konverge_box.expressions.ExpressionError: An expression has no value.
         """
         spec = dict(self.spec)
@@ -66,17 +66,19 @@ class PlannedItem:
         return self.declared.prepare_item(self, spec)
 
     def render_on_delete(self) -> OnDelete:
-        """What is to happen to it when it is not wanted any more."""
+        """Return the action on the item when it is no longer declared."""
         policy = self.spec.get("onDelete", self.declared.kind.on_delete)
         if policy not in ("retain", "delete"):
-            raise StepError(f"{self.where}.spec.onDelete", "expected retain or delete")
-        found: OnDelete = policy
-        return found
+            raise StepError(
+                f"{self.where}.spec.onDelete", f"expected retain or delete, found {describe_value_type(policy)}"
+            )
+        on_delete: OnDelete = policy
+        return on_delete
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedItem:
-    """An item that can be asked for: what is recorded of it, and its spec in the provider's class."""
+    """An item that is ready for a call: its record, and its spec as an instance of the provider's class."""
 
     planned: PlannedItem
     record: ItemRecord
@@ -84,16 +86,16 @@ class PreparedItem:
 
 
 class DeclaredItem:
-    """One entry of the file's list, compiled.
+    """One compiled entry of the file's list.
 
     Args:
         declared: The entry.
-        provider: Whose it is.
+        provider: The provider of the item.
         where: Its path in the file.
 
     Raises:
-        StepError: The provider has no such kind, or a kind no such field.
-        konverge_box.expressions.ExpressionSyntaxError: What loading would have refused.
+        StepError: The provider does not have the kind, or the kind does not have a field.
+        konverge_box.expressions.ExpressionSyntaxError: An expression is invalid. Loading the file reports that earlier.
     """
 
     def __init__(self, declared: ProviderItem, provider: Provider, where: str) -> None:
@@ -120,15 +122,15 @@ class DeclaredItem:
         self._spec = compile_structure(rest, where=f"{where}.spec")
 
     def plan_items(self, scope: Scope) -> Iterator[PlannedItem]:
-        """The items that it comes to.
+        """Yield the items of the entry.
 
         Raises:
-            KonvergeError: It cannot be said which.
+            KonvergeError: The items cannot be determined.
         """
         for place, inner in self._iter_scopes(scope):
             where = self._where if place is None else f"{self._where}[{place}]"
             is_wanted = inner.holds(self.conditions)
-            # A name may need what is not there when the conditions do not hold.
+            # A name can read values that are absent when the conditions do not hold.
             name = inner.render(self._name) if is_wanted else inner.find(self._name)
             if not is_wanted and type(name) is not str:
                 continue
@@ -136,21 +138,21 @@ class DeclaredItem:
             yield PlannedItem(self, where, _to_name(name, f"{where}.name"), self.kind_name, is_wanted, inner, spec)
 
     def prepare_item(self, planned: PlannedItem, spec: Mapping[str, Any]) -> PreparedItem:
-        """An item of it with this spec, checked."""
+        """Check the spec of an item, and build its record."""
         where = f"{planned.where}.spec"
-        fitting = convert_spec({k: v for k, v in spec.items() if k not in _COMMON_FIELDS}, self.kind.spec, where)
+        converted = convert_spec({k: v for k, v in spec.items() if k not in _COMMON_FIELDS}, self.kind.spec, where)
         record = ItemRecord(
             provider=self.provider,
             kind=self.kind_name,
             name=_to_name(spec.get("name", planned.item), f"{where}.name") if self.kind.is_named else "",
             item=planned.item,
-            identity=extract_identity(fitting, self.kind.identity, where),
+            identity=extract_identity(converted, self.kind.identity, where),
             on_delete=planned.render_on_delete(),
         )
-        return PreparedItem(planned, record, fitting)
+        return PreparedItem(planned, record, converted)
 
     def find_next_change(self, now: datetime) -> datetime | None:
-        """When its conditions may be otherwise although nothing else is."""
+        """Return the next time at which its conditions can change by themselves; None without one."""
         return self.conditions.find_next_change(now)
 
     def _iter_scopes(self, scope: Scope) -> Iterator[tuple[int | None, Scope]]:
@@ -161,30 +163,30 @@ class DeclaredItem:
             yield index, scope.with_names(index=index, **names)
 
 
-def _iter_elements(found: Any, for_each: ForEach, where: str) -> Iterable[dict[str, Any]]:
-    if isinstance(found, Absent) or found is None:
+def _iter_elements(items: Any, for_each: ForEach, where: str) -> Iterable[dict[str, Any]]:
+    if isinstance(items, Absent) or items is None:
         return []
-    if not isinstance(found, list | Mapping):
+    if not isinstance(items, list | Mapping):
         raise StepError(
-            f"{where}.forEach", f"{for_each.field}: expected a list or a mapping, found {describe_value_type(found)}"
+            f"{where}.forEach", f"{for_each.field}: expected a list or a mapping, found {describe_value_type(items)}"
         )
-    if len(found) > MAX_ITEMS:
-        raise StepError(f"{where}.forEach", f"{for_each.field} has {len(found)} elements; expected at most {MAX_ITEMS}")
-    if isinstance(found, Mapping):
-        return [{"item": key, "value": found[key], for_each.as_: key} for key in sorted(found)]
-    return [{"item": element, for_each.as_: element} for element in found]
+    if len(items) > MAX_ITEMS:
+        raise StepError(f"{where}.forEach", f"{for_each.field}: expected at most {MAX_ITEMS} items, found {len(items)}")
+    if isinstance(items, Mapping):
+        return [{"item": key, "value": items[key], for_each.as_: key} for key in sorted(items)]
+    return [{"item": element, for_each.as_: element} for element in items]
 
 
 def _to_name(value: Any, where: str) -> str:
     if type(value) is not str or not 0 < len(value) <= _MAX_NAME_LENGTH:
         raise StepError(
-            where, f"expected a text of 1 to {_MAX_NAME_LENGTH} letters, found {describe_value_type(value)}"
+            where, f"expected text of 1 to {_MAX_NAME_LENGTH} characters, found {describe_value_type(value)}"
         )
     return value
 
 
 def _iter_expressions(value: Any) -> Iterator[str]:
-    """The texts in a value that have expressions."""
+    """Yield the texts in a value that contain expressions."""
     if isinstance(value, str):
         if is_expression(value):
             yield value

@@ -1,4 +1,4 @@
-"""How things outside of the cluster say whose they are."""
+"""The marks on external items, which identify their owners."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ _RETAINED = "konverge.dev/retained-from: "
 
 
 def build_owner_mark(owner: ItemOwner) -> str:
-    """The mark of a thing that belongs to this owner. Its UID counts; the rest is for people."""
+    """Return the mark of an item of this owner. Only the UID counts; the rest is for users."""
     return f"{_OWNED}{owner.uid} {owner}"
 
 
 def build_retention_mark(owner: ItemOwner) -> str:
-    """The mark of a thing that nobody owns, and that an owner of this kind, namespace and name may have again.
+    """Return the mark of an item without an owner, which an owner of this kind, namespace and name can adopt.
 
-    So what outlives its owner is there for the next one of that name; and who wants to hand something over writes this.
+    So a retained item is available to the next owner of that name. A user can write this mark to hand an item over.
     """
     return f"{_RETAINED}{owner}"
 
 
 def is_owned(mark: str, owner: ItemOwner) -> bool:
-    """Tell whether a thing with this mark belongs to this owner."""
+    """Tell whether an item with this mark belongs to this owner."""
     return mark.startswith(_OWNED) and mark.removeprefix(_OWNED).split(" ", 1)[0] == owner.uid
 
 
 def needs_mark(subject: str, mark: str, owner: ItemOwner) -> bool:
-    """Tell whether a thing that is there has still to be marked for this owner.
+    """Tell whether an existing item must still be marked for this owner.
 
     Raises:
-        ForeignError: It is not this owner's to have.
+        ForeignError: The item belongs to another owner.
     """
     if is_owned(mark, owner):
         return mark != build_owner_mark(owner)

@@ -1,4 +1,4 @@
-"""The interface that a plug-in implements: what a provider has, what it is asked for, what it answers."""
+"""The interface that a plug-in implements: the provider, its requests and its results."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ __all__ = [
 ]
 
 OnDelete: TypeAlias = Literal["retain", "delete"]
-"""What becomes of a thing that is not wanted any more: it stays, without an owner; or it is deleted."""
+"""The action on an item that is no longer declared: it stays without an owner, or it is deleted."""
 
 
 class ProviderError(KonvergeError):
-    """A provider cannot do what it was asked for; the message says what was expected and found. Tried again later."""
+    """An error of a provider, whose message names the expected and the found value. The call is retried later."""
 
 
 class ForeignError(ProviderError):
-    """There is something of that name that belongs to somebody else; it was left alone.
+    """An error about an item of that name that belongs to another owner. The item was not changed.
 
     Args:
-        subject: What it is, for example ``database "shop"``.
-        mark: What it is marked with; empty if it has no mark.
-        wanted: The mark that would hand it over to whom it was wanted for.
+        subject: The item, for example ``database "shop"``.
+        mark: The mark of the item; empty without one.
+        wanted: The mark that would hand the item over to the requesting owner.
     """
 
     def __init__(self, subject: str, mark: str, wanted: str) -> None:
-        found = f"marked {mark!r}" if mark else "without a mark of an owner"
-        super().__init__(f"{subject} is there already, {found}; it is left alone. To hand it over, mark it {wanted!r}")
+        actual = f"with the mark {mark!r}" if mark else "without an owner's mark"
+        super().__init__(f"{subject} exists already, {actual}, and is not changed. To hand it over, mark it {wanted!r}")
 
 
 @dataclass(frozen=True, slots=True)
 class ItemOwner:
-    """The custom resource that wants an item.
+    """The custom resource that declares an item.
 
     Args:
         gvk: Its kind.
         key: Its namespace and name.
-        uid: Its UID: what belongs to it outside of the cluster is marked with this.
+        uid: Its UID, which marks its items outside of the cluster.
     """
 
     gvk: GroupVersionKind
@@ -65,17 +65,17 @@ class ItemOwner:
 
 @dataclass(frozen=True, slots=True)
 class ItemKind:
-    """A kind of things that a provider keeps.
+    """A kind of items that a provider manages.
 
     Args:
-        spec: The class of its ``spec``; what does not fit is refused before the provider is called. Fields named
-            ``name`` and ``onDelete`` are every kind's, and are not declared. A field that may hold a Secret's value has
-            the type `konverge_box.expressions.Sensitive`; all others refuse one.
-        identity: Which fields of the spec tell one item of a name from another, by their names in Python. They are
-            recorded with the name, and are all that there is of the spec when the item is deleted.
-        is_named: Whether its name is part of what it is. If not, ``name`` of a request is empty, and an item whose name
-            alone changes is the same as before.
-        on_delete: What happens to an item that is not wanted any more, if the file does not say.
+        spec: The class of its ``spec``. An invalid spec is rejected before the provider is called. Every kind has the
+            fields ``name`` and ``onDelete``, which the class does not declare. A field that accepts a value from a
+            Secret has the type `konverge_box.expressions.Sensitive`; all others reject one.
+        identity: The spec fields that distinguish items of the same name, by their Python names. They are recorded with
+            the name, and are the only part of the spec that is available when the item is deleted.
+        is_named: Tells whether the name identifies the item. If not, ``name`` of a request is empty, and an item whose
+            name changes stays the same item.
+        on_delete: The action on an item that is no longer declared, unless the file sets ``onDelete``.
     """
 
     spec: type[Struct]
@@ -86,18 +86,18 @@ class ItemKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemRequest:
-    """One item, as far as it is recorded.
+    """The recorded part of one item.
 
     Args:
         kind: One of the provider's kinds.
-        name: What it is called outside of the cluster.
-        owner: To whom it belongs.
-        settings: The provider's settings, as an instance of its class for them.
-        identity: The values of the kind's fields of that name.
-        on_delete: What is to happen when it is not wanted any more.
-        handle: What `ItemResult.handle` of an earlier call said; empty before that has been recorded.
-        token: The same for all calls about this item of this owner, and different for all others: for services that
-            give things names of their own, and recognise a repeated request by a token.
+        name: The name of the item outside of the cluster.
+        owner: The custom resource that declares it.
+        settings: The provider's settings, as an instance of its settings class.
+        identity: The values of the kind's `identity` fields.
+        on_delete: The action when it is no longer declared.
+        handle: The `ItemResult.handle` of an earlier call; empty before one was recorded.
+        token: A text that is the same for all calls about this item of this owner, and unique among all items. It is
+            for services that generate names and recognize a repeated request by a token.
     """
 
     kind: str
@@ -112,10 +112,10 @@ class ItemRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconcileRequest(ItemRequest):
-    """One item that is wanted.
+    """The request for one declared item.
 
     Args:
-        spec: What it is to be like, as an instance of the kind's class.
+        spec: The desired state, as an instance of the kind's spec class.
     """
 
     spec: Any
@@ -123,14 +123,14 @@ class ReconcileRequest(ItemRequest):
 
 @dataclass(frozen=True, slots=True)
 class ItemResult:
-    """What has become of an item.
+    """The state of an item after a call.
 
     Args:
-        outputs: What expressions find as ``providers.<provider>.<item>.outputs``: JSON values; what nobody may see is
-            wrapped by `konverge_box.expressions.sensitive`. At most 16 KiB.
-        ready: Whether it is as wanted. If not, and nothing failed, it is asked for again soon.
-        message: What a person should know, above all why it is not ready.
-        handle: What a service has called it, where that cannot be found out by its name; at most 512 letters.
+        outputs: The value of ``providers.<provider>.<item>.outputs`` in expressions: JSON values of at most 16 KiB.
+            Confidential values are wrapped by `konverge_box.expressions.to_sensitive`.
+        ready: Tells whether the item has the desired state. If not, and without an error, it is requested again soon.
+        message: A message for users, above all the reason why it is not ready.
+        handle: The identifier that the service generated, if the name does not determine it; at most 512 characters.
     """
 
     outputs: Mapping[str, Any] = field(default_factory=dict)
@@ -140,22 +140,21 @@ class ItemResult:
 
 
 class Provider(Protocol):
-    """Keeps things outside of the cluster. One instance serves all boxes of a process, with several calls at once.
+    """A provider of external items. One instance serves all boxes of a process, with several concurrent calls.
 
-    Both calls are idempotent, and hold to these rules, which `konverge_box.testing` checks:
+    Both calls are idempotent and follow these rules, which `konverge_box.testing` checks:
 
-    * What is there already, and is as wanted, is not changed. What differs is corrected.
-    * What is made is marked with the owner's UID, in the same step or found again by ``request.token``. What bears no
-      mark of this owner is neither changed nor deleted: `ForeignError`.
-    * A call may be cancelled at any moment, and the process may end at any moment; the next call finishes the work.
-      Nothing is made twice.
-    * Nothing blocks the event loop. Each wait ends by cancellation, or within seconds by itself.
-    * Messages and results show no value of a Secret.
+    * An existing item with the desired state is not changed. Differences are corrected.
+    * A created item is marked with the owner's UID, in the same step or found again by ``request.token``. An item
+      without this owner's mark is neither changed nor deleted: `ForeignError`.
+    * A call can be cancelled at any time, and the process can end at any time. The next call finishes the work. No item
+      is created twice.
+    * Nothing blocks the event loop. Each wait ends on cancellation, or within seconds.
+    * Messages and results contain no value of a Secret.
 
     Attributes:
-        name: What the file calls it; also the name of its entry point.
-        settings: The class of what the file has for it under ``spec.providers.<name>``, ``settings`` and ``secretRefs``
-            together.
+        name: Its name in the file and the name of its entry point.
+        settings: The class of its settings: ``settings`` and ``secretRefs`` together under ``spec.providers.<name>``.
         kinds: Its kinds, by name.
     """
 
@@ -164,21 +163,21 @@ class Provider(Protocol):
     kinds: Mapping[str, ItemKind]
 
     async def reconcile(self, request: ReconcileRequest) -> ItemResult:
-        """Make it so, and say what is there.
+        """Reconcile the item and return its state.
 
         Raises:
-            ForeignError: It belongs to somebody else.
-            Exception: Anything else that went wrong; it is tried again with growing pauses.
+            ForeignError: The item belongs to another owner.
+            Exception: Any other failure. The call is retried with backoff.
         """
 
     async def delete(self, request: ItemRequest) -> None:
-        """See to it that it is gone; or, with ``on_delete="retain"``, that it is there and nobody's.
+        """Delete the item; with ``on_delete="retain"``, keep it and remove its owner.
 
-        What is absent, or is somebody else's, is no error: there is nothing to do.
+        An item that is absent or belongs to another owner is not an error: nothing happens.
 
         Raises:
-            Exception: Anything that went wrong; the owner is kept until this succeeds.
+            Exception: Any failure. The owner is kept until the call succeeds.
         """
 
     async def close(self) -> None:
-        """Let go of connections; nobody calls it any more."""
+        """Close all connections. No further call follows."""

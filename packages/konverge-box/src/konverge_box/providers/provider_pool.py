@@ -1,4 +1,4 @@
-"""The providers of one process, which all its boxes share, with the places of those who call them."""
+"""The providers of one process, which all its boxes share, with the limits of their calls."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["ProviderLimits", "ProviderPool"]
 
 @dataclass(frozen=True, slots=True)
 class ProviderLimits:
-    """How long a provider may take.
+    """The time limits of a provider.
 
     Args:
-        item_seconds: For one call, and for the wait for its turn.
-        provider_seconds: For all items of one owner in a pass: after that, no other is begun.
-        workers: How many calls of a provider run at once; other owners wait for their turn.
+        item_seconds: The limit of one call, and of the wait for a worker.
+        provider_seconds: The limit for all items of one owner in a reconcile. After it, no further call starts.
+        workers: The maximum number of concurrent calls of a provider. Other owners wait.
     """
 
     item_seconds: float = 30.0
@@ -27,11 +27,11 @@ class ProviderLimits:
 
 
 class ProviderPool:
-    """Providers by name, each with its workers.
+    """The providers by name, each with its workers.
 
     Args:
-        registry: Where they come from; None for those of installed packages.
-        limits: How long they may take.
+        registry: The registry of the providers (default: those of installed packages).
+        limits: The time limits.
     """
 
     def __init__(self, registry: ProviderRegistry | None = None, limits: ProviderLimits = ProviderLimits()) -> None:
@@ -40,21 +40,21 @@ class ProviderPool:
         self.limits = limits
 
     def get_provider(self, name: str) -> Provider:
-        """The provider of that name.
+        """Return the provider of that name.
 
         Raises:
-            konverge_box.providers.provider_registry.ProviderNotFoundError: There is none.
+            konverge_box.providers.provider_registry.ProviderNotFoundError: The provider is not installed.
         """
         return self._registry.get(name)
 
     def get_call_runner(self, name: str) -> CallRunner:
-        """The workers of that provider."""
+        """Return the runner for the calls of that provider."""
         if name not in self._attempts:
             self._attempts[name] = CallRunner(self.limits.workers)
         return self._attempts[name]
 
     async def close(self) -> None:
-        """End what still runs, and close the providers."""
+        """Cancel the running calls, and close the providers."""
         try:
             for attempts in self._attempts.values():
                 await attempts.close()

@@ -1,4 +1,4 @@
-"""Which providers there are: those of installed packages, found by their entry points, or those that a test names."""
+"""The registry of providers: those of installed packages, by their entry points, or those of a test."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from konverge_box.providers.plugin import Provider
 __all__ = ["ENTRY_POINTS", "ProviderNotFoundError", "ProviderRegistry"]
 
 ENTRY_POINTS = "konverge.box.providers"
-"""The group of entry points; the name of one is the provider's, and what it loads is called without arguments."""
+"""The group of entry points. An entry point has the provider's name, and its object is called without arguments."""
 
 
 class ProviderNotFoundError(ConfigurationError):
-    """There is no provider of that name, or what it needs is not installed."""
+    """An error about a provider that is not installed, or whose requirements are not."""
 
 
 class ProviderRegistry:
-    """Providers by their names, each made when it is first asked for.
+    """The providers by name. Each is created on its first use.
 
     Args:
-        makers: What makes each.
+        makers: The function that creates each provider.
     """
 
     def __init__(self, makers: Mapping[str, Callable[[], Provider]]) -> None:
@@ -32,21 +32,21 @@ class ProviderRegistry:
 
     @classmethod
     def from_entry_points(cls) -> ProviderRegistry:
-        """Those of all installed packages; none of them is imported before it is asked for."""
-        return cls({found.name: _ProviderLoader(found.load) for found in entry_points(group=ENTRY_POINTS)})
+        """Return a registry of all installed packages. A provider is imported on its first use."""
+        return cls({point.name: _ProviderLoader(point.load) for point in entry_points(group=ENTRY_POINTS)})
 
     @classmethod
     def from_providers(cls, providers: Iterable[Provider]) -> ProviderRegistry:
-        """These and no others."""
+        """Return a registry of exactly these providers."""
         registry = cls({})
         registry._made = {provider.name: provider for provider in providers}
         return registry
 
     def get(self, name: str) -> Provider:
-        """The provider of that name, the same each time.
+        """Return the provider of that name, the same each time.
 
         Raises:
-            ProviderNotFoundError: There is none, or it cannot be imported.
+            ProviderNotFoundError: The provider is not installed, or cannot be imported.
         """
         if name not in self._made:
             maker = self._makers.get(name)
@@ -59,26 +59,26 @@ class ProviderRegistry:
                 self._made[name] = maker()
             except ImportError as error:
                 raise ProviderNotFoundError(
-                    f"provider {name} cannot be imported ({error}). Those of konverge need the extra of their name: "
-                    f"pip install 'konverge[{name}]'"
+                    f"provider {name} cannot be imported ({error}). A provider of konverge requires the extra of its "
+                    f"name: pip install 'konverge[{name}]'"
                 ) from error
         return self._made[name]
 
     async def close(self) -> None:
-        """Close all that were made; an error of one keeps none of the others."""
+        """Close all created providers, also if one of them fails."""
         made, self._made = list(self._made.values()), {}
         errors: list[Exception] = []
         for provider in made:
             try:
                 await provider.close()
-            except Exception as error:  # noqa: BLE001  # a plug-in's code: the others are to be closed
+            except Exception as error:  # noqa: BLE001  # an error of a plug-in does not affect the others
                 errors.append(error)
         if errors:
             raise ExceptionGroup("providers could not be closed", errors)
 
 
 class _ProviderLoader:
-    """Imports a provider's class when it is called."""
+    """A loader that imports the class of a provider when it is called."""
 
     def __init__(self, load: Callable[[], Callable[[], Provider]]) -> None:
         self._load = load

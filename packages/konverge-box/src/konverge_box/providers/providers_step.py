@@ -1,4 +1,4 @@
-"""The step ``providers``: compiled once of what the file declares, then run in each pass and when an owner goes."""
+"""The step ``providers``: compiled once, then run in each reconcile and in the deletion of an owner."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _log = logging.getLogger(__name__)
 
 
 class ProvidersStep:
-    """What one custom resource of a box has outside of the cluster.
+    """The external items of one custom resource of a box.
 
     Args:
         declared: The items of the file, by provider.
-        settings: How the box reaches its providers.
+        settings: The settings of the box's providers.
         where: The path of the items in the file, for example ``spec.crds.site.providers``.
         pool: The providers of the process.
 
     Raises:
-        konverge_box.providers.provider_registry.ProviderNotFoundError: One that is required is not installed.
-        konverge_box.steps.StepError: Settings or items are not what their provider expects.
+        konverge_box.providers.provider_registry.ProviderNotFoundError: A required provider is not installed.
+        konverge_box.steps.StepError: Settings or items do not fit their provider.
     """
 
     def __init__(
@@ -54,9 +54,9 @@ class ProvidersStep:
             except ProviderNotFoundError as error:
                 if self._get_declared_settings(name).required:
                     raise ProviderNotFoundError(
-                        f"{where}.{name}: {error}. Or say required: false in spec.providers"
+                        f"{where}.{name}: {error}. Or set required: false in spec.providers"
                     ) from error
-                _log.warning("%s.%s is left out: %s", where, name, error)
+                _log.warning("%s.%s is skipped: %s", where, name, error)
                 self._missing[name] = str(error)
                 continue
             self._compile_settings(name)
@@ -65,47 +65,47 @@ class ProvidersStep:
             )
 
     async def reconcile(self, scope: Scope, owner: Object, reader: ObjectReader, writer: OwnerWriter) -> DispatchResult:
-        """Bring everything outside of the cluster to what is wanted; what is not wanted any more is deleted.
+        """Reconcile the declared items, and delete items that are no longer declared.
 
-        Cancelled, it ends the call that is under way; what that had begun is recorded, and the next pass goes on.
+        A cancellation ends the running call. Its item is recorded, and the next reconcile continues.
 
         Args:
-            scope: What the steps before have made.
-            owner: The object as this pass has it; its metadata become those of what is recorded.
-            reader: Reads Secrets, so that their change wakes the owner.
-            writer: Writes the record to the owner.
+            scope: The scope with the results of earlier steps.
+            owner: The custom resource in this reconcile. Its metadata follow the written records.
+            reader: Reads Secrets. Their later changes queue the owner.
+            writer: Writes the records to the owner.
 
         Raises:
-            konverge.errors.KonvergeError: What is recorded cannot be read or written: nobody was called.
+            konverge.errors.KonvergeError: The records cannot be read or written. No provider was called.
         """
         return await self._build_dispatcher(owner, reader, writer).reconcile(scope)
 
     async def delete(self, scope: Scope, owner: Object, reader: ObjectReader, writer: OwnerWriter) -> DispatchResult:
-        """Delete, or let go of, everything that was ever recorded, whatever the conditions say.
+        """Delete or release every recorded item, independent of conditions.
 
-        The owner may go when the answer has no problems.
+        The owner may be deleted when the result has no problems.
 
         Args:
-            scope: What is known of an owner that goes.
-            owner: The object as this pass has it.
+            scope: The scope of the owner.
+            owner: The custom resource in this reconcile.
             reader: Reads Secrets.
-            writer: Writes what is left to the owner.
+            writer: Writes the remaining records to the owner.
 
         Raises:
-            konverge.errors.KonvergeError: What is recorded cannot be read or written.
+            konverge.errors.KonvergeError: The records cannot be read or written.
         """
         return await self._build_dispatcher(owner, reader, writer).delete(scope)
 
     def plan_items(self, scope: Scope) -> list[PlannedItem]:
-        """What is wanted, without asking anybody: no Secret is read, and no provider is called.
+        """Return the declared items without reading a Secret or calling a provider.
 
         Raises:
-            konverge.errors.KonvergeError: It cannot be said of one what is wanted.
+            konverge.errors.KonvergeError: An item cannot be determined.
         """
         return [item for declared in self._items.values() for each in declared for item in each.plan_items(scope)]
 
     def find_next_change(self, now: datetime) -> datetime | None:
-        """When the conditions of an item may be otherwise although nothing else is."""
+        """Return the next time at which the conditions of an item can change by themselves; None without one."""
         changes = [item.find_next_change(now) for items in self._items.values() for item in items]
         return min((each for each in changes if each is not None), default=None)
 

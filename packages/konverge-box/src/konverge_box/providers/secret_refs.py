@@ -1,7 +1,7 @@
-"""Values of Secrets in what the file declares: ``{secretRef: {name: …, key: …}}`` in the place of a value.
+"""References to values of Secrets in the file: ``{secretRef: {name: …, key: …}}`` in place of a value.
 
-The file alone says where a reference stands. What an expression answers is never taken for one: an author of a custom
-resource could read any Secret otherwise.
+Only the file can contain a reference. The result of an expression is never treated as one: otherwise the author of a
+custom resource could read any Secret.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ _FIELDS = frozenset({"name", "key", "namespace"})
 
 
 class MissingSecretError(StepError):
-    """A Secret, or a key of one, is not there yet. It is being watched: there is nothing to try again."""
+    """An error about a Secret or a key that does not exist yet. The Secret is watched, so that no retry is needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class SecretReference:
-    """A reference: where its value goes, and the Secret, whose name and namespace may be expressions.
+    """A reference to a value of a Secret, whose name and namespace can be expressions.
 
     Args:
-        path: The keys that lead there.
+        path: The path of the value in the declaration.
         where: Its path in the file.
-        name: The Secret.
-        key: The key in it.
-        namespace: Its namespace; None for the owner's.
+        name: The name of the Secret.
+        key: The key in the Secret.
+        namespace: The namespace of the Secret; None for the owner's.
     """
 
     path: tuple[str, ...]
@@ -47,16 +47,16 @@ class SecretReference:
     namespace: Template | None
 
     async def resolve_into(self, into: dict[str, Any], scope: Scope, namespace: str, reader: ObjectReader) -> None:
-        """Put the value where it belongs.
+        """Read the value and insert it at its path.
 
         Args:
-            into: What was declared, without the references.
-            scope: What expressions know.
-            namespace: The owner's.
-            reader: Reads the Secret, so that a change of it wakes the owner.
+            into: The declaration without references, which is changed.
+            scope: The scope of the expressions.
+            namespace: The owner's namespace.
+            reader: Reads the Secret. Its later changes queue the owner.
 
         Raises:
-            MissingSecretError: It is not there.
+            MissingSecretError: The Secret or the key does not exist.
             konverge_box.expressions.ExpressionError: An expression has no value.
         """
         name, key = (self._render_text(scope.render(each)) for each in (self.name, self.key))
@@ -76,54 +76,56 @@ class SecretReference:
 
 
 async def read_secret(reader: ObjectReader, secret: ObjectKey, key: str, where: str) -> Sensitive:
-    """The value of a key, as text.
+    """Read the value of a key as text.
 
     Raises:
-        MissingSecretError: There is no such Secret, or no such key in it.
-        StepError: It is no text.
+        MissingSecretError: The Secret or the key does not exist.
+        StepError: The value is not text.
     """
     if not secret.namespace:
         raise StepError(
-            where, f"Secret {secret.name}: a custom resource without a namespace has to name that of a Secret"
+            where, f"Secret {secret.name}: expected a namespace, found none: the custom resource is cluster-scoped"
         )
     try:
-        found = await reader.get(_SECRET, secret)
+        live = await reader.get(_SECRET, secret)
     except NotFoundError:
         raise MissingSecretError(where, f"waiting for Secret {secret}") from None
-    encoded = (found.get("data") or {}).get(key)
+    encoded = (live.get("data") or {}).get(key)
     if encoded is None:
         raise MissingSecretError(where, f"waiting for key {key} in Secret {secret}")
     try:
         return Sensitive(base64.b64decode(encoded).decode())
     except ValueError:
-        raise StepError(where, f"Secret {secret}, key {key}: expected text in UTF-8, found other bytes") from None
+        raise StepError(where, f"Secret {secret}, key {key}: expected UTF-8 text, found binary data") from None
 
 
 def extract_secret_references(
     declared: Mapping[str, Any], where: str, path: tuple[str, ...] = ()
 ) -> tuple[dict[str, Any], tuple[SecretReference, ...]]:
-    """What is declared without its references, and these.
+    """Split a declaration into the part without references, and the references.
 
     Raises:
-        StepError: One of them is not written as it has to be.
+        StepError: A reference is invalid.
     """
     rest: dict[str, Any] = {}
-    found: list[SecretReference] = []
+    references: list[SecretReference] = []
     for name, value in declared.items():
         inner = f"{where}.{name}"
         if not isinstance(value, Mapping):
             rest[name] = value
         elif value.keys() == {_MARK}:
-            found.append(_parse_reference(value[_MARK], inner, (*path, name)))
+            references.append(_parse_reference(value[_MARK], inner, (*path, name)))
         else:
             rest[name], more = extract_secret_references(value, inner, (*path, name))
-            found += more
-    return rest, tuple(found)
+            references += more
+    return rest, tuple(references)
 
 
 def _parse_reference(reference: Any, where: str, path: tuple[str, ...]) -> SecretReference:
     given = dict(reference) if isinstance(reference, Mapping) else {}
     if not {"name", "key"} <= given.keys() <= _FIELDS or not all(isinstance(each, str) for each in given.values()):
-        raise StepError(where, "expected {secretRef: {name: …, key: …}}, and perhaps a namespace, all of them texts")
-    made = {name: compile_expression(text, where=f"{where}.{_MARK}.{name}") for name, text in given.items()}
-    return SecretReference(path, where, made["name"], made["key"], made.get("namespace"))
+        raise StepError(
+            where, "expected {secretRef: {name: …, key: …}} with texts and an optional namespace, found other fields"
+        )
+    compiled = {name: compile_expression(text, where=f"{where}.{_MARK}.{name}") for name, text in given.items()}
+    return SecretReference(path, where, compiled["name"], compiled["key"], compiled.get("namespace"))

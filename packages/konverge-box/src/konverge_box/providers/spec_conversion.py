@@ -1,4 +1,4 @@
-"""Turns what a file declares, once it has values, into instances of a provider's own classes."""
+"""The conversion of rendered declarations to instances of a provider's classes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["check_fields", "convert_spec", "extract_identity"]
 
 
 def check_fields(names: Iterable[str], cls: type[Struct], where: str, also: Iterable[str] = ()) -> None:
-    """Refuse fields that the class does not have.
+    """Reject fields that the class does not have.
 
     Args:
-        names: The fields that are declared.
+        names: The declared fields.
         cls: The class.
         where: Their path in the file.
-        also: Names that are allowed besides.
+        also: Further allowed names.
 
     Raises:
-        StepError: There is one; with the nearest that exists.
+        StepError: A field is unknown. The message suggests the closest existing one.
     """
     known = {field.encode_name for field in msgspec.structs.fields(cls)} | set(also)
     for name in names:
@@ -34,10 +34,10 @@ def check_fields(names: Iterable[str], cls: type[Struct], where: str, also: Iter
 
 
 def convert_spec(values: Mapping[str, Any], cls: type[Struct], where: str) -> Any:
-    """An instance with these values; those of Secrets only where the class has a `Sensitive`.
+    """Convert values to an instance of the class. Only `Sensitive` fields accept values of Secrets.
 
     Raises:
-        StepError: They do not fit; no value is shown.
+        StepError: The values do not fit the class. The message contains no value.
     """
     try:
         return msgspec.convert(_wrap_secrets(values), cls, dec_hook=_unwrap_secret)
@@ -46,20 +46,20 @@ def convert_spec(values: Mapping[str, Any], cls: type[Struct], where: str) -> An
 
 
 def extract_identity(spec: Struct, fields: Iterable[str], where: str) -> dict[str, Any]:
-    """The values of these fields: what is recorded of a spec.
+    """Return the values of the identity fields, which are recorded.
 
     Raises:
-        StepError: One of them is no plain value.
+        StepError: A value is not a scalar.
     """
-    found = {name: getattr(spec, name) for name in fields}
-    for name, value in found.items():
+    identity = {name: getattr(spec, name) for name in fields}
+    for name, value in identity.items():
         if type(value) not in (str, int, bool, type(None)):
-            raise StepError(f"{where}.{name}", "expected a text or a number that may be recorded on the owner")
-    return found
+            raise StepError(f"{where}.{name}", "expected text or a number, which is recorded on the owner")
+    return identity
 
 
 class SecretValue:
-    """Stands for a value of a Secret where msgspec would take the value, which is a `str`, for any text."""
+    """The wrapper of a value of a Secret: without it, msgspec would treat the value as an ordinary `str`."""
 
     def __init__(self, value: Sensitive) -> None:
         self.value = value

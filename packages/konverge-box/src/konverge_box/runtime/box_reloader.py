@@ -2,7 +2,7 @@
 
 The new file is compiled first. If a part of it cannot be used, the old box stays active and the error is reported.
 Otherwise the new pipelines replace the old ones together: a running reconcile finishes with the steps it began with,
-and every owner is queued again. A change that requires a restart is rejected, and the message says so.
+and every owner is queued again. A change that requires a restart is rejected with a message that names it.
 """
 
 from __future__ import annotations

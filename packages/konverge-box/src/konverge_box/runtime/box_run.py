@@ -60,7 +60,7 @@ class BoxRun:
         self._clock = run.clock
         self._entropy = run.entropy
         self._gvks = {name: pipeline.gvk for name, pipeline in pipelines.items()}
-        # By owner. The server is asked once who writes them.
+        # By owner, so that each is read from the server once.
         self._foreign_conditions: dict[tuple[str, str], frozenset[str]] = {}
         run.sections[f"box {self.name}"] = self.build_debug_rows
 

@@ -30,7 +30,7 @@ class ObjectReader(Protocol):
     async def list(
         self, gvk: GroupVersionKind, *, namespace: str = "", labels: Mapping[str, str] | LabelSelector | str = ""
     ) -> list[Object]:
-        """Return the objects with these labels, from one namespace or from all that the operator watches."""
+        """Return the objects with these labels, from one namespace or from every watched one."""
 
 
 class MappingReader(ObjectReader, Protocol):

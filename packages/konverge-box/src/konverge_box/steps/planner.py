@@ -346,7 +346,7 @@ async def is_namespaced_resource(resource: CompiledResource, reader: MappingRead
     """Tell whether the objects are namespaced. A kind that is not served counts as such: its component reports that.
 
     Raises:
-        konverge.errors.KindUnreachableError: The server cannot tell at the moment.
+        konverge.errors.KindUnreachableError: The server is unreachable at the moment.
         konverge.errors.KonvergeError: The cluster could not be read.
     """
     if KINDS[resource.declared.kind].gvk is not None:

@@ -89,7 +89,7 @@ class StatusFieldValues:
 
 @dataclass(frozen=True, slots=True)
 class _CompiledField:
-    """One compiled status field."""
+    """One compiled field of the status."""
 
     declared: StatusField
     where: str

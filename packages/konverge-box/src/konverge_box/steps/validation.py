@@ -154,7 +154,7 @@ class Validation:
         return violations
 
     def find_next_change(self, now: datetime) -> datetime | None:
-        """When a rule may apply, or no longer, although nothing else changes."""
+        """Return the next time at which the conditions of a rule can change by themselves; None without one."""
         return find_earliest_change((rule.conditions for rule in self._rules), now)
 
 

@@ -22,7 +22,7 @@ from konverge_box.testing import (
     PROVIDER_CASES,
     ProviderCase,
     ProviderSubject,
-    ends_when_it_is_cancelled,
+    stops_when_cancelled,
 )
 
 pytestmark = pytest.mark.anyio
@@ -199,7 +199,7 @@ async def test_a_bucket_that_is_not_empty_stays_and_says_so(aws: Aws, account: A
     await subject.reconcile()
     account.s3.put_object(Bucket=name, Key="kept", Body=b"1")
 
-    with pytest.raises(ProviderError, match="is not empty: empty it, or retain it"):
+    with pytest.raises(ProviderError, match="is not empty; empty it, or set onDelete: retain"):
         await subject.delete()
     account.s3.delete_object(Bucket=name, Key="kept")
     await subject.delete()
@@ -253,7 +253,7 @@ async def test_a_service_that_never_answers_is_given_up(account: Account, silent
     impatient = Aws(connect_seconds=0.2, read_seconds=0.2)
     subject = bucket(impatient, account, name_of("bucket"), unreachable=silent)
 
-    await ends_when_it_is_cancelled(subject)
+    await stops_when_cancelled(subject)
 
 
 async def test_a_request_that_has_begun_is_waited_for_when_its_call_is_cancelled(aws: Aws, account: Account) -> None:

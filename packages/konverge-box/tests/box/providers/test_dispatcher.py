@@ -90,7 +90,7 @@ async def test_an_owner_that_changes_during_a_call_is_settled_by_the_next_pass()
     world.provider.during = lambda request: world.owner.touch()
     done = await world.reconcile()
     assert [each.problem for each in done.problems] == [
-        "the owner changed meanwhile; the next pass records what was done"
+        "the owner has changed during the reconcile; the next reconcile records the results"
     ]
     world.provider.during = None
 
@@ -199,7 +199,7 @@ async def test_what_belongs_to_somebody_else_is_neither_taken_nor_deleted() -> N
     done = await world.reconcile()
     gone = await world.delete()
 
-    assert "is left alone" in done.problems[0].problem
+    assert "is not changed" in done.problems[0].problem
     assert gone.problems == ()
     assert [thing["size"] for thing in world.cloud.things.values()] == [5]
 
@@ -306,7 +306,7 @@ async def test_two_items_of_one_name_or_of_one_identity_are_refused() -> None:
     done = await world.reconcile()
 
     assert [each.problem for each in done.problems] == [
-        "another item has this name; say under spec.name what it is called outside",
+        "another item has this name; set spec.name for the name outside of the cluster",
         "is the same Machine one as item one",
     ]
     assert len(world.cloud.things) == 1
@@ -318,7 +318,7 @@ async def test_more_items_than_an_owner_may_have_are_refused() -> None:
 
     done = await world.reconcile()
 
-    assert "has 201 elements; expected at most 200" in done.problems[0].problem
+    assert "expected at most 200 items, found 201" in done.problems[0].problem
     assert world.cloud.things == {}
 
 
@@ -326,7 +326,7 @@ async def test_what_stands_in_the_annotation_and_is_no_record_stops_everything()
     world = World("{kind: Machine, name: one}")
     world.owner.stored["metadata"]["annotations"] = {"konverge.dev/providers": "{}"}
 
-    with pytest.raises(ConfigurationError, match="Write back what it was"):
+    with pytest.raises(ConfigurationError, match="Restore the old value"):
         await world.reconcile()
 
 

@@ -36,7 +36,7 @@ async def test_a_call_that_hangs_is_cancelled_and_the_next_items_are_not_tried()
 
     assert SimulatedClock().monotonic() - begun == pytest.approx(30)
     assert [each["message"] for each in done.status] == [
-        "did not end within 30 s, and was cancelled", "not tried, since Machine one took too long",
+        "the call did not end within 30 s and was cancelled", "not called, because Machine one took too long",
     ]  # fmt: skip
     assert len(done.problems) == 2
 
@@ -59,7 +59,7 @@ async def test_a_call_that_ignores_its_cancellation_holds_up_nobody_but_itself()
     other = await start_reconcile(pool, FakeOwner({}, uid="other"))
 
     assert "did not end within 30 s" in first.status[0]["message"]
-    assert "an earlier call was cancelled and still has not ended" in again.status[0]["message"]
+    assert "an earlier call was cancelled and has not ended yet" in again.status[0]["message"]
     assert provider.calls.count("reconcile Machine one") == 2, "the stuck owner had two calls at once"
     assert other.problems == ()
     released.set()
@@ -79,7 +79,7 @@ async def test_owners_wait_for_a_worker_no_longer_than_for_a_call() -> None:
     third = await start_reconcile(pool, FakeOwner({}, uid="third"))
     next_time = await start_reconcile(pool, FakeOwner({}, uid="third"))
 
-    assert "had no turn within 10 s" in third.status[0]["message"]
+    assert "no worker was free within 10 s" in third.status[0]["message"]
     assert next_time.problems == ()
     assert all("did not end within 10 s" in done.status[0]["message"] for done in (await slow, await slow_as_well))
 
@@ -147,7 +147,7 @@ async def test_a_provider_that_cancels_itself_does_not_cancel_the_pass() -> None
     provider.during = cancel
     done = await start_reconcile(build_pool(provider), FakeOwner({}))
 
-    assert {each["message"] for each in done.status} == {"the provider cancelled itself"}
+    assert {each["message"] for each in done.status} == {"the provider cancelled its own call"}
 
 
 async def test_answers_that_are_no_results_or_too_large_are_failures() -> None:
@@ -157,7 +157,10 @@ async def test_answers_that_are_no_results_or_too_large_are_failures() -> None:
 
     done = await start_reconcile(build_pool(Wrong(FakeCloud())), FakeOwner({}))
 
-    assert [each["message"] for each in done.status] == ["the provider answered dict; expected an ItemResult", ""]
+    assert [each["message"] for each in done.status] == [
+        "the provider's result: expected an ItemResult, found dict",
+        "",
+    ]
 
 
 async def test_a_required_provider_that_is_absent_is_named_with_what_would_bring_it() -> None:

@@ -1,7 +1,7 @@
-"""The provider ``aws``: S3 buckets and SQS queues, of AWS or of what speaks like it (``endpointUrl``).
+"""The provider ``aws``: S3 buckets and SQS queues, of AWS or of a compatible service (``endpointUrl``).
 
-What is made carries its owner's UID as a tag. Buckets are retained unless the file says otherwise: their data do not
-come back. A queue goes with its owner.
+A tag of each item contains its owner's UID. Buckets are retained by default, because their data cannot be restored. A
+queue is deleted with its owner.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ __all__ = ["Aws", "AwsSettings", "BucketSpec", "DeadLetter", "QueueSpec"]
 
 
 class Aws:
-    """The provider.
+    """The provider of AWS items.
 
     Args:
-        connect_seconds: How long a connection may take.
-        read_seconds: How long an answer may take.
+        connect_seconds: The time limit of a connection attempt.
+        read_seconds: The time limit of a response.
     """
 
     name = "aws"
@@ -39,24 +39,24 @@ class Aws:
         self._kinds: dict[str, Buckets | Queues] = {"Bucket": Buckets(self._session), "Queue": Queues(self._session)}
 
     async def reconcile(self, request: ReconcileRequest) -> ItemResult:
-        """Make it so."""
+        """Reconcile the item and return its state."""
         try:
             return await self._kinds[request.kind].reconcile(request)
         except ClientError as error:
             raise _to_provider_error(error) from None
 
     async def delete(self, request: ItemRequest) -> None:
-        """Delete it, or let go of it."""
+        """Delete or release the item."""
         try:
             await self._kinds[request.kind].delete(request)
         except ClientError as error:
             raise _to_provider_error(error) from None
 
     async def close(self) -> None:
-        """Start nothing more."""
+        """Close the session; no further request starts."""
         self._session.close()
 
 
 def _to_provider_error(error: ClientError) -> ProviderError:
-    told = error.response.get("Error", {}).get("Message") or "no message"
-    return ProviderError(f"{error.operation_name} was refused: {get_error_code(error)}, {told}")
+    message = error.response.get("Error", {}).get("Message") or "no message"
+    return ProviderError(f"{error.operation_name} was rejected: {get_error_code(error)}, {message}")

@@ -1,8 +1,8 @@
 """S3 buckets: versioning, encryption, public access, tags.
 
-A bucket is made with its mark, in one request. Stores that speak like S3 may leave tags out there, so they are put once
-more; what a crash between the two leaves behind there, without a mark, is taken for somebody else's, and the error says
-which tag hands it over.
+One request creates a bucket with its mark. Services that are compatible with S3 can ignore tags in that request, so
+they are written again. After a crash between the two, such a service has a bucket without a mark. It counts as foreign,
+and the error names the tag that hands it over.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _NOTHING_SET = frozenset(
     {"NoSuchTagSet", "ServerSideEncryptionConfigurationNotFoundError", "NoSuchPublicAccessBlockConfiguration"}
 )
 _BLOCKS = ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets")
-_NO_CONSTRAINT = "us-east-1"  # the one region that must not be named when a bucket is made
+_NO_CONSTRAINT = "us-east-1"  # the only region that a request to create a bucket must not contain
 
 
 class BucketSpec(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What a bucket is like.
+    """The desired state of a bucket.
 
     Args:
-        region: Where it is; empty: where the settings say.
-        versioning: Whether older versions of objects are kept.
-        encryption: With what objects are encrypted; null leaves it as it is.
-        kms_key: The key of ``aws:kms``; empty for the account's own.
-        block_public_access: Whether nobody can make anything of it public; null leaves it as it is.
-        tags: Its tags, besides the mark of its owner, and no others.
+        region: Its region; empty for the region of the settings.
+        versioning: Tells whether older versions of objects are kept.
+        encryption: The encryption of objects; null keeps the current one.
+        kms_key: The key of ``aws:kms``; empty for the default key of the account.
+        block_public_access: Tells whether public access is blocked; null keeps the current setting.
+        tags: All its tags except the mark of its owner.
     """
 
     region: str = ""
@@ -50,7 +50,7 @@ class BucketSpec(Struct, frozen=True, rename="camel", forbid_unknown_fields=True
 
 
 class Buckets:
-    """Makes and deletes buckets.
+    """The reconciler of buckets.
 
     Args:
         session: Calls the service.
@@ -60,7 +60,7 @@ class Buckets:
         self._session = session
 
     async def reconcile(self, request: ReconcileRequest) -> ItemResult:
-        """Make the bucket so; what makes it public is shut before anything else."""
+        """Reconcile the bucket. Public access is blocked before all other settings."""
         spec: BucketSpec = request.spec
         settings: AwsSettings = request.settings
         name, region = request.name, spec.region or settings.region
@@ -74,8 +74,8 @@ class Buckets:
                 await self._write_tags(request, wanted)
         await self._set_public_access(request, spec)
         await self._set_encryption(request, spec)
-        found = await self._call(request, lambda s3: s3.get_bucket_versioning(Bucket=name))
-        if (found.get("Status") == "Enabled") != spec.versioning:
+        current = await self._call(request, lambda s3: s3.get_bucket_versioning(Bucket=name))
+        if (current.get("Status") == "Enabled") != spec.versioning:
             versioning = {"Status": "Enabled" if spec.versioning else "Suspended"}
             await self._call(
                 request, lambda s3: s3.put_bucket_versioning(Bucket=name, VersioningConfiguration=versioning)
@@ -84,7 +84,7 @@ class Buckets:
         return ItemResult({"bucket": name, "region": region, "arn": f"arn:{partition}:s3:::{name}"})
 
     async def delete(self, request: ItemRequest) -> None:
-        """Delete it, which it has to be empty for; or let go of it."""
+        """Delete the bucket, which must be empty, or release it."""
         try:
             tags = await self._read_tags(request)
         except ForeignError:
@@ -98,12 +98,12 @@ class Buckets:
             await self._call(request, lambda s3: s3.delete_bucket(Bucket=request.name))
         except ClientError as error:
             if get_error_code(error) == "BucketNotEmpty":
-                raise ProviderError(f"bucket {request.name} is not empty: empty it, or retain it (onDelete)") from None
+                raise ProviderError(f"bucket {request.name} is not empty; empty it, or set onDelete: retain") from None
             if get_error_code(error) not in _ABSENT:
                 raise
 
     async def _read_tags(self, request: ItemRequest) -> dict[str, str] | None:
-        """The tags that are not AWS's own; None if there is no such bucket."""
+        """Return the tags except those of AWS itself; None if the bucket does not exist."""
         try:
             found = await self._call(request, lambda s3: s3.get_bucket_tagging(Bucket=request.name))
         except ClientError as error:
@@ -141,7 +141,7 @@ class Buckets:
             await self._call(request, lambda s3: s3.put_bucket_encryption(Bucket=request.name, **{key: rule}))
 
     async def _read_setting(self, request: ItemRequest, call: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-        """What is set; empty for nothing."""
+        """Return a setting; an empty mapping if it is not set."""
         try:
             return await self._call(request, call)
         except ClientError as error:

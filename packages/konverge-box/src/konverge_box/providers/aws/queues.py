@@ -1,4 +1,4 @@
-"""SQS queues: attributes, a dead-letter queue, tags. A queue is made with its mark, in one request."""
+"""SQS queues: attributes, a dead-letter queue, tags. One request creates a queue with its mark."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _FIFO = ".fifo"
 
 
 class DeadLetter(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """Where messages go that nobody could handle.
+    """The dead-letter queue, which receives messages that no consumer could process.
 
     Args:
         queue: The name of a queue of the same region.
-        max_receive_count: After how many times.
+        max_receive_count: The number of receives after which a message is moved.
     """
 
     queue: str
@@ -34,18 +34,18 @@ class DeadLetter(Struct, frozen=True, rename="camel", forbid_unknown_fields=True
 
 
 class QueueSpec(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What a queue is like. One whose name ends with ``.fifo`` keeps the order of messages.
+    """The desired state of a queue. A queue whose name ends with ``.fifo`` keeps the order of messages.
 
     Args:
-        region: Where it is; empty: where the settings say.
-        visibility_timeout_seconds: How long a message that was received is hidden from others.
-        message_retention_seconds: How long a message is kept.
-        delay_seconds: How long a new message is hidden.
-        receive_wait_seconds: How long a receiver waits for a message.
-        maximum_message_size: In bytes.
-        content_based_deduplication: Of a queue that keeps the order: equal messages are one.
-        dead_letter: Where messages go that nobody could handle.
-        tags: Its tags, besides the mark of its owner, and no others.
+        region: Its region; empty for the region of the settings.
+        visibility_timeout_seconds: The time for which a received message is hidden from other consumers.
+        message_retention_seconds: The time for which a message is kept.
+        delay_seconds: The time for which a new message is hidden.
+        receive_wait_seconds: The time for which a receive request waits for a message.
+        maximum_message_size: The maximum size of a message in bytes.
+        content_based_deduplication: Tells whether a FIFO queue drops messages with equal content.
+        dead_letter: The dead-letter queue; null without one.
+        tags: All its tags except the mark of its owner.
     """
 
     region: str = ""
@@ -60,7 +60,7 @@ class QueueSpec(Struct, frozen=True, rename="camel", forbid_unknown_fields=True)
 
 
 class Queues:
-    """Makes and deletes queues.
+    """The reconciler of queues.
 
     Args:
         session: Calls the service.
@@ -70,7 +70,7 @@ class Queues:
         self._session = session
 
     async def reconcile(self, request: ReconcileRequest) -> ItemResult:
-        """Make the queue so."""
+        """Reconcile the queue and return its state."""
         spec: QueueSpec = request.spec
         wanted, tags = _build_attributes(spec), build_tags(spec.tags, build_owner_mark(request.owner))
         if spec.dead_letter is not None:
@@ -103,7 +103,7 @@ class Queues:
         return ItemResult({"url": url, "arn": found["QueueArn"], "queue": request.name})
 
     async def delete(self, request: ItemRequest) -> None:
-        """Delete it with its messages, or let go of it."""
+        """Delete the queue with its messages, or release it."""
         try:
             url = await self._find_url(request, request.name)
             tags = None if url is None else await self._read_tags(request, url)
@@ -129,7 +129,7 @@ class Queues:
     async def _read_arn(self, request: ItemRequest, name: str) -> str:
         url = await self._find_url(request, name)
         if url is None:
-            raise ProviderError(f"dead-letter queue {name} does not exist")
+            raise ProviderError(f"dead-letter queue {name} does not exist; create it first")
         return (await self._read_attributes(request, url))["QueueArn"]
 
     async def _read_tags(self, request: ItemRequest, url: str) -> dict[str, str]:
@@ -137,9 +137,9 @@ class Queues:
         return {key: value for key, value in found.get("Tags", {}).items() if not key.startswith("aws:")}
 
     async def _read_attributes(self, request: ItemRequest, url: str) -> dict[str, str]:
-        answer = await self._call(request, lambda sqs: sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"]))
-        found: dict[str, str] = answer["Attributes"]
-        return found
+        response = await self._call(request, lambda sqs: sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"]))
+        attributes: dict[str, str] = response["Attributes"]
+        return attributes
 
     async def _call(self, request: ItemRequest, call: Callable[[Any], T]) -> T:
         return await self._session.call(request.settings, "sqs", str(request.identity["region"]), call)
@@ -156,7 +156,7 @@ def _build_attributes(spec: QueueSpec) -> dict[str, str]:
 
 
 def _is_same_attribute(found: str, wanted: str) -> bool:
-    """Tell whether two attributes are equal: those that hold JSON, whatever their spacing and their order."""
+    """Tell whether two attributes are equal. JSON is compared without its spacing and order."""
     if found == wanted or not found.startswith("{") or not wanted.startswith("{"):
         return found == wanted
     one, other = json.loads(found), json.loads(wanted)

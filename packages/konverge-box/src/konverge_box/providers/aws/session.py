@@ -1,9 +1,9 @@
-"""Clients of AWS, or of what speaks like it, and their calls off the event loop.
+"""The clients of AWS or of compatible services, and their calls in threads.
 
-boto3, since it is the one client that its makers keep; it blocks, so it runs in threads of its own. The asynchronous
-clients built on botocore pin one version of it each, which an operator shares with everything else that it installs. A
-request that runs in a thread cannot be cancelled. It ends by its own time-outs, and is waited for: nothing may still be
-made after its owner has been told that it is gone.
+boto3 is the only client that AWS maintains. It blocks, so it runs in separate threads. Each asynchronous client on top
+of botocore pins one version of it, which an operator shares with all its other packages. A request in a thread cannot
+be cancelled. It ends by its own timeouts, and the session waits for it: no item may be created after the caller has
+seen the cancellation.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _MAX_CLIENTS = 64
 
 
 class AwsSettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """How AWS is reached.
+    """The settings of the provider.
 
     Args:
-        region: Where things are, unless their spec says.
-        access_key_id: With ``secretAccessKey``, from a Secret. Without them, boto3 looks where it always does: the
-            environment, the pod's role.
-        secret_access_key: See there.
-        session_token: Of temporary credentials.
-        endpoint_url: The service's address, where it is not that of AWS.
+        region: The region of items whose spec has none.
+        access_key_id: The access key, from a Secret, together with ``secretAccessKey``. Without both, boto3 uses its
+            default sources: the environment, the role of the Pod.
+        secret_access_key: The secret key, from a Secret, together with ``accessKeyId``.
+        session_token: The session token of temporary credentials.
+        endpoint_url: The URL of a compatible service; empty for AWS.
     """
 
     region: str
@@ -54,11 +54,11 @@ class AwsSettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tru
 
 
 class AwsSession:
-    """Makes clients, keeps them, and runs their calls in threads.
+    """The session, which caches clients and runs their calls in threads.
 
     Args:
-        connect_seconds: How long a connection may take.
-        read_seconds: How long an answer may take.
+        connect_seconds: The time limit of a connection attempt.
+        read_seconds: The time limit of a response.
     """
 
     def __init__(self, connect_seconds: float = 3.0, read_seconds: float = 10.0) -> None:
@@ -71,26 +71,26 @@ class AwsSession:
         self._clients: dict[tuple[Any, ...], Any] = {}
 
     async def call(self, settings: AwsSettings, service: Service, region: str, call: Callable[[Any], T]) -> T:
-        """Let a function use a client, in a thread; cancelled, it waits for the end of the request.
+        """Call a function with a client in a thread. A cancellation waits for the end of the request.
 
         Args:
-            settings: As whom.
-            service: Of which service.
-            region: Where; empty for that of the settings.
-            call: Gets the client; it should make one request.
+            settings: The settings, including the credentials.
+            service: The service of the client.
+            region: The region; empty for that of the settings.
+            call: The function, which gets the client and should send one request.
 
         Raises:
-            botocore.exceptions.ClientError: The service has refused; `get_error_code` tells why.
-            ProviderError: It cannot be reached.
+            botocore.exceptions.ClientError: The service rejected the request; `get_error_code` returns the reason.
+            ProviderError: The service is unreachable.
         """
         submitted = self._threads.submit(lambda: call(self._get_client(settings, service, region or settings.region)))
         running = asyncio.wrap_future(submitted)
         try:
             await asyncio.wait({running})
         except asyncio.CancelledError:
-            if not submitted.cancel():  # it has begun
+            if not submitted.cancel():  # the request has started
                 await await_shielded(asyncio.wait({running}))
-                running.exception()  # else its failure would be reported as one that nobody asked for
+                running.exception()  # retrieve the exception, so that asyncio does not log it
             raise
         try:
             return running.result()
@@ -98,19 +98,19 @@ class AwsSession:
             raise ProviderError(f"{service}: {error}") from None
 
     def close(self) -> None:
-        """Start nothing more; what runs ends by itself."""
+        """Start no further request. Running requests end by themselves."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._clients.clear()
 
     def _get_client(self, settings: AwsSettings, service: Service, region: str) -> Any:
         secrets = (settings.access_key_id, settings.secret_access_key, settings.session_token)
-        # By their values: after a rotation it is another client.
+        # The key contains the values: after a rotation of the credentials, a new client is created.
         credentials = tuple(None if each is None else str(each.reveal()) for each in secrets)
         key = (service, region, settings.endpoint_url, *credentials)
         client = self._clients.get(key)
         if client is None:
             names = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
-            # A session of its own: the shared one may not be used by several threads.
+            # Each client has its own boto3 session: the shared one is not thread-safe.
             client = boto3.session.Session(region_name=region, **dict(zip(names, credentials, strict=True))).client(
                 service, endpoint_url=settings.endpoint_url or None, config=self._config
             )
@@ -121,10 +121,10 @@ class AwsSession:
 
 
 def get_error_code(error: ClientError) -> str:
-    """The service's word for what is wrong."""
+    """Return the error code of the service."""
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
 def build_tags(declared: Mapping[str, str], mark: str) -> dict[str, str]:
-    """The tags of a thing: those of the file, and its mark."""
+    """Return the tags of an item: those of the file, and its mark."""
     return {**declared, OWNER_TAG: mark}

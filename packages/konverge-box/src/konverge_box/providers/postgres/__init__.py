@@ -1,8 +1,8 @@
 """The provider ``postgres``: databases, roles and grants of a PostgreSQL server (13 or newer).
 
-Names are composed by the driver, never pasted. What is made carries its owner's UID as its comment, so a database that
-somebody else has made is neither taken over nor dropped. Databases are retained unless the file says otherwise: data
-that are gone do not come back, while roles and grants are made again from the file.
+The driver quotes names; they are never concatenated into statements. The comment of each item contains its owner's UID,
+so that a foreign database is neither taken over nor dropped. Databases are retained by default, because their data
+cannot be restored. Roles and grants can be created again from the file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAX_NAME_LENGTH = 63
 
 
 class Postgres:
-    """The provider. It keeps no connections: each call opens those that it needs."""
+    """The provider of PostgreSQL items. It keeps no connections: each call opens its own."""
 
     name = "postgres"
     settings: type[Struct] = PostgresSettings
@@ -43,15 +43,15 @@ class Postgres:
         self._delete = {"Database": delete_database, "Role": self._roles.delete, "Grant": delete_grant}
 
     async def reconcile(self, request: ReconcileRequest) -> ItemResult:
-        """Make it so."""
+        """Reconcile the item and return its state."""
         for name in (request.name, *request.identity.values()):
-            if len(str(name).encode()) > _MAX_NAME_LENGTH:  # it would be cut off, and then be another's name
-                raise ProviderError(f"names have at most {_MAX_NAME_LENGTH} bytes in PostgreSQL; found {name}")
+            if len(str(name).encode()) > _MAX_NAME_LENGTH:  # PostgreSQL would truncate it to another item's name
+                raise ProviderError(f"name {name}: expected at most {_MAX_NAME_LENGTH} bytes for PostgreSQL")
         return await self._reconcile[request.kind](request)
 
     async def delete(self, request: ItemRequest) -> None:
-        """Drop it, or let go of it."""
+        """Drop or release the item."""
         await self._delete[request.kind](request)
 
     async def close(self) -> None:
-        """Nothing is open between calls."""
+        """Do nothing: no connection is open between calls."""

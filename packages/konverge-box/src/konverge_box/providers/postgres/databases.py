@@ -1,8 +1,8 @@
 """Databases: the owner, the encoding, extensions.
 
-A database and its mark cannot be made in one transaction. So it is made under a name that follows from the request's
-token, marked, and only then gets its own name: what has that name is always marked, and what a crash leaves behind is
-found again.
+One transaction cannot create a database and its mark. So the database is created under a temporary name from the
+request's token, marked, and then renamed. A database with the final name is always marked, and an unfinished one is
+found again after a crash.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ __all__ = ["DatabaseSpec", "delete_database", "read_database_mark", "reconcile_d
 
 
 class DatabaseSpec(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What a database is like.
+    """The desired state of a database.
 
     Args:
-        owner: The role that owns it; empty: whoever does.
+        owner: The role that owns it; empty keeps the current owner.
         encoding: Its encoding, which cannot be changed later.
-        extensions: What is installed in it. Others are left as they are.
+        extensions: The extensions to install in it. Other extensions are not changed.
     """
 
     owner: str = ""
@@ -40,7 +40,7 @@ class _DatabaseState(NamedTuple):
 
 
 async def reconcile_database(request: ReconcileRequest) -> ItemResult:
-    """Make the database so."""
+    """Reconcile the database and return its state."""
     spec: DatabaseSpec = request.spec
     settings: PostgresSettings = request.settings
     name = sql.Identifier(request.name)
@@ -56,7 +56,7 @@ async def reconcile_database(request: ReconcileRequest) -> ItemResult:
         if _normalize_encoding(found.encoding) != _normalize_encoding(spec.encoding):
             raise ProviderError(
                 f'database "{request.name}" has the encoding {found.encoding}, which cannot be changed to '
-                f"{spec.encoding}: give the new one another name, and move the data"
+                f"{spec.encoding}; declare a database with another name, and move the data"
             )
         if spec.owner and found.owner != spec.owner:
             await join_role(connection, spec.owner)
@@ -75,7 +75,7 @@ async def reconcile_database(request: ReconcileRequest) -> ItemResult:
 
 
 async def delete_database(request: ItemRequest) -> None:
-    """Drop it with all connections to it, or let go of it."""
+    """Drop the database and terminate its connections, or release it."""
     async with open_connection(request.settings) as connection:
         await connection.execute(
             sql.SQL("DROP DATABASE IF EXISTS {}").format(sql.Identifier(_format_temporary_name(request)))
@@ -94,7 +94,7 @@ async def delete_database(request: ItemRequest) -> None:
 
 
 async def read_database_mark(connection: Connection, name: str) -> str | None:
-    """Its mark; None if there is no such database."""
+    """Return the mark of a database; None if it does not exist."""
     found = await _find_database(connection, name)
     return None if found is None else found.mark
 
@@ -107,7 +107,7 @@ async def _create_database(connection: Connection, request: ReconcileRequest, sp
         await connection.execute(sql.SQL("DROP DATABASE {}").format(first))
         begun = None
     if begun is None:
-        # Of template1 it could not have another encoding.
+        # A copy of template1 could not have another encoding.
         create = sql.SQL("CREATE DATABASE {} TEMPLATE template0 ENCODING {}")
         await connection.execute(create.format(first, sql.Literal(spec.encoding)))
     await _write_mark(connection, unfinished, build_owner_mark(request.owner))

@@ -1,6 +1,6 @@
-"""Grants: the privileges of one role on one database or schema, and no others.
+"""Grants: the exact privileges of one role on one database or schema.
 
-A privilege has no place for a mark. It belongs to the owner if the role does, or the database.
+A privilege cannot have a mark. It belongs to the owner if the role or the database does.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _SCHEMA_PRIVILEGES = frozenset({"CREATE", "USAGE"})
 
 
 class GrantSpec(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """Who may do what.
+    """The desired privileges of a role.
 
     Args:
-        role: Who.
-        database: Where.
-        privileges: ``CONNECT``, ``CREATE`` and ``TEMPORARY`` of a database, ``USAGE`` and ``CREATE`` of a schema.
-        schema: The schema that they are for; empty: the database itself.
+        role: The role.
+        database: The database.
+        privileges: ``CONNECT``, ``CREATE`` and ``TEMPORARY`` for a database, ``USAGE`` and ``CREATE`` for a schema.
+        schema: The schema of the privileges; empty for the database itself.
     """
 
     role: str
@@ -50,31 +50,31 @@ class GrantSpec(Struct, frozen=True, rename="camel", forbid_unknown_fields=True)
 
 
 async def reconcile_grant(request: ReconcileRequest) -> ItemResult:
-    """Give the role what it lacks, and take away what it should not have."""
+    """Grant the missing privileges, and revoke all others."""
     spec: GrantSpec = request.spec
-    known = _SCHEMA_PRIVILEGES if spec.schema else _DATABASE_PRIVILEGES
+    supported = _SCHEMA_PRIVILEGES if spec.schema else _DATABASE_PRIVILEGES
     wanted: set[str] = set(spec.privileges)
-    if not wanted <= known:
-        subject, found_text = "schema" if spec.schema else "database", ", ".join(sorted(wanted))
-        raise ProviderError(f"expected privileges of a {subject} ({', '.join(sorted(known))}), found {found_text}")
+    if not wanted <= supported:
+        subject, declared = "schema" if spec.schema else "database", ", ".join(sorted(wanted))
+        raise ProviderError(f"expected privileges for a {subject} ({', '.join(sorted(supported))}), found {declared}")
     async with open_connection(request.settings, spec.database) as connection:
         role = await _find_role(connection, request.identity, request.owner)
         if role is None:
-            raise ProviderError(f'role "{spec.role}" does not exist')
-        found, owner = await _read_privileges(connection, request.identity, role)
+            raise ProviderError(f'role "{spec.role}" does not exist; create it first')
+        current, owner = await _read_privileges(connection, request.identity, role)
         if owner == spec.role:
-            return ItemResult()  # it has them all, by itself
-        if found & known != wanted:
+            return ItemResult()  # an owner has all privileges
+        if current & supported != wanted:
             await join_role(connection, owner)
-        for privilege in sorted(wanted - found):
+        for privilege in sorted(wanted - current):
             await connection.execute(_build_statement("GRANT {} ON {} {} TO {}", privilege, request.identity))
-        for privilege in sorted((found & known) - wanted):
+        for privilege in sorted((current & supported) - wanted):
             await connection.execute(_build_statement("REVOKE {} ON {} {} FROM {}", privilege, request.identity))
     return ItemResult()
 
 
 async def delete_grant(request: ItemRequest) -> None:
-    """Take away all that the role has there; nothing if role or database are gone or belong to others."""
+    """Revoke all privileges of the role; do nothing if the role or the database is gone or foreign."""
     if request.on_delete == "retain":
         return
     async with open_connection(request.settings) as outside:
@@ -106,7 +106,7 @@ async def _find_role(connection: Connection, identity: Any, owner: ItemOwner) ->
 
 
 async def _read_privileges(connection: Connection, identity: Any, role: int) -> tuple[set[str], str]:
-    """What the role has there, and to whom the database or schema belongs."""
+    """Return the privileges of the role, and the owner of the database or schema."""
     if identity["schema"]:
         query = (
             "SELECT pg_get_userbyid(nspowner), ARRAY(SELECT privilege_type FROM "

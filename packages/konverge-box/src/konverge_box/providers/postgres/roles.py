@@ -1,4 +1,4 @@
-"""Roles: whether they may log in, their password, their memberships."""
+"""Roles: login, password, memberships and the connection limit."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["RoleSpec", "Roles", "read_role_mark"]
 
 
 class RoleSpec(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What a role is like.
+    """The desired state of a role.
 
     Args:
-        login: Whether it may log in.
-        password: Its password, from a Secret; without one, whatever it has is left.
-        member_of: The roles that it belongs to, and no others.
-        connection_limit: How many connections it may have; -1 is without a limit.
+        login: Tells whether the role can log in.
+        password: Its password, from a Secret; null keeps the current password.
+        member_of: All roles that the role is a member of.
+        connection_limit: The maximum number of its connections; -1 for no limit.
     """
 
     login: bool = True
@@ -40,17 +40,17 @@ class _RoleState(NamedTuple):
 
 
 class Roles:
-    """Makes and deletes roles.
+    """The reconciler of roles.
 
-    Only superusers may read what a server keeps of a password. For others this remembers what it has last set; after a
-    start it sets each password once more, which nobody notices.
+    Only superusers can read the verifier of a password. For other users, this class keeps the last verifier that it has
+    set. After a start it sets each password again, which has no visible effect.
     """
 
     def __init__(self) -> None:
         self._set: dict[tuple[str, int, str], str] = {}
 
     async def reconcile(self, request: ReconcileRequest) -> ItemResult:
-        """Make the role so: all in one transaction."""
+        """Reconcile the role in one transaction, and return its state."""
         spec: RoleSpec = request.spec
         settings: PostgresSettings = request.settings
         name, mark = sql.Identifier(request.name), build_owner_mark(request.owner)
@@ -70,7 +70,7 @@ class Roles:
         return ItemResult(outputs=outputs)
 
     async def delete(self, request: ItemRequest) -> None:
-        """Drop it, or let go of it. What it owns goes to the user of the settings, in all databases: data stay."""
+        """Drop or release the role. The user of the settings becomes the owner of its objects in all databases."""
         settings: PostgresSettings = request.settings
         name = sql.Identifier(request.name)
         async with open_connection(settings) as connection:
@@ -109,7 +109,7 @@ class Roles:
         kept = await _read_verifier(connection, request.name)
         if matches_verifier(self._set.get(place, "") if kept is None else kept, password):
             return
-        # Scrambled here: neither the server nor its log ever sees the password.
+        # The client computes the verifier: neither the server nor its log sees the password.
         verifier = connection.pgconn.encrypt_password(
             password.encode(), request.name.encode(), b"scram-sha-256"
         ).decode()
@@ -119,7 +119,7 @@ class Roles:
 
 
 async def read_role_mark(connection: Connection, name: str) -> tuple[int, str] | None:
-    """Its identifier and mark; None if there is no such role."""
+    """Return the identifier and the mark of a role; None if it does not exist."""
     found = await _find_role(connection, name)
     return None if found is None else (found.oid, found.mark)
 
@@ -134,7 +134,7 @@ async def _find_role(connection: Connection, name: str) -> _RoleState | None:
 
 
 async def _read_verifier(connection: Connection, name: str) -> str | None:
-    """What the server keeps of the role's password; None if this user may not know."""
+    """Return the verifier of the role's password; None if the user may not read it."""
     allowed = await (await connection.execute("SELECT has_table_privilege('pg_authid', 'SELECT')")).fetchone()
     if allowed is None or not allowed[0]:
         return None
@@ -143,7 +143,7 @@ async def _read_verifier(connection: Connection, name: str) -> str | None:
 
 
 async def _list_databases(connection: Connection, role: int) -> list[str]:
-    """The databases in which something belongs to the role, or it has a privilege."""
+    """Return the databases in which the role owns objects or has privileges."""
     query = (
         "SELECT DISTINCT datname FROM pg_shdepend s JOIN pg_database d ON d.oid = s.dbid "
         "WHERE s.refclassid = 'pg_authid'::regclass AND s.refobjid = %s AND d.datallowconn ORDER BY datname"
@@ -153,4 +153,4 @@ async def _list_databases(connection: Connection, role: int) -> list[str]:
 
 async def _drop_owned_objects(connection: Connection, role: sql.Identifier) -> None:
     await connection.execute(sql.SQL("REASSIGN OWNED BY {} TO CURRENT_USER").format(role))
-    await connection.execute(sql.SQL("DROP OWNED BY {}").format(role))  # its privileges: there is nothing else left
+    await connection.execute(sql.SQL("DROP OWNED BY {}").format(role))  # only its privileges are left

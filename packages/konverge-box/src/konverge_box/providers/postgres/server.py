@@ -1,4 +1,4 @@
-"""Connections to the server, and what all kinds ask of it."""
+"""Connections to the server, and statements that all kinds use."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ __all__ = ["Connection", "PostgresSettings", "join_role", "open_connection"]
 Connection: TypeAlias = AsyncConnection[TupleRow]
 
 _CONNECT_SECONDS = 10
-# The server ends what the client has no time to wait for, and nobody queues behind our wait for a lock.
+# The server aborts statements that take too long, so that no other client queues behind a lock.
 _OPTIONS = "-c statement_timeout=25s -c lock_timeout=10s -c idle_in_transaction_session_timeout=30s"
 
 
 class PostgresSettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """How the server is reached, by a user that may make databases and roles.
+    """The settings of the provider, with a user that can create databases and roles.
 
     Args:
-        host: Its name or address.
+        host: The name or address of the server.
         user: The user.
         password: The user's password, from a Secret.
-        port: Its port.
-        database: What the user connects to when no database is meant.
-        tls: As libpq's ``sslmode``.
-        certificate_authorities: The file with those that the server's certificate is checked with.
+        port: The port of the server.
+        database: The database of connections that need no specific one.
+        tls: The TLS mode, with the values of libpq's ``sslmode``.
+        certificate_authorities: The file with the certificate authorities for the server's certificate.
     """
 
     host: str
@@ -47,14 +47,14 @@ class PostgresSettings(Struct, frozen=True, rename="camel", forbid_unknown_field
 
 @asynccontextmanager
 async def open_connection(settings: PostgresSettings, database: str = "") -> AsyncIterator[Connection]:
-    """A connection, of which each statement is a transaction of its own; closed at the end, also by cancellation.
+    """Open a connection in autocommit mode. It is closed at the end of the block, also after a cancellation.
 
     Args:
-        settings: Where and as whom.
-        database: To which database; empty for the one of the settings.
+        settings: The server, the user and the password.
+        database: The database; empty for the one of the settings.
 
     Raises:
-        ProviderError: The server cannot be reached, or has refused a statement.
+        ProviderError: The server is unreachable, or rejected a statement.
     """
     try:
         connection = await AsyncConnection.connect(
@@ -73,12 +73,12 @@ async def open_connection(settings: PostgresSettings, database: str = "") -> Asy
         async with connection:
             yield connection
     except psycopg.Error as error:
-        # What the server says first; its details may quote a statement, and so a password.
+        # Only the primary message: the details can quote a statement, and so a password.
         raise ProviderError(error.diag.message_primary or str(error)) from None
 
 
 async def join_role(connection: Connection, role: str) -> None:
-    """Become a member of a role, without which only a superuser may give it something, or take it away."""
+    """Become a member of a role. Otherwise only a superuser can change its privileges or objects."""
     query = "SELECT rolsuper OR pg_has_role(current_user, %s, 'MEMBER') FROM pg_roles WHERE rolname = current_user"
     found = await (await connection.execute(query, [role])).fetchone()
     if found is not None and not found[0]:
