@@ -1,1 +1,1 @@
-"""Measurements of hot paths, as ratios against a floor in the same run; `python -m bench` prints them."""
+"""Benchmarks of hot paths, as ratios to a floor in the same run; `python -m bench` prints them."""

@@ -1,8 +1,8 @@
-"""Runs measurements and prints a line for each: what was measured, its peers or its floor, and the goal.
+"""Runs measurements and prints a line for each: the subject, its peers or its floor, and the goal.
 
-``python -m bench`` runs all that need no control plane; ``python -m bench cold_sync`` runs one. Those with a real
-control plane are programs of their own: ``python -m bench.w1``, ``python -m bench.soak``, ``python -m bench.failover``,
-``python -m bench.box_against_python``, ``python -m bench.box_footprint``.
+``python -m bench`` runs the measurements without a control plane; ``python -m bench cold_sync`` runs one. Measurements
+on a real control plane are separate programs: ``python -m bench.w1``, ``python -m bench.soak``, ``python -m
+bench.failover``, ``python -m bench.box_against_python``, ``python -m bench.box_footprint``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What fifty custom resources of a box take when nothing happens: ``python -m bench.box_footprint``.
+"""The cost of fifty idle custom resources of a box: ``python -m bench.box_footprint``.
 
-A box with 50 custom resources runs in a process of its own, on a real control plane with 20 objects of each, which have
-two children each. Told are its memory when all are Ready, and the processor time that it needs in a minute of rest.
-``--files`` writes each custom resource into a box file of its own, and runs all of them in the one process: every
-box then has its own caches.
+A box with 50 custom resources runs in its own process on a real control plane, with 20 objects of each custom resource
+and two children of each object. The output is its memory when all are Ready, and its processor time in an idle minute.
+With ``--files`` each custom resource is in its own box file, and one process runs all of them: then every box has its
+own caches.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ def _kind(number: int) -> GroupVersionKind:
 
 
 def _texts(count: int, *, apart: bool) -> list[str]:
-    """The box, or the boxes."""
+    """Return the text of the box, or of several boxes."""
     crds = {
         f"box{number:02}": {
             "resource": {"apiVersion": _kind(number).api_version, "kind": _kind(number).kind, "schema": _SCHEMA},
-            # Each has children of its own.
+            # Each custom resource has its own children.
             **_STEPS,
             "onReconcile": {
                 kind: [{"name": f"{{{{ metadata.name }}}}-{number:02}", **each} for each in resources]
@@ -150,14 +150,14 @@ async def _run(boxes: int, objects: int, *, apart: bool) -> None:
     counted: Counter[str] = count_by_verb(requests)
     print(f"{boxes} custom resources in {len(texts)} box files, {objects} objects of each with 2 children, one process")
     print(f"  to all Ready: {ready:.1f} s, {worked:.1f} s of CPU; requests {dict(counted.most_common())}")
-    print(f"  at rest: {memory:.0f} MB (goal: <= {_GOAL_MEGABYTES}), at most {peak:.0f} MB")
-    print(f"  at rest: {idle:.2f} % of a core over {_REST_SECONDS:g} s (goal: <= {_GOAL_PERCENT:g})")
-    print(f"  at rest: requests {dict(count_by_verb(resting))}")
+    print(f"  idle: {memory:.0f} MB (goal: <= {_GOAL_MEGABYTES}), at most {peak:.0f} MB")
+    print(f"  idle: {idle:.2f} % of a core over {_REST_SECONDS:g} s (goal: <= {_GOAL_PERCENT:g})")
+    print(f"  idle: requests {dict(count_by_verb(resting))}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m bench.box_footprint", description="Memory and CPU of boxes at rest."
+        prog="python -m bench.box_footprint", description="Memory and CPU of boxes at idle."
     )
     parser.add_argument("--boxes", type=int, default=50, help="how many custom resources (default: 50)")
     parser.add_argument("--objects", type=int, default=20, help="how many objects of each (default: 20)")

@@ -1,6 +1,6 @@
-"""What it costs to find out that a box of 1,000 lines has no mistakes: read, checked, and every step compiled.
+"""The cost of the validation of a box of 1,000 lines: read, validate, and compile every step.
 
-The floor is reading the same text with the YAML library alone.
+The floor is the YAML library alone, with the same text.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _lint(text: str) -> None:
 
 
 def measure() -> Iterator[str]:
-    """Run it; a line for the table."""
+    """Run the measurement; yield a line for the table."""
     text = _HEADER + "".join(map(_CUSTOM_RESOURCE.format, range(_CUSTOM_RESOURCES)))
     lines = text.count("\n")
     assert lines >= 1_000

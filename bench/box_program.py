@@ -1,6 +1,6 @@
-"""Runs boxes in one process, as a measured program: ``python -m bench.box_program KUBECONFIG FILE...``.
+"""Runs boxes in one measured process: ``python -m bench.box_program KUBECONFIG FILE...``.
 
-It records no events: neither does the operator in Python that boxes are measured against.
+It records no events, like the operator in Python with which boxes are compared.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What it costs a box to look at an owner with ten resources when nothing need be done.
+"""The cost of a reconcile of an owner of a box with ten resources and no changes.
 
-The box runs on the embedded cluster, through an operator's caches. When all is settled, every owner is queued again,
-and the processor time until the last pass is over is what is measured: queue, steps, expressions, comparison, status.
-Beside it, in turn with it, the same for an operator in Python that wants the same objects.
+The box runs on the embedded cluster with an operator's caches. Once it is steady, every owner is enqueued again; the
+result is the processor time until the last reconcile ends: queue, steps, expressions, comparison, status. In turn with
+it, the same is measured for an operator in Python with the same objects.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _GOAL_MILLISECONDS = 3.0
 
 
 @dataclass(frozen=True)
-class _Figures:
+class _Measurement:
     milliseconds: float
     python_milliseconds: float
     ratio: float
@@ -40,11 +40,11 @@ class _Figures:
 
 
 class _Subject:
-    """One of the two operators, with owners in a namespace of its own.
+    """One of the two operators, with owners in its own namespace.
 
     Args:
         operator: The operator.
-        passes: How many passes there were so far.
+        passes: Returns the number of reconciles so far.
     """
 
     def __init__(self, operator: Operator, passes: Callable[[], int]) -> None:
@@ -61,7 +61,7 @@ class _Subject:
 
     @asynccontextmanager
     async def running(self, client: Client, clock: SystemClock) -> AsyncIterator[None]:
-        """Run it until nothing is left to do, then the block."""
+        """Run the operator; the block begins once it is steady."""
         options = RunOptions(records_events=False, namespaces=(self.namespace,))
         running = asyncio.create_task(self.operator.run(client, options, clock=clock))
         try:
@@ -74,14 +74,14 @@ class _Subject:
                 await running
 
     async def _wait_until_steady(self) -> None:
-        """Wait until there has been no pass for a second."""
+        """Wait until there has been no reconcile for a second."""
         before = -1
         while before != (now := self._passes()):
             before = now
             await asyncio.sleep(1.0)
 
     async def round(self, clock: SystemClock) -> float:
-        """Queue every owner; the milliseconds of processor time of each pass."""
+        """Enqueue every owner; return the milliseconds of processor time per reconcile."""
         assert self._process is not None
         owners = self._process.list_owners(SHOP)
         assert len(owners) == _OWNERS
@@ -109,7 +109,7 @@ def _python() -> _Subject:
     return _Subject(python_operator(count), lambda: begun)
 
 
-async def _run() -> _Figures:
+async def _run() -> _Measurement:
     clock, subjects = SystemClock(), (_box(), _python())
     agents = {subject.agent for subject in subjects}
     box, python = subjects
@@ -138,14 +138,14 @@ async def _run() -> _Figures:
             before = requests()
             rounds = [(await box.round(clock), await python.round(clock)) for _ in range(_ROUNDS)]
             await asyncio.sleep(1.0)
-            asked = requests() - before
+            requests_sent = requests() - before
     ours, theirs = zip(*rounds, strict=True)
     ratios = [one / other for one, other in rounds]
-    return _Figures(statistics.median(ours), statistics.median(theirs), statistics.median(ratios), asked)
+    return _Measurement(statistics.median(ours), statistics.median(theirs), statistics.median(ratios), requests_sent)
 
 
 def measure() -> Iterator[str]:
-    """Run it; a line for the table."""
+    """Run the measurement; yield a line for the table."""
     figures = asyncio.run(_run())
     yield (
         f"a box's pass over 10 resources with nothing to do, whole operator: {figures.milliseconds:.2f} ms of CPU "

@@ -1,8 +1,8 @@
-"""How much memory a Pod takes that is held, as the growth of the process while 10,000 come in.
+"""The memory per cached Pod, as the growth of the process while 10,000 arrive.
 
-The Pods are of 5.1 kB, as a real server sends them, a third of that in managed fields. Each case runs in a process of
-its own, several times; printed is the median. konverge's cache holds the metadata as a struct and the rest as bytes;
-the peers are what an operator holds that lists with them.
+The Pods have 5.1 kB, as a real server sends them; a third of that is managed fields. Each case runs several times in
+its own process; the output is the median. konverge's cache keeps the metadata as a struct and the rest as bytes. The
+peers are the objects that an operator with these libraries keeps after a list.
 
 `python -m bench.cached_pods` prints it.
 """
@@ -113,7 +113,7 @@ async def _run(case: str, address: str) -> None:
 
 
 def measure() -> Iterator[str]:
-    """Run it; lines for the table."""
+    """Run the measurement; yield lines for the table."""
     with replay_server(_PODS) as address:
         for case in _CASES:
             runs = []

@@ -1,9 +1,9 @@
-"""How long 10,000 Pods take until reads are answered from memory, and for how long the event loop stands still.
+"""The time until reads of 10,000 Pods are answered from memory, and the longest stall of the event loop.
 
 The floor is a bare list: the same bytes over the same HTTP library, decoded to dicts by the same decoder with the
-garbage collector off, and nothing kept in order. Measured in turns, each in a process of its own, by the clock and by
-the process's own processor time. A stall is how long a task that wants to run every millisecond has to wait, beyond
-that millisecond; by processor time, it leaves out what other processes take away.
+garbage collector off, and without any order. The cases run in turn, each in its own process, measured by wall-clock
+time and by processor time of the process. A stall is the delay of a task that runs every millisecond, beyond that
+millisecond; by processor time, it excludes the effect of other processes.
 
 `python -m bench.cold_sync` prints the medians.
 """
@@ -39,14 +39,14 @@ _TICK_SECONDS = 0.001
 
 
 @dataclass
-class _Figures:
+class _Measurement:
     seconds: float = 0.0
     processor_seconds: float = 0.0
     stall_seconds: float = 0.0
     stall_processor_seconds: float = 0.0
 
 
-async def _tick(figures: _Figures) -> None:
+async def _tick(figures: _Measurement) -> None:
     while True:
         clock, processor = time.perf_counter(), time.process_time()
         await asyncio.sleep(_TICK_SECONDS)
@@ -54,8 +54,8 @@ async def _tick(figures: _Figures) -> None:
         figures.stall_processor_seconds = max(figures.stall_processor_seconds, time.process_time() - processor)
 
 
-async def _measure_time(work: Awaitable[object]) -> _Figures:
-    figures = _Figures()
+async def _measure_time(work: Awaitable[object]) -> _Measurement:
+    figures = _Measurement()
     ticking = asyncio.create_task(_tick(figures))
     await asyncio.sleep(0.05)
     figures.stall_seconds = figures.stall_processor_seconds = 0.0
@@ -68,10 +68,10 @@ async def _measure_time(work: Awaitable[object]) -> _Figures:
     return figures
 
 
-async def _konverge(address: str) -> _Figures:
+async def _konverge(address: str) -> _Measurement:
     queue: Queue[ObjectKey] = Queue(SeededEntropy())
 
-    def changed(gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:
+    def on_change(gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:
         if new is not None:
             queue.add(new.key, 0.0)
 
@@ -80,30 +80,30 @@ async def _konverge(address: str) -> _Figures:
             Client(HttpTransport(ClusterConfig(server=address, source="the benchmark")))
         )
         informers = await stack.enter_async_context(InformerFactory(client))
-        informers.subscribe(changed)
+        informers.subscribe(on_change)
         await client.mapping(_POD)
         figures = await _measure_time(informers.get_informer(_POD))
         assert len(queue) == len(informers.running[_POD].store) == _PODS
     return figures
 
 
-async def _konverge_paged(address: str) -> _Figures:
+async def _konverge_paged(address: str) -> _Measurement:
     return await _konverge(f"{address}/paged")
 
 
-async def _bare_list(address: str) -> _Figures:
-    async def listed() -> None:
+async def _bare_list(address: str) -> _Measurement:
+    async def list_once() -> None:
         async with session.get(f"{address}/api/v1/pods") as answer:
             found = msgspec.json.decode(await answer.read())
         assert len(found["items"]) == _PODS
 
     gc.disable()
     async with aiohttp.ClientSession() as session:
-        return await _measure_time(listed())
+        return await _measure_time(list_once())
 
 
-async def _bare_pages(address: str) -> _Figures:
-    async def listed() -> None:
+async def _bare_pages(address: str) -> _Measurement:
+    async def list_once() -> None:
         held = []
         token = ""
         while True:
@@ -117,10 +117,10 @@ async def _bare_pages(address: str) -> _Figures:
 
     gc.disable()
     async with aiohttp.ClientSession() as session:
-        return await _measure_time(listed())
+        return await _measure_time(list_once())
 
 
-_CASES: dict[str, Callable[[str], Awaitable[_Figures]]] = {
+_CASES: dict[str, Callable[[str], Awaitable[_Measurement]]] = {
     "konverge": _konverge,
     "konverge, from a server without streaming lists": _konverge_paged,
     "bare list": _bare_list,
@@ -133,20 +133,20 @@ async def _run(case: str, address: str) -> None:
     print(json.dumps(asdict(await _CASES[case](address))))
 
 
-def _median(found: list[_Figures]) -> _Figures:
+def _median(found: list[_Measurement]) -> _Measurement:
     columns = zip(*(asdict(one).values() for one in found), strict=True)
-    return _Figures(*map(statistics.median, columns))
+    return _Measurement(*map(statistics.median, columns))
 
 
 def measure() -> Iterator[str]:
-    """Run it; lines for the table."""
-    runs: dict[str, list[_Figures]] = {case: [] for case in _CASES}
+    """Run the measurement; yield lines for the table."""
+    runs: dict[str, list[_Measurement]] = {case: [] for case in _CASES}
     with replay_server(_PODS) as address:
         for _ in range(_RUNS):
             for case, found in runs.items():
                 command = [sys.executable, "-m", "bench.cold_sync", case, address]
                 answer = subprocess.run(command, check=True, capture_output=True, text=True)
-                found.append(_Figures(**json.loads(answer.stdout)))
+                found.append(_Measurement(**json.loads(answer.stdout)))
     medians = {case: _median(found) for case, found in runs.items()}
     floor = medians[_FLOOR]
     for case, figures in medians.items():

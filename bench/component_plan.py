@@ -1,12 +1,12 @@
-"""What the plan of a component costs that finds nothing to do: ten objects of ten kinds, all as they should be.
+"""The cost of a component's plan without changes: ten objects of ten kinds in their desired state.
 
-The engine has no plan apart from its pass: to look at each live object and decide that nothing need be written *is* a
-pass over settled objects. So that is measured, by processor time and with the time limit that an author's functions
-have in an operator; without and with the building of the component. The floor is what no pass can do without:
-rendering the ten desired objects and decoding the ten live ones from the bytes that a cache holds. A pass after a
-restart remembers nothing and compares every field.
+The engine has no plan apart from its reconcile: to compare each live object and decide that no write is necessary *is*
+a reconcile over steady objects. So the bench measures that, by processor time and with the time limit of author
+functions, without and with the construction of the component. The floor is the unavoidable work: rendering the ten
+desired objects and decoding the ten live ones from a cache's bytes. A reconcile after a restart has no memory and
+compares every field.
 
-The objects are what the embedded API server made of a first pass.
+The embedded API server created the objects in a first reconcile.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _GOAL_MILLISECONDS = 1.0
 
 
 def component() -> Component:
-    """A web application as many operators make it."""
+    """Return a web application of the usual form."""
     labels = {"app": "web"}
     metadata = {"name": "web", "namespace": "default", "labels": labels}
     container = {
@@ -86,7 +86,7 @@ def component() -> Component:
 
 
 @dataclass(frozen=True)
-class _Figures:
+class _Measurement:
     planned: float
     built_and_planned: float
     restarted: float
@@ -94,7 +94,7 @@ class _Figures:
 
 
 async def _milliseconds(work: Callable[[], Awaitable[object]]) -> float:
-    """The median processor time of one."""
+    """Return the median processor time of one run in milliseconds."""
     found = []
     for _ in range(_ROUNDS):
         begin = time.process_time()
@@ -104,7 +104,7 @@ async def _milliseconds(work: Callable[[], Awaitable[object]]) -> float:
     return statistics.median(found)
 
 
-async def _run() -> _Figures:
+async def _run() -> _Measurement:
     clock = SystemClock()
     async with AsyncExitStack() as stack:
         cluster = await stack.enter_async_context(LocalCluster(clock=clock, entropy=SeededEntropy()))
@@ -117,7 +117,7 @@ async def _run() -> _Figures:
         memory = AppliedCache()
         built = component()
 
-        async def one_pass(of: Component, memory: AppliedCache) -> None:
+        async def reconcile_once(of: Component, memory: AppliedCache) -> None:
             ctx = ReconcileContext(client=held, owner=owner, clock=clock, applied_cache=memory, time_limit=limit)
             await of.reconcile(ctx)
 
@@ -126,12 +126,12 @@ async def _run() -> _Figures:
             for text in held.texts.values():
                 msgspec.json.decode(text)
 
-        await one_pass(built, memory)
+        await reconcile_once(built, memory)
         written = held.writes
-        figures = _Figures(
-            planned=await _milliseconds(lambda: one_pass(built, memory)),
-            built_and_planned=await _milliseconds(lambda: one_pass(component(), memory)),
-            restarted=await _milliseconds(lambda: one_pass(built, AppliedCache())),
+        figures = _Measurement(
+            planned=await _milliseconds(lambda: reconcile_once(built, memory)),
+            built_and_planned=await _milliseconds(lambda: reconcile_once(component(), memory)),
+            restarted=await _milliseconds(lambda: reconcile_once(built, AppliedCache())),
             floor=await _milliseconds(floor),
         )
         assert held.writes == written, "something was written over objects that were settled"
@@ -139,7 +139,7 @@ async def _run() -> _Figures:
 
 
 def measure() -> Iterator[str]:
-    """Run it; a line for the table."""
+    """Run the measurement; yield a line for the table."""
     figures = asyncio.run(_run())
     yield (
         f"component plan, 10 objects, nothing to do: {figures.planned:.2f} ms of CPU (goal: <= "

@@ -1,7 +1,7 @@
-"""What happens to the work when replicas die, stop or freeze: ``python -m bench.failover``.
+"""The behavior of an operator when replicas die, stop or freeze: ``python -m bench.failover``.
 
-Real processes of ``konverge run`` on a real control plane; who wrote what is read from the server's audit log, where
-each replica is known by its operator's name. Each scenario is a function that the tests run too, with short leases.
+Real processes of ``konverge run`` work on a real control plane. The server's audit log shows the writer of each write,
+since each replica has its own operator name. Each scenario is a function that the tests also run, with short leases.
 """
 
 from __future__ import annotations
@@ -50,20 +50,20 @@ _READY_SECONDS = 240.0
 
 @dataclass
 class Takeover:
-    """How one replica followed another.
+    """The takeover of one replica's work by another.
 
     Attributes:
-        seconds: From the signal to the first write of the one that took over.
-        lease_seconds: From the signal to the moment at which the Lease was its.
-        leader_writes: How many writes the old leader had done of the beds' objects.
-        follower_writes: How many the new one did.
-        shared_children: The children that both have written, with what each request came to.
-        cut_short: The children that the new one wrote after a request of the old one's that the server gave up, since
-            whoever had sent it was dead: nothing was written by that.
+        seconds: The time from the signal to the first write of the new leader.
+        lease_seconds: The time from the signal to the new holder of the Lease.
+        leader_writes: The number of writes of the old leader to objects of the beds.
+        follower_writes: The number of writes of the new leader.
+        shared_children: The children that both have written, with the result of each request.
+        cut_short: The children that the new leader wrote after an unfinished request of the old one. The server aborted
+            that request since its client had died, so it wrote nothing.
         shared_status: The beds whose status both have written.
-        needless: What the new one wrote for beds that were Ready when the signal was sent.
-        late_writes: What the old leader wrote after the new one's first write.
-        not_ready: The beds that were not Ready in the end.
+        needless: Writes of the new leader for beds that were Ready at the time of the signal.
+        late_writes: Writes of the old leader after the first write of the new one.
+        not_ready: The beds that were not Ready at the end.
     """
 
     seconds: float = 0.0
@@ -80,10 +80,10 @@ class Takeover:
 
 @dataclass
 class FrozenTakeover(Takeover):
-    """The same of a leader that stood still, and was woken after another had taken over.
+    """The takeover from a leader that was frozen and continued later.
 
     Attributes:
-        woken_writes: What it wrote after it was woken, and before the Lease was its again, if it ever was.
+        woken_writes: Its writes after it continued and before it held the Lease again, if ever.
     """
 
     woken_writes: list[str] = field(default_factory=list)
@@ -91,17 +91,17 @@ class FrozenTakeover(Takeover):
 
 @dataclass
 class ShardTakeover:
-    """How three replicas shared the beds out, and two of them those of the third.
+    """The distribution of beds over three replicas, and the takeover of the third one's beds.
 
     Attributes:
-        writers: How many beds' objects each replica wrote while all three were there.
-        shards: How many shards each held then.
-        held: What each process held in memory then.
-        objects: How many objects each had in its caches then.
-        two_writers: The beds that were written by two replicas while all three were there.
+        writers: The number of beds that each replica wrote while all three existed.
+        shards: The number of shards of each replica at that time.
+        held: The memory of each process at that time.
+        objects: The number of objects in each replica's caches at that time.
+        two_writers: The beds that two replicas wrote while all three existed.
         overlaps: The beds whose old writer wrote after the new one's first write, in the whole run.
-        seconds: From the kill until all the beds that were edited afterwards were Ready.
-        not_ready: The beds that were not Ready in the end.
+        seconds: The time from the kill until all later edited beds were Ready.
+        not_ready: The beds that were not Ready at the end.
     """
 
     writers: Counter[str] = field(default_factory=Counter)
@@ -115,13 +115,13 @@ class ShardTakeover:
 
 
 class FailoverBench:
-    """A namespace with beds, and the replicas that look after them.
+    """A namespace with beds, and the replicas of their operator.
 
     Args:
         cluster: The control plane.
-        client: An administrator's.
-        namespace: Exists, and is nobody else's.
-        folder: For the replicas' logs.
+        client: The client of an administrator.
+        namespace: The namespace; it exists and has no other user.
+        folder: The folder for the replicas' logs.
         lease_seconds: The duration of the Leases.
     """
 
@@ -136,7 +136,7 @@ class FailoverBench:
         self._begin = cluster.audit_log.stat().st_size
 
     def replica(self, name: str, *options: str) -> Replica:
-        """A replica; its name is made unique by the namespace."""
+        """Return a replica with a name that is unique across namespaces."""
         operator = f"{name}-{self.namespace}"
         options = (*options, "--lease-name", "garden", "--lease-namespace", self.namespace)
         options = (*options, "--lease-seconds", str(self.lease_seconds))
@@ -145,7 +145,7 @@ class FailoverBench:
 
     @asynccontextmanager
     async def leader_and_stand_by(self) -> AsyncIterator[tuple[Replica, Replica]]:
-        """Two replicas: the first leads, the second has warmed up."""
+        """Run two replicas: the first leads, the second has full caches."""
         await install(self.client)
         async with AsyncExitStack() as stack:
             first = await stack.enter_async_context(self.replica("first", "--leader-elect"))
@@ -156,7 +156,7 @@ class FailoverBench:
             yield first, second
 
     async def create_owners(self, names: Iterable[str]) -> None:
-        """Create beds, several at once."""
+        """Create beds, several in parallel."""
         waiting = iter(names)
 
         async def work() -> None:
@@ -168,20 +168,20 @@ class FailoverBench:
                 workers.create_task(work())
 
     async def change(self, names: Iterable[str], plant: str) -> None:
-        """Edit beds."""
+        """Change the plant of beds."""
         for name in names:
             await self.client.patch(
                 BED, ObjectKey(self.namespace, name), {"spec": {"plant": plant}}, patch_type="merge"
             )
 
     async def not_ready(self, names: Iterable[str]) -> list[str]:
-        """Those that are not Ready for their generation."""
+        """Return the beds that are not Ready for their generation."""
         beds = (await self.client.list(BED, namespace=self.namespace)).items
         ready = {bed["metadata"]["name"] for bed in beds if is_ready(bed)}
         return [name for name in names if name not in ready]
 
     async def wait_until_ready(self, names: Iterable[str]) -> list[str]:
-        """Wait for all of them; those that are not Ready in time."""
+        """Wait until all beds are Ready; return those that are not Ready in time."""
         wanted = list(names)
         end = time.monotonic() + _READY_SECONDS
         while (found := await self.not_ready(wanted)) and time.monotonic() < end:  # noqa: ASYNC110
@@ -189,27 +189,27 @@ class FailoverBench:
         return found
 
     async def wait_for(self, is_so: Callable[[], object], seconds: float = _WARM_SECONDS) -> None:
-        """Wait for something that the audit log or a process says.
+        """Wait for a condition of the audit log or a process.
 
         Raises:
-            TimeoutError: It did not come.
+            TimeoutError: The condition was not met in time.
         """
         async with asyncio.timeout(seconds):
             while not is_so():  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
 
     async def uids(self) -> dict[str, str]:
-        """The beds' UIDs by name."""
+        """Return the UIDs of the beds by name."""
         beds = (await self.client.list(BED, namespace=self.namespace)).items
         return {bed["metadata"]["name"]: bed["metadata"]["uid"] for bed in beds}
 
     async def holders(self) -> dict[str, str]:
-        """Who holds each Lease of the namespace."""
+        """Return the holder of each Lease in the namespace."""
         leases = (await self.client.list(LEASE, namespace=self.namespace)).items
         return {lease["metadata"]["name"]: lease["spec"].get("holderIdentity") or "" for lease in leases}
 
     def requests(self, replica: Replica) -> list[AuditedRequest]:
-        """What a replica has asked for so far."""
+        """Return the requests of a replica so far."""
         return [
             request
             for request in read_audit_log(self._cluster.audit_log, self._begin)
@@ -217,11 +217,11 @@ class FailoverBench:
         ]
 
     def watches(self, replica: Replica) -> list[AuditedRequest]:
-        """The watches that it has opened; those of Leases are not among them."""
+        """Return the watches of a replica, without those of Leases."""
         return [found for found in self.requests(replica) if found.verb == "watch"]
 
     def writes(self, replica: Replica) -> list[AuditedRequest]:
-        """What it has written to beds and their children, in the order of arrival."""
+        """Return the writes of a replica to beds and their children, in the order of arrival."""
         found = [
             request
             for request in self.requests(replica)
@@ -233,7 +233,7 @@ class FailoverBench:
         return sorted(found, key=lambda request: request.time)
 
     def lease_writes(self, replica: Replica) -> list[AuditedRequest]:
-        """What it has written to Leases with success."""
+        """Return the successful writes of a replica to Leases."""
         return [
             request
             for request in self.requests(replica)
@@ -241,129 +241,133 @@ class FailoverBench:
         ]
 
 
-async def kill_leader(garden: FailoverBench, count: int = 200) -> Takeover:
-    """SIGKILL the leader in the middle of so many creations."""
+async def kill_leader(failover: FailoverBench, count: int = 200) -> Takeover:
+    """Kill the leader with SIGKILL in the middle of `count` creations."""
     names = [f"bed-{number:03}" for number in range(count)]
-    async with garden.leader_and_stand_by() as (first, second):
-        planting = asyncio.create_task(garden.create_owners(names))
-        # In the middle of its work, which is not that of whoever creates the beds.
-        await garden.wait_for(lambda: len(garden.writes(first)) >= 2 * count)
+    async with failover.leader_and_stand_by() as (first, second):
+        planting = asyncio.create_task(failover.create_owners(names))
+        # In the middle of the leader's work, not of the creation of beds.
+        await failover.wait_for(lambda: len(failover.writes(first)) >= 2 * count)
         at = _send_signal(first, signal.SIGKILL)
-        ready = await _list_ready(garden, names)
+        ready = await _list_ready(failover, names)
         await planting
-        return await _wait_for_takeover(garden, first, second, names, at, ready, Takeover())
+        return await _wait_for_takeover(failover, first, second, names, at, ready, Takeover())
 
 
-async def stop_leader(garden: FailoverBench, count: int = 50) -> Takeover:
-    """SIGTERM the leader in the middle of so many creations."""
+async def stop_leader(failover: FailoverBench, count: int = 50) -> Takeover:
+    """Stop the leader with SIGTERM in the middle of `count` creations."""
     names = [f"bed-{number:03}" for number in range(count)]
-    async with garden.leader_and_stand_by() as (first, second):
-        planting = asyncio.create_task(garden.create_owners(names))
-        await garden.wait_for(lambda: len(garden.writes(first)) >= 2 * count)
+    async with failover.leader_and_stand_by() as (first, second):
+        planting = asyncio.create_task(failover.create_owners(names))
+        await failover.wait_for(lambda: len(failover.writes(first)) >= 2 * count)
         at = _send_signal(first, signal.SIGTERM)
-        ready = await _list_ready(garden, names)
+        ready = await _list_ready(failover, names)
         await planting
-        return await _wait_for_takeover(garden, first, second, names, at, ready, Takeover())
+        return await _wait_for_takeover(failover, first, second, names, at, ready, Takeover())
 
 
-async def freeze_leader(garden: FailoverBench, count: int = 100) -> FrozenTakeover:
-    """SIGSTOP the leader in the middle of so many creations, and wake it when another one has taken over."""
+async def freeze_leader(failover: FailoverBench, count: int = 100) -> FrozenTakeover:
+    """Freeze the leader with SIGSTOP in the middle of `count` creations, and continue it after a takeover."""
     names = [f"bed-{number:03}" for number in range(count)]
-    async with garden.leader_and_stand_by() as (first, second):
-        planting = asyncio.create_task(garden.create_owners(names))
-        await garden.wait_for(lambda: len(garden.writes(first)) >= 2 * count)
+    async with failover.leader_and_stand_by() as (first, second):
+        planting = asyncio.create_task(failover.create_owners(names))
+        await failover.wait_for(lambda: len(failover.writes(first)) >= 2 * count)
         at = _send_signal(first, signal.SIGSTOP)
-        ready = await _list_ready(garden, names)
+        ready = await _list_ready(failover, names)
         await planting
-        await garden.wait_for(lambda: garden.writes(second), garden.lease_seconds + 10)
+        await failover.wait_for(lambda: failover.writes(second), failover.lease_seconds + 10)
         woken_at = _send_signal(first, signal.SIGCONT)
         found = FrozenTakeover()
-        await _wait_for_takeover(garden, first, second, names, at, ready, found)
-        await garden.change(names[:10], "rose")
-        found.not_ready += await garden.wait_until_ready(names[:10])
-        led_again_at = min((write.time for write in garden.lease_writes(first) if write.time > woken_at), default=None)
+        await _wait_for_takeover(failover, first, second, names, at, ready, found)
+        await failover.change(names[:10], "rose")
+        found.not_ready += await failover.wait_until_ready(names[:10])
+        led_again_at = min(
+            (write.time for write in failover.lease_writes(first) if write.time > woken_at), default=None
+        )
         found.woken_writes = [
             write.path
-            for write in garden.writes(first)
+            for write in failover.writes(first)
             if write.time > woken_at and (led_again_at is None or write.time < led_again_at)
         ]
         return found
 
 
-async def kill_one_of_three(garden: FailoverBench, count: int = 120, shards: int = 8) -> ShardTakeover:
-    """Three replicas share so many beds; one is killed, and the others take its over."""
+async def kill_one_of_three(failover: FailoverBench, count: int = 120, shards: int = 8) -> ShardTakeover:
+    """Distribute `count` beds over three replicas, kill one, and measure the takeover of its beds."""
     names = [f"bed-{number:03}" for number in range(count)]
     found = ShardTakeover()
-    await install(garden.client)
+    await install(failover.client)
     async with AsyncExitStack() as stack:
         options = ("--shards", str(shards))
-        replicas = [await stack.enter_async_context(garden.replica(f"replica-{one}", *options)) for one in "123"]
-        await _wait_until_shared(garden, replicas, shards)
-        await garden.create_owners(names)
-        found.not_ready += await garden.wait_until_ready(names)
-        await garden.change(names, "rose")
-        found.not_ready += await garden.wait_until_ready(names)
-        shard_holders = await _shard_holders(garden, shards)
+        replicas = [
+            await stack.enter_async_context(failover.replica(f"replica-{number}", *options)) for number in "123"
+        ]
+        await _wait_until_shared(failover, replicas, shards)
+        await failover.create_owners(names)
+        found.not_ready += await failover.wait_until_ready(names)
+        await failover.change(names, "rose")
+        found.not_ready += await failover.wait_until_ready(names)
+        shard_holders = await _shard_holders(failover, shards)
         found.shards = Counter(shard_holders.values())
         owners = defaultdict(set)
         for replica in replicas:
-            for write in garden.writes(replica):
+            for write in failover.writes(replica):
                 owners[_find_resource_name(write)].add(replica.operator)
             found.held[replica.operator] = await replica.read_usage()
             found.objects[replica.operator] = int((await replica.metrics())["konverge_informer_objects"])
         found.writers = Counter(name for writers in owners.values() for name in writers)
         found.two_writers = sorted(bed for bed, writers in owners.items() if len(writers) > 1)
 
-        uids = await garden.uids()
+        uids = await failover.uids()
         killed = replicas[0]
-        identity = _identity_of(garden, killed, shard_holders, uids, shards)
+        identity = _identity_of(failover, killed, shard_holders, uids, shards)
         theirs = [name for name in names if shard_holders.get(compute_shard(uids[name], shards)) == identity]
         at = time.monotonic()
         killed.process.send_signal(signal.SIGKILL)
-        await garden.change(theirs, "iris")
-        found.not_ready += await garden.wait_until_ready(names)
+        await failover.change(theirs, "iris")
+        found.not_ready += await failover.wait_until_ready(names)
         found.seconds = time.monotonic() - at
-    found.overlaps = _overlaps({replica.operator: garden.writes(replica) for replica in replicas})
+    found.overlaps = _overlaps({replica.operator: failover.writes(replica) for replica in replicas})
     return found
 
 
-async def _wait_until_shared(garden: FailoverBench, replicas: list[Replica], shards: int) -> None:
-    """Wait until each replica has its share, and has kept it for two retry periods."""
+async def _wait_until_shared(failover: FailoverBench, replicas: list[Replica], shards: int) -> None:
+    """Wait until each replica has its share of shards for two retry periods."""
     async with asyncio.timeout(_WARM_SECONDS):
         before: dict[int, str] = {}
         while True:
-            holders = await _shard_holders(garden, shards)
+            holders = await _shard_holders(failover, shards)
             counts = Counter(holders.values())
             if len(holders) == shards and len(counts) == len(replicas) and "" not in counts and holders == before:
                 return
             before = holders
-            await asyncio.sleep(garden.lease_seconds * 4 / 15)
+            await asyncio.sleep(failover.lease_seconds * 4 / 15)
 
 
-async def _shard_holders(garden: FailoverBench, shards: int) -> dict[int, str]:
-    """Who holds each shard."""
-    holders = await garden.holders()
+async def _shard_holders(failover: FailoverBench, shards: int) -> dict[int, str]:
+    """Return the holder of each shard."""
+    holders = await failover.holders()
     names = {shard: build_shard_lease_name("garden", shard, shards) for shard in range(shards)}
     return {shard: holders[name] for shard, name in names.items() if holders.get(name)}
 
 
 def _identity_of(
-    garden: FailoverBench, replica: Replica, holders: dict[int, str], uids: dict[str, str], shards: int
+    failover: FailoverBench, replica: Replica, holders: dict[int, str], uids: dict[str, str], shards: int
 ) -> str:
-    """The name under which a replica holds Leases: that of whose shards it has written for."""
-    beds = Counter(_find_resource_name(write) for write in garden.writes(replica))
+    """Return the identity of a replica in Leases: the holder of the shards for which it has written."""
+    beds = Counter(_find_resource_name(write) for write in failover.writes(replica))
     identities = Counter(holders[compute_shard(uids[bed], shards)] for bed in beds if bed in uids)
     return identities.most_common(1)[0][0]
 
 
 def _find_resource_name(write: AuditedRequest) -> str:
-    """The bed that a write was for: its children have its name."""
+    """Return the name of the written bed; its children have the same name."""
     parts = write.path.split("/")
     return parts[parts.index("namespaces") + 3]
 
 
 def _overlaps(writes: dict[str, list[AuditedRequest]]) -> list[str]:
-    """The beds whose earlier writer came back after a later one's first write."""
+    """Return the beds whose earlier writer wrote again after a later one's first write."""
     by_bed: dict[str, dict[str, list[datetime]]] = defaultdict(lambda: defaultdict(list))
     for replica, requests in writes.items():
         for request in requests:
@@ -382,13 +386,13 @@ def _send_signal(replica: Replica, number: signal.Signals) -> datetime:
     return at
 
 
-async def _list_ready(garden: FailoverBench, names: Iterable[str]) -> set[str]:
-    """The beds that are Ready now."""
-    return set(names) - set(await garden.not_ready(names))
+async def _list_ready(failover: FailoverBench, names: Iterable[str]) -> set[str]:
+    """Return the beds that are Ready now."""
+    return set(names) - set(await failover.not_ready(names))
 
 
 async def _wait_for_takeover(
-    garden: FailoverBench,
+    failover: FailoverBench,
     first: Replica,
     second: Replica,
     names: list[str],
@@ -396,10 +400,10 @@ async def _wait_for_takeover(
     ready: set[str],
     found: Takeover,
 ) -> Takeover:
-    """Wait until all is Ready, and read in the audit log who did it."""
-    found.not_ready = await garden.wait_until_ready(names)
-    leaders, followers = garden.writes(first), garden.writes(second)
-    acquired = [write.time for write in garden.lease_writes(second) if write.time > at]
+    """Wait until all beds are Ready, and find the writers in the audit log."""
+    found.not_ready = await failover.wait_until_ready(names)
+    leaders, followers = failover.writes(first), failover.writes(second)
+    acquired = [write.time for write in failover.lease_writes(second) if write.time > at]
     found.leader_writes, found.follower_writes = len(leaders), len(followers)
     if followers:
         found.seconds = (followers[0].time - at).total_seconds()
@@ -418,36 +422,36 @@ async def _wait_for_takeover(
 
 
 def _was_cut_short(path: str, writes: list[AuditedRequest]) -> bool:
-    """Tell whether nothing came of the requests for it: the server gives up when whoever asked is gone."""
+    """Return True if the requests for the path had no effect, since the server aborts requests of dead clients."""
     return all(write.code >= 400 for write in writes if write.path == path)
 
 
 def _was_created(path: str, writes: list[AuditedRequest]) -> bool:
-    """Tell whether the first request for it made it, so that it was not there before."""
+    """Return True if the first request for the path created the object."""
     return next(write.code for write in writes if write.path == path) == 201
 
 
 def _requests_for(path: str, *replicas: list[AuditedRequest]) -> str:
-    said = [f"{write.verb} {write.code}" for requests in replicas for write in requests if write.path == path]
-    return f"{path}: {', '.join(said)}"
+    descriptions = [f"{write.verb} {write.code}" for requests in replicas for write in requests if write.path == path]
+    return f"{path}: {', '.join(descriptions)}"
 
 
 async def measure(lease_seconds: int) -> None:
-    """Every scenario once, on one control plane."""
+    """Run every scenario once, on one control plane."""
     with tempfile.TemporaryDirectory(prefix="konverge-failover-") as folder:
         async with RealCluster() as cluster, connect(cluster.kubeconfig, user_agent="gardener", env={}) as client:
 
-            async def garden(name: str) -> FailoverBench:
+            async def failover(name: str) -> FailoverBench:
                 await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
                 return FailoverBench(cluster, client, name, Path(folder), lease_seconds)
 
             print(f"Leases of {lease_seconds} s")
-            _print("leader killed", await kill_leader(await garden("killed")))
-            _print("leader stopped", await stop_leader(await garden("stopped")))
-            frozen = await freeze_leader(await garden("frozen"))
+            _print("leader killed", await kill_leader(await failover("killed")))
+            _print("leader stopped", await stop_leader(await failover("stopped")))
+            frozen = await freeze_leader(await failover("frozen"))
             _print("leader frozen", frozen)
             print(f"  written after it was woken: {frozen.woken_writes or 'nothing'}")
-            sharded = await kill_one_of_three(await garden("sharded"))
+            sharded = await kill_one_of_three(await failover("sharded"))
             print(f"three replicas: shards {sorted(sharded.shards.values())}")
             for name, held in sharded.held.items():
                 print(

@@ -1,15 +1,14 @@
-"""A proxy in front of an API server that makes trouble: for the soak, and for tests of what an operator outlives.
+"""A proxy that injects faults in front of an API server, for the soak and for tests of an operator's resilience.
 
-It takes HTTP on loopback and asks the server over TLS, with the credentials that the client sent. What it does to whom:
+It accepts HTTP on loopback and connects to the server over TLS, with the credentials of the client. Its faults are:
 
-- it ends watches, in the middle of the connection (as a load balancer does) and in good order (as the server does),
-  by turns;
-- it says 410 to watches, as an error event in an open watch and as the answer to a request for one, by turns;
-- it holds watch events back for a while;
+- it ends watches, alternately by a broken connection (as a load balancer does) and in good order (as the server does);
+- it answers watches with 410, alternately as an error event in an open watch and as the response to a request;
+- it delays watch events;
 - it answers 429 and 503 with ``Retry-After``;
-- it cuts connections before the server has seen a write, and after the server has applied it.
+- it cuts connections before the server has received a write, and after the server has applied it.
 
-Everything that it did is counted.
+It counts all injected faults.
 """
 
 from __future__ import annotations
@@ -40,18 +39,18 @@ _MAX_WAITING = 10_000
 
 @dataclass(frozen=True)
 class FaultRates:
-    """What goes wrong, and how often.
+    """The kinds of faults and their rates.
 
     Args:
-        drop_watches_seconds: All watches are ended so often; None for never.
-        expire_watches_seconds: Each collection that is watched gets a 410 so often; None for never.
-        delay_events_seconds: Watch events come so much later.
-        delay_events_of: The plural of the only kind whose events do; all when empty.
-        busy_every: Each so-manieth request that is no watch is answered 429 or 503; 0 for none.
-        retry_after_seconds: The ``Retry-After`` of those.
-        cut_every: Each so-manieth write loses its connection, before and after the server has acted by turns; 0 for
-            none.
-        leases_too: Requests for Leases are not spared.
+        drop_watches_seconds: The interval at which all watches end; None for never.
+        expire_watches_seconds: The interval at which each watched collection gets a 410; None for never.
+        delay_events_seconds: The delay of watch events.
+        delay_events_of: The plural of the only kind with delayed events; empty for all.
+        busy_every: One out of this number of requests, without watches, is answered 429 or 503; 0 for none.
+        retry_after_seconds: The ``Retry-After`` of these responses.
+        cut_every: One out of this number of writes loses its connection, alternately before and after the server has
+            acted; 0 for none.
+        leases_too: True to inject faults into requests for Leases too.
     """
 
     drop_watches_seconds: float | None = None
@@ -66,31 +65,31 @@ class FaultRates:
 
 @dataclass(eq=False)
 class _Watch:
-    """A watch that is open."""
+    """An open watch of a client."""
 
     path: str
     cut: Literal["", "broken", "ended", "expired"] = ""
-    told: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
 
     def end(self, how: Literal["broken", "ended", "expired"]) -> None:
         self.cut = how
-        self.told.set()
+        self.ended.set()
 
 
 class _CutError(Exception):
-    """The connection to the client is to be cut."""
+    """The connection to the client must be cut."""
 
 
 class FaultProxy:
     """The proxy, as an async context manager; it listens on a free port of loopback.
 
     Args:
-        kubeconfig: How the server is reached.
-        faults: What goes wrong; may be changed at any time.
+        kubeconfig: The kubeconfig of the server.
+        faults: The faults; they can change at any time.
 
     Attributes:
-        faults: What goes wrong now.
-        done: What was done, by name, since the start.
+        faults: The current faults.
+        done: The number of injected faults by name since the start.
     """
 
     def __init__(self, kubeconfig: Path, faults: FaultRates | None = None) -> None:
@@ -140,7 +139,7 @@ class FaultProxy:
         await self._closing.aclose()
 
     def write_kubeconfig(self, path: Path) -> Path:
-        """Write a kubeconfig of the same user that leads through the proxy."""
+        """Write a kubeconfig of the same user with the address of the proxy."""
         document = json.loads(json.dumps(self._document))
         document["clusters"][0]["cluster"] = {"server": self.url}
         path.touch(mode=0o600)
@@ -149,17 +148,17 @@ class FaultProxy:
 
     @property
     def open_watches(self) -> list[str]:
-        """The paths of the watches that are open."""
+        """The paths of the open watches."""
         return sorted(watch.path for watch in self._watches)
 
     def drop_watches(self, how: Literal["broken", "ended"]) -> None:
-        """End all watches now."""
+        """End all open watches now."""
         for watch in self._watches:
             watch.end(how)
             self.done[f"watches {how}"] += 1
 
     def expire_watches(self, how: Literal["event", "status"]) -> None:
-        """Say 410 to each collection that is watched: in the open watch, or to the next request for one."""
+        """Expire each watched collection with 410: in the open watch, or in the response to the next request."""
         for watch in list(self._watches):
             if how == "event":
                 watch.end("expired")
@@ -181,7 +180,7 @@ class FaultProxy:
                 self.expire_watches(next(self._turns["expire"]))
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
-        body = await request.content.read()  # bounded by the server's own limit for objects
+        body = await request.content.read()  # the server limits the size of objects
         try:
             if request.query.get("watch") in ("1", "true"):
                 return await self._serve_watch(request)
@@ -218,7 +217,7 @@ class FaultProxy:
         return next(self._writes) % every == 0
 
     async def _serve_watch(self, request: web.BaseRequest) -> web.StreamResponse:
-        # A list that is streamed has no version yet that could be too old.
+        # A streamed list has no version yet that could be too old.
         if request.path in self._expired and not request.query.get("sendInitialEvents"):
             self._expired.discard(request.path)
             self.done["410 as a status"] += 1
@@ -235,14 +234,14 @@ class FaultProxy:
             self._watches.add(watch)
             self.done["watches opened"] += 1
             pumping = asyncio.create_task(self._pump(answer, response, request.path))
-            told = asyncio.create_task(watch.told.wait())
+            ended = asyncio.create_task(watch.ended.wait())
             try:
-                await asyncio.wait({pumping, told}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({pumping, ended}, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 self._watches.discard(watch)
                 if answer.connection is not None and answer.connection.transport is not None:
-                    answer.connection.transport.abort()  # a goodbye over TLS would outlive the proxy
-                told.cancel()
+                    answer.connection.transport.abort()  # a TLS close handshake would outlive the proxy
+                ended.cancel()
                 pumping.cancel()
                 (problem,) = await asyncio.gather(pumping, return_exceptions=True)
             if watch.cut == "broken":
@@ -253,13 +252,13 @@ class FaultProxy:
                         json.dumps({"type": "ERROR", "object": _build_expired_status()}).encode() + b"\n"
                     )
             elif not watch.cut and isinstance(problem, Exception):
-                raise _CutError  # it broke on its own, on one side or the other
+                raise _CutError  # one side broke the connection without an injected fault
             with suppress(OSError):
                 await response.write_eof()
             return response
 
     async def _pump(self, answer: aiohttp.ClientResponse, response: web.StreamResponse, path: str) -> None:
-        """Pass whole lines on, each as late as it should be."""
+        """Forward whole lines, each with its delay."""
         waiting: asyncio.Queue[tuple[float, bytes] | None] = asyncio.Queue(_MAX_WAITING)
         loop = asyncio.get_running_loop()
 
@@ -303,7 +302,7 @@ async def _cancel(tasks: list[asyncio.Task[None]]) -> None:
 def _cut(request: web.BaseRequest) -> web.StreamResponse:
     if request.transport is not None:
         request.transport.abort()
-    return web.Response(status=502)  # which nobody gets
+    return web.Response(status=502)  # the client never receives it
 
 
 def _target(request: web.BaseRequest) -> URL:

@@ -1,8 +1,8 @@
-"""What others' objects cost an operator: ``python -m bench.noise --objects 20000 --per-second 200``.
+"""The cost of unrelated objects for an operator: ``python -m bench.noise --objects 20000 --per-second 200``.
 
-An operator with a hundred beds looks on while ConfigMaps that are nobody's are created, and then changed all the time.
-It watches ConfigMaps, since its beds have some; what is held of the others, and the CPU time that their events take,
-should not grow with their number.
+An operator with a hundred beds runs while ConfigMaps without an owner are created and then changed all the time. It
+watches ConfigMaps, since its beds have some. The memory for the unrelated ones and the CPU time of their events should
+not grow with their number.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 async def measure(objects: int, per_second: float, seconds: float) -> None:
-    """Quiet, then the flood of creations, then the steady noise: RSS and CPU of the operator in each."""
+    """Measure RSS and CPU of the operator without noise, during the creations, and during the changes."""
     with tempfile.TemporaryDirectory(prefix="konverge-noise-") as folder:
         async with RealCluster() as cluster, connect(cluster.kubeconfig, user_agent="noise", env={}) as client:
             await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "noise"}})
@@ -79,7 +79,7 @@ async def _create(client: Client, count: int) -> int:
 
 
 async def _change(client: Client, objects: int, per_second: float, seconds: float) -> int:
-    """Change one after the other, so many in a second as far as the server keeps up."""
+    """Change one object after the other, at the given rate as far as the server can follow."""
     begin, done, numbers, run = time.monotonic(), 0, itertools.count(), time.monotonic_ns()
 
     async def work() -> None:
@@ -97,7 +97,7 @@ async def _change(client: Client, objects: int, per_second: float, seconds: floa
 
 
 def _cpu_seconds(replica: Replica) -> float:
-    # Fields 14 and 15; the second one, the name, may hold blanks.
+    # Fields 14 and 15; the second field, the name, can contain spaces.
     fields = Path(f"/proc/{replica.process.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
 

@@ -1,4 +1,4 @@
-"""The engine's client on top of what a cache holds, for benches of passes that find nothing to do."""
+"""A client of the engine with a cache, for benches of reconciles without changes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["ObjectCache"]
 
 
 class ObjectCache:
-    """Objects as a cache has them: bytes by key, decoded at each read; what is applied goes through and is held.
+    """Objects as a cache stores them: bytes by key, decoded at each read. Applies reach the cluster and the cache.
 
     Args:
-        client: The cluster.
+        client: The client of the cluster.
 
     Attributes:
-        texts: The objects.
-        writes: How many applies there were.
+        texts: The encoded objects.
+        writes: The number of applies.
     """
 
     def __init__(self, client: Client) -> None:
@@ -28,11 +28,11 @@ class ObjectCache:
         self.writes = 0
 
     async def mapping(self, gvk: GroupVersionKind) -> RestMapping:
-        """Where the kind is served."""
+        """Return the mapping of the kind."""
         return await self._client.mapping(gvk)
 
     async def get(self, gvk: GroupVersionKind, key: ObjectKey, *, live: bool = False) -> Object:
-        """The object as it is held."""
+        """Return the cached object of that key."""
         text = self.texts.get((gvk, key))
         if text is None:
             raise NotFoundError(f"{key} not found")
@@ -40,16 +40,16 @@ class ObjectCache:
         return found
 
     async def apply(self, obj: Object, *, field_manager: str) -> ApplyResponse:
-        """Apply it to the cluster, and hold the answer."""
+        """Apply the object to the cluster, and cache the response."""
         self.writes += 1
         applied = await self._client.apply(obj, field_manager=field_manager)
         self.texts[GroupVersionKind.of(obj), ObjectKey.of(obj)] = msgspec.json.encode(applied.object)
         return applied
 
     async def update(self, obj: Object, *, subresource: str = "") -> Object:
-        """Not called here."""
+        """Fail: the benches do not call this method."""
         raise AssertionError("nothing is updated here")
 
     async def delete(self, gvk: GroupVersionKind, key: ObjectKey, *, uid: str) -> None:
-        """Not called here."""
+        """Fail: the benches do not call this method."""
         raise AssertionError("nothing is deleted here")

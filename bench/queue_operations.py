@@ -1,6 +1,6 @@
-"""How many keys a second go through the work queue: added, taken, done; the issue of a pass, and nothing else.
+"""The number of keys per second through the work queue: added, taken and done, without reconciles.
 
-The floor is what a queue without any of our promises costs: asyncio's own priority queue with the same keys.
+The floor is a queue without the guarantees of the work queue: asyncio's own priority queue with the same keys.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _best_rate(work: Callable[[], None]) -> float:
 
 
 def measure() -> Iterator[str]:
-    """The lines of the report."""
+    """Run the measurement; yield the lines of the report."""
     ours, floor = _best_rate(_ours), _best_rate(_floor)
     yield (
         f"work queue: {ours:,.0f} keys/s added, taken and done (goal 300,000); asyncio.PriorityQueue, "

@@ -1,17 +1,16 @@
-"""An API server that only repeats bytes which it has rendered before, so that a measurement is of its client alone.
+"""An API server that only repeats prepared bytes, so that a measurement covers its client alone.
 
-`python -m bench.replay_server <pods> <rounds> <settings>` serves that many Pods, and so many rounds of changes to each
-of
-them, on a free port of the loopback interface; it says which. It answers like kube-apiserver, each watch event a chunk
-of its own:
+`python -m bench.replay_server <pods> <rounds> <settings>` serves a number of Pods, and a number of rounds of changes to
+each of them, on a free port of the loopback interface, which it prints. It responds like kube-apiserver, with one chunk
+for each watch event:
 
-* a list, whole or in pages;
+* a list, complete or in pages;
 * a watch with initial events: each Pod, the bookmark that ends them, and then the changes;
 * a watch from a version on: the changes.
 
-Under the path ``/paged`` it has no watches with initial events, as servers before 1.32. With
-``as=PartialObjectMetadata`` in the ``Accept`` header it sends metadata alone. It serves each connection in a
-thread, and ends when its standard input does.
+Under the path ``/paged`` it has no watches with initial events, like servers before 1.32. With
+``as=PartialObjectMetadata`` in the ``Accept`` header it sends only metadata. It serves each connection in a thread, and
+ends when its standard input ends.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ _REFUSAL = msgspec.json.encode(
 
 
 class _Content:
-    """What is served, in one form: whole objects or metadata."""
+    """The served content in one form: complete objects or metadata."""
 
     def __init__(self, pods: list[bytes], rounds: int) -> None:
         self._items = pods
@@ -89,7 +88,7 @@ class _Content:
         self.end = _chunk(_event("BOOKMARK", last))
 
     def page(self, start: int, limit: int) -> bytes:
-        """A list of so many items; 0 for all."""
+        """Return a list of at most `limit` items; 0 for all."""
         stop = start + limit if limit else len(self._items)
         metadata = {"resourceVersion": _VERSION}
         if stop < len(self._items):
@@ -162,7 +161,7 @@ def _send(connection: socket.socket, chunks: list[bytes]) -> None:
 
 @contextmanager
 def replay_server(pods: int, *, rounds: int = 0, settings: int = 4) -> Iterator[str]:
-    """Serve in a process of its own within the block; the address."""
+    """Serve in a separate process while the block runs; yield the address."""
     command = [sys.executable, "-m", "bench.replay_server", str(pods), str(rounds), str(settings)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdin is not None
@@ -193,7 +192,7 @@ def _serve_quietly(connection: socket.socket, whole: _Content, partial: _Content
     try:
         _serve(connection, whole, partial)
     except (BrokenPipeError, ConnectionResetError):
-        return  # the client has seen enough
+        return  # the client has closed the connection
 
 
 if __name__ == "__main__":

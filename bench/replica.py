@@ -1,4 +1,4 @@
-"""One ``konverge run`` in a process of its own, measured from outside."""
+"""A ``konverge run`` in its own process, measured from outside."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _SAMPLE = re.compile(r"^(?P<name>\w+)(?:\{(?P<labels>[^}]*)\})? (?P<value>\S+)$"
 
 @dataclass(frozen=True)
 class ProcessUsage:
-    """What a process holds at one moment.
+    """The resources of a process at one moment.
 
     Args:
-        megabytes: Its resident set.
-        descriptors: Its open files and sockets.
-        connections: Its TCP sockets that are connected.
-        threads: Its threads.
-        tasks: The tasks of its event loop.
+        megabytes: The resident set in megabytes.
+        descriptors: The number of open files and sockets.
+        connections: The number of connected TCP sockets.
+        threads: The number of threads.
+        tasks: The number of tasks in its event loop.
     """
 
     megabytes: float
@@ -44,14 +44,14 @@ class ProcessUsage:
 
 
 class Replica:
-    """A process of an operator, as an async context manager; leaving it ends the process.
+    """A process of an operator, as an async context manager; the block's exit ends the process.
 
     Args:
-        kubeconfig: The cluster.
-        namespace: What it looks after.
-        log: Gets what it prints.
+        kubeconfig: The kubeconfig of the cluster.
+        namespace: The namespace that the operator watches.
+        log: The file for its output.
         options: Further options of ``konverge run``.
-        operator: The operator's name, by which the audit log tells its requests.
+        operator: The name of the operator, by which the audit log identifies its requests.
         file: The operator file.
     """
 
@@ -80,7 +80,7 @@ class Replica:
                 stdout=output,
                 stderr=output,
                 env={**os.environ, "GARDEN_OPERATOR": self.operator},
-                process_group=0,  # a Ctrl-C is for us, who then end it
+                process_group=0,  # Ctrl-C must reach only this process, which then stops the replica
             )
         return self
 
@@ -100,34 +100,34 @@ class Replica:
 
     @property
     def process(self) -> asyncio.subprocess.Process:
-        """The process."""
+        """The process of the replica."""
         assert self._process is not None, "only within the block"
         return self._process
 
     def check_alive(self) -> None:
-        """Raise if the process has ended."""
+        """Raise an error if the process has ended."""
         if self.process.returncode is not None:
             last = self.log.read_text(errors="replace").splitlines()[-5:]
             raise RuntimeError(f"{self.operator} ended with exit code {self.process.returncode}: {last}")
 
     def is_agent(self, user_agent: str) -> bool:
-        """Tell whether a request was this replica's."""
+        """Return True if a request with this user agent came from the replica."""
         return user_agent.startswith("konverge/") and user_agent.endswith(f"({self.operator})")
 
     async def is_ready(self) -> bool:
-        """Tell what its readiness probe says."""
+        """Return the result of the readiness probe."""
         with suppress(aiohttp.ClientError, TimeoutError):
             code, _ = await self._get(self._probe_port, "readyz")
             return code == 200
         return False
 
     async def is_live(self) -> bool:
-        """Tell what its liveness probe says."""
+        """Return the result of the liveness probe."""
         code, _ = await self._get(self._probe_port, "healthz")
         return code == 200
 
     async def metrics(self) -> dict[str, float]:
-        """What it exports, each name summed over its labels."""
+        """Return the exported metrics, each summed over its labels."""
         _, text = await self._get(self._metrics_port, "metrics")
         found: dict[str, float] = {}
         for line in text.splitlines():
@@ -136,7 +136,7 @@ class Replica:
         return found
 
     async def read_usage(self) -> ProcessUsage:
-        """What it holds now."""
+        """Return the current resources of the process."""
         folder = Path(f"/proc/{self.process.pid}")
         status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
         links = []
@@ -160,12 +160,12 @@ class Replica:
             return answer.status, await answer.text()
 
     def failures(self) -> list[str]:
-        """The lines of its log that nobody should ever see."""
+        """Return the lines of its log that must never occur."""
         return [line for line in self.log.read_text(errors="replace").splitlines() if _FAILURES.search(line)]
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports that nobody has now, of those that no outgoing connection is given before the replica listens on them."""
+    """Return ports that are free now and that outgoing connections cannot use before the replica listens."""
     with ExitStack() as stack:
         found: list[int] = []
         while len(found) < count:

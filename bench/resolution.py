@@ -1,7 +1,7 @@
-"""The goals of resolution, a row for each: what was to be reached, what is measured here.
+"""The goals of resolution, one row for each goal with its measurement.
 
-It gathers what ``resolution_git`` and ``resolution_requests`` measure, and adds what needs a registry, a hostile
-server or a fetch that is given up. Everything is on the loopback interface, with the servers on the same cores.
+It includes the results of ``resolution_git`` and ``resolution_requests``, and adds measurements with a registry, a
+hostile server and an abandoned fetch. Everything is on the loopback interface, with the servers on the same cores.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MEGABYTE = 1 << 20
 
 
 async def _registry() -> tuple[str, str]:
-    """What 200 identical requests at once ask a registry for, and what a tag asks whose digest is known."""
+    """Count the requests of 200 parallel identical requests to a registry, and of a tag with a known digest."""
     with fake_registry() as registry:
         registry.push("boxes", "1", *BUNDLE)
         by_digest = Reference("bundles", {"bundle": f"{registry.name()}/boxes@{digest_of(BUNDLE[0])}", "name": "build"})
@@ -49,7 +49,7 @@ async def _registry() -> tuple[str, str]:
 
 
 async def _hostile() -> str:
-    """What the process grows by when a server sends a gigabyte."""
+    """Measure the growth of the process while a server sends a gigabyte."""
 
     async def serve(request: web.BaseRequest) -> web.StreamResponse:
         answer = web.StreamResponse()
@@ -70,7 +70,7 @@ async def _hostile() -> str:
 
 
 async def _measure_give_up(folder: Path) -> str:
-    """How long it takes until nothing is left of a git that hangs, once nobody wants it any more."""
+    """Measure the time until a hanging git process is gone after its request was abandoned."""
     with fault_server() as server:
         fetching = asyncio.create_task(resolve(build_fetch(folder, {"url": server.url("hang"), "pathInRepo": "a"})))
         await asyncio.to_thread(server.asked.wait, 10)
@@ -83,7 +83,7 @@ async def _measure_give_up(folder: Path) -> str:
 
 
 def measure() -> Iterator[str]:
-    """The table."""
+    """Yield the lines of the table."""
     git = resolution_git.measure_once()
     requests = resolution_requests.measure_once()
     at_once, tag = asyncio.run(_registry())

@@ -1,7 +1,7 @@
-"""How long one deep file of a repository of 110 MB takes, cold, by name again and pinned, and what it moves.
+"""The time for one deep file of a repository of 110 MB: cold, again by name, and pinned; and the transferred bytes.
 
-The peer is `git clone --depth 1` in the same run, from the same server: ``git http-backend`` on the loopback interface.
-The resolver goes the way of a request, through the engine. Medians of several runs, in turns.
+The peer is `git clone --depth 1` in the same run from the same server: ``git http-backend`` on loopback. The resolver
+runs through the engine, as for a request. The values are medians of several runs in turn.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _make(root: Path) -> str:
 
 
 class GitMeasurements:
-    """By name of the way: how long each run took; of the last one, requests and bytes."""
+    """The durations of each way, and the requests and bytes of its last run."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, list[float]] = {}
@@ -113,7 +113,7 @@ async def _measure_resolutions(root: Path, server: GitServer, commit: str) -> Gi
 
 @cache
 def measure_once() -> GitMeasurements:
-    """Run it, once in a process: `bench.resolution` tells of the same figures."""
+    """Run the measurement once per process: `bench.resolution` uses the same results."""
     with tempfile.TemporaryDirectory(prefix="konverge-bench-git-") as name:
         root = Path(name)
         commit = _make(root)
@@ -122,7 +122,7 @@ def measure_once() -> GitMeasurements:
 
 
 def measure() -> Iterator[str]:
-    """A line for each way."""
+    """Yield a line for each way."""
     found = measure_once()
     goals = {
         "commit, cold": "goal: 300 ms, 1,000,000 bytes",

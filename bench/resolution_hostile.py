@@ -1,7 +1,8 @@
-"""What a hostile git server costs: memory of this process and of git's, disk, and the time until it is given up.
+"""The cost of a hostile git server: memory of this process and of git, disk space, and the time until the abort.
 
-Each attack is made once, by a server that makes up its packs as it sends them. Looked at every few milliseconds: the
-memory of the processes that run in the resolver's folder, of the largest and of all, and what is in the folder. In MB.
+Each attack runs once, with a server that generates its packs while it sends them. Every few milliseconds the bench
+samples the memory of the processes in the resolver's folder, the largest and the sum, and the size of the folder. All
+sizes are in MB.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _DEEP = 10_000
 
 @dataclass
 class _Cost:
-    """What was seen at most, in bytes; of `outcome`, what the resolver said."""
+    """The maximum of each size in bytes, and the result of the resolver in `outcome`."""
 
     own: int = 0
     one_child: int = 0
@@ -73,7 +74,7 @@ def _resident_below(folder: Path) -> list[int]:
             if os.readlink(process / "cwd").startswith(str(folder)):
                 found.append(int((process / "statm").read_text().split()[1]) * resource.getpagesize())
         except OSError:
-            continue  # somebody else's, or it has ended
+            continue  # another user's process, or it has ended
     return found
 
 
@@ -144,7 +145,7 @@ def _progress() -> HostileRepository:
 
 
 def _endless_file() -> HostileRepository:
-    entry = [b"\xb0" + b"\xff" * 4 + b"\x7f"]  # the head of a blob of gigabytes
+    entry = [b"\xb0" + b"\xff" * 4 + b"\x7f"]  # the header of a blob of gigabytes
 
     def noise() -> Iterator[bytes]:
         yield from entry
@@ -213,7 +214,7 @@ def _large_commit() -> HostileRepository:
 
 
 def _inflating(copies: int, times: int) -> HostileRepository:
-    """Deltas of a file of 15 MB that repeat it."""
+    """Return deltas that repeat a file of 15 MB."""
     base = [bytes(15 << 20)]
     file = object_id(BLOB, base)
     large = object_id(BLOB, base * copies)
@@ -241,7 +242,7 @@ _ATTACKS: Sequence[tuple[str, Callable[[], HostileRepository], int]] = (
 
 
 def measure() -> Iterator[str]:
-    """A line for each attack."""
+    """Run the attacks; yield a line for each."""
     yield f"{'a hostile git server':40} {'sent':>8} {'we':>7} {'a child':>8} {'all':>7} {'disk':>7} {'s':>6}"
     for name, make, at_once in _ATTACKS:
         cost = asyncio.run(_attack(make(), at_once))

@@ -1,7 +1,7 @@
-"""What one definition over HTTP costs on the loopback interface, and how much memory a body of 1 GB takes.
+"""The cost of one definition over HTTP on the loopback interface, and the memory for a body of 1 GB.
 
-The peer is aiohttp with nothing around it, a connection for each request as here, from the same server in the same run.
-Medians of many requests, in turns; the memory is what the process grows by while the body passes through it.
+The peer is plain aiohttp with one connection per request, from the same server in the same run. The values are medians
+of many requests in turn; the memory is the growth of the process while the body passes through it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HUGE = 1 << 30
 
 
 def measure() -> Iterator[str]:
-    """Run it."""
+    """Run the measurement; yield lines for the table."""
     yield from asyncio.run(_measure_http())
 
 
@@ -36,7 +36,7 @@ async def _measure_http() -> list[str]:
         engine, http = build_engine(HttpResolver(), QuickClock()), build_guarded_http()
 
         async def resolve_definition() -> None:
-            # The cache keeps nothing here: a URL without a digest may be another definition by now.
+            # The cache stores nothing here: a URL without a digest can have other content now.
             await engine.resolve(Reference("http", {"url": url}), Requester("web"))
 
         async def get_body() -> None:
@@ -81,5 +81,5 @@ async def _serve(request: web.BaseRequest) -> web.StreamResponse:
 
 
 def resident_bytes() -> int:
-    """What this process holds in memory now."""
+    """Return the resident set of this process."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()

@@ -1,9 +1,9 @@
-"""How many definitions a second come out of a registry, by digest and by tag, with 1, 8 and 64 asked for at once.
+"""The number of definitions per second from a registry, by digest and by tag, with 1, 8 and 64 parallel requests.
 
-Each is a manifest and a blob of Debian's ``docker-registry`` on the loopback interface, which shares the machine's
-cores, and goes the way of a request: through the engine, with checked addresses, digests, the tar and the object read.
-Nothing is kept. Every resolution connects anew, since its address is judged anew. The floor is the same two requests
-over connections that stay open, with nothing of this but the digests.
+Each definition is a manifest and a blob of Debian's ``docker-registry`` on the loopback interface, on the same cores.
+It takes the way of a request: the engine, checked addresses, digests, the tar, and the parsed object. No result is
+cached. Every resolution opens a new connection, since its address is checked again. The floor is the same two requests
+over open connections, with digests only.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Ask = Callable[[], Awaitable[object]]
 
 
 async def _measure_registry(ask: Ask, at_once: int) -> tuple[float, float, float]:
-    """Resolutions a second, and their median and 99th percentile in milliseconds."""
+    """Return resolutions per second, and their median and 99th percentile in milliseconds."""
     took: list[float] = []
     end = time.perf_counter() + _SECONDS
 
@@ -51,14 +51,14 @@ async def _measure_registry(ask: Ask, at_once: int) -> tuple[float, float, float
 
 def _engine(registry: DockerRegistry, tail: str) -> Ask:
     options = EngineOptions(cache_mode=CacheMode.NEVER)
-    # The same reference asked for at once would be one fetch: each is of another tenant.
+    # Parallel requests for the same reference would be one fetch: each request has another tenant.
     engine = BundleHarness(registry.name).engine(options=options, bounds=ConcurrencyLimiter(per_server=64, total=64))
-    asked = 0
+    count = 0
 
     async def ask() -> None:
-        nonlocal asked
-        asked += 1
-        params = {"bundle": f"{registry.name}/boxes{tail}", "name": "build", "secret": f"number-{asked}"}
+        nonlocal count
+        count += 1
+        params = {"bundle": f"{registry.name}/boxes{tail}", "name": "build", "secret": f"number-{count}"}
         await engine.resolve(Reference("bundles", params), WEB)
 
     return ask
@@ -98,7 +98,7 @@ async def _rows(registry: DockerRegistry) -> list[str]:
 
 
 def measure() -> Iterator[str]:
-    """The lines of the report."""
+    """Run the measurement; yield the lines of the report."""
     if shutil.which("docker-registry") is None:
         yield "bundles: left out, docker-registry is not installed (make servers installs it)"
         return

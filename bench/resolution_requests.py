@@ -1,9 +1,8 @@
-"""What 1,000 requests for 100 definitions cost, and how long one takes from its creation to its content.
+"""The cost of 1,000 requests for 100 definitions, and the time from the creation of a request to its content.
 
-One process fulfils all of them on the embedded cluster. The resolver answers after ten milliseconds, so what is
-measured is the protocol: how often it was asked, what was sent to the API server for each request, how long until the
-last one had its content. Then a hundred requests one after another, each watched by whoever created it. Last, one
-remote that hangs beside fifty that do not.
+One process fulfills all of them on the embedded cluster. The resolver takes ten milliseconds, so the protocol is
+measured: the number of fetches, the API requests for each request, and the time until the last content. Then a hundred
+requests run one after another, each watched by its creator. Last, one hanging remote runs beside fifty good ones.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ _CONTENT = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 
 @dataclass
 class _Catalog:
-    """Answers every address after a moment, and one never."""
+    """Resolves every address after a delay, and one never."""
 
     name: str = "catalog"
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
@@ -85,7 +84,7 @@ def _request(name: str, url: str) -> Object:
 
 
 class _EndedRequests:
-    """Knows which requests have ended, by one watch of all."""
+    """Tracks ended requests by one watch of all."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -114,16 +113,16 @@ class _EndedRequests:
 
 @dataclass(frozen=True)
 class RequestMeasurements:
-    """What was measured; seconds where nothing else is said.
+    """The results; times in seconds unless the name has another unit.
 
     Args:
-        fetches: How often the resolver was asked for all requests.
-        writes: How many writes each took.
-        seconds: How long all took.
-        created: How long creating them took of that.
-        median_ms: From one's creation to its content.
-        p95_ms: The same, of the slowest twentieth.
-        good: How long 50 good ones took beside 50 of a remote that hangs.
+        fetches: The number of fetches for all requests.
+        writes: The number of writes per request.
+        seconds: The time for all requests.
+        created: The part of that time for their creation.
+        median_ms: The time from creation to content.
+        p95_ms: The 95th percentile of that time.
+        good: The time for 50 good ones beside 50 of a hanging remote.
     """
 
     fetches: int
@@ -200,16 +199,16 @@ async def _measure() -> RequestMeasurements:
 
 @cache
 def measure_once() -> RequestMeasurements:
-    """Run it, once in a process: `bench.resolution` tells of the same figures."""
+    """Run the measurement once per process: `bench.resolution` uses the same results."""
     return asyncio.run(asyncio.wait_for(_measure(), _AT_MOST_SECONDS))
 
 
 def measure() -> Iterator[str]:
-    """Run it; a line for each figure."""
+    """Run the measurement; yield a line for each result."""
     found = measure_once()
     yield (
         f"{_REQUESTS} requests for {_REFERENCES} definitions: {found.fetches} fetches, {found.writes:.2f} writes a "
-        f"request (goals: <= 100, <= 3), {found.seconds:.2f} s, of which {found.created:.2f} s to create them"
+        f"request (goals: <= 100, <= 3), {found.seconds:.2f} s, including {found.created:.2f} s for their creation"
     )
     yield (
         f"a request from its creation to its content, seen by its creator: {found.median_ms:.1f} ms (goal: < 100), "

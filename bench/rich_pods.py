@@ -1,4 +1,4 @@
-"""Pods as a busy cluster has them: an owner, a service account's volume, tolerations, conditions, managed fields."""
+"""Pods like those of a busy cluster: an owner, a service account's volume, tolerations, conditions, managed fields."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _TOKEN = "kube-api-access-x7k2p"
 
 
 def rich_pod(number: int, resource_version: str, *, settings: int = 4) -> bytes:
-    """One Pod in JSON, as kube-apiserver writes it.
+    """Return one Pod in JSON, as kube-apiserver writes it.
 
     Args:
-        number: Which one; names, UIDs, addresses and owners follow from it.
-        resource_version: Its version.
-        settings: How many environment variables its container has: with 4 it is 5.1 kB, with 1 it is 4.3 kB.
+        number: The number of the Pod; its name, UID, addresses and owner follow from it.
+        resource_version: The resourceVersion.
+        settings: The number of environment variables in its container: with 4 the Pod has 5.1 kB, with 1 it has 4.3 kB.
     """
     owner = f"web-{number % _OWNERS:03d}-6d4cf56db6"
     owner_uid = f"11111111-2222-4333-8444-{number % _OWNERS:012d}"

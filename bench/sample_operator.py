@@ -1,8 +1,7 @@
-"""The operator that the soak and the failover bench look after: a bed in a garden, with three children.
+"""The operator of the soak and the failover bench: a bed in a garden, with three children.
 
-``konverge run bench/sample_operator.py`` runs it. ``GARDEN_OPERATOR`` in the environment names the operator: by that
-name an
-audit log tells replicas apart.
+``konverge run bench/sample_operator.py`` runs it. ``GARDEN_OPERATOR`` in the environment sets the name of the operator,
+by which an audit log distinguishes replicas.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class Bed:
 
 
 def new_bed(name: str, namespace: str, plant: str = "fern") -> Object:
-    """A bed as somebody creates it."""
+    """Return a bed as a user creates it."""
     return {
         "apiVersion": BED.api_version,
         "kind": BED.kind,
@@ -52,11 +51,11 @@ def new_bed(name: str, namespace: str, plant: str = "fern") -> Object:
 
 
 def children(name: str, namespace: str, plant: str) -> dict[GroupVersionKind, Object]:
-    """What the bed shall have, by kind."""
+    """Return the desired children of the bed by kind."""
     metadata = {"name": name, "namespace": namespace, "labels": {"bed": name}}
     pod = {"containers": [{"name": "gardener", "image": "konverge.test/gardener:1", "args": [plant]}]}
     template = {"metadata": {"labels": {"bed": name}}, "spec": pod}
-    # No pods: what is soaked is the operator, not the node.
+    # No pods: the soak tests the operator, not the node.
     deployment = {"replicas": 0, "selector": {"matchLabels": {"bed": name}}, "template": template}
     return {
         CONFIG_MAP: {"metadata": metadata, "data": {"plant": plant}},
@@ -66,7 +65,7 @@ def children(name: str, namespace: str, plant: str) -> dict[GroupVersionKind, Ob
 
 
 def is_ready(bed: Mapping[str, Any]) -> bool:
-    """Tell whether the bed reports Ready for its present generation."""
+    """Return True if the bed is Ready for its current generation."""
     conditions = (bed.get("status") or {}).get("conditions") or ()
     generation = bed["metadata"]["generation"]
     return any(

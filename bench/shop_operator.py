@@ -1,4 +1,4 @@
-"""A shop of ten objects, as a box and as an operator in Python that wants the very same."""
+"""A shop of ten objects, as a box and as an operator in Python with the same desired objects."""
 
 from __future__ import annotations
 
@@ -90,23 +90,23 @@ class ShopSpec:
 @custom_resource(group=SHOP.group, version=SHOP.version)
 @dataclass
 class Shop:
-    """A shop."""
+    """A shop with ten objects."""
 
     metadata: Metadata
     spec: ShopSpec
 
 
 def new_shop(name: str, namespace: str) -> Object:
-    """A shop as somebody creates it."""
+    """Return a shop as a user creates it."""
     metadata = {"name": name, "namespace": namespace}
     return {"apiVersion": SHOP.api_version, "kind": SHOP.kind, "metadata": metadata, "spec": {"image": "shop:1"}}
 
 
 def python_operator(begun: Callable[[], None] = lambda: None) -> Operator:
-    """The operator.
+    """Return the operator in Python.
 
     Args:
-        begun: Is told of every pass.
+        begun: Called at the start of each reconcile.
     """
 
     def shop(shop: Shop) -> Component:

@@ -1,13 +1,13 @@
-"""An operator for ten minutes behind a connection that keeps failing: ``python -m bench.soak --minutes 10``.
+"""An operator behind a failing connection for ten minutes: ``python -m bench.soak --minutes 10``.
 
-A hundred beds with three children each on a real control plane; the operator, in a process of its own, reaches it
-through `bench.fault_proxy`: watches dropped every 2 s, a 410 for each collection every 10 s, and, unless ``--gentle``,
-some
-requests answered 429 and 503 and some writes cut off before and after the server has acted. Meanwhile somebody edits
-beds, deletes and defaces their children, adds beds and removes some.
+A hundred beds with three children each exist on a real control plane. The operator runs in its own process and connects
+through `bench.fault_proxy`: watches end every 2 s, each collection gets a 410 every 10 s, and, unless ``--gentle``,
+some requests get 429 and 503 and some writes are cut before and after the server has acted. Meanwhile the bench edits
+beds, deletes and changes their children, adds beds and removes some.
 
-What is held (memory, tasks, descriptors) is measured at rest, with the faults off: before the churn, and after it.
-Drift is measured with the faults still on, by comparing every bed's children with what they should be.
+The resources of the process (memory, tasks, descriptors) are measured while it is idle and the faults are off: before
+and after the churn. Drift is measured while the faults are on, by comparing every bed's children with their desired
+state.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ _PLANTS = ("fern", "rose", "iris", "mint", "sage", "dill", "lily", "moss")
 
 @dataclass
 class SoakReport:
-    """What a soak has found.
+    """The results of a soak.
 
     Attributes:
-        before: What the operator held at rest before the churn.
-        warm: The same a minute into the churn, or at half time.
-        after: The same at rest after it.
-        drift: What is not as it should be at the end, one line each.
-        settle_seconds: How long after the last change all was as it should be.
-        settled_last: What was not until then.
-        lags: The seconds from an edit of a bed to Ready for it.
-        failures: The lines of the operator's log that nobody should ever see.
-        actions: What was done to the beds and their children.
-        faults: What the proxy did.
-        counters: What the operator counted.
+        before: The resources of the idle operator before the churn.
+        warm: The same one minute into the churn, or at half time.
+        after: The same of the idle operator after the churn.
+        drift: The differences from the desired state at the end, one line each.
+        settle_seconds: The time from the last change to the desired state.
+        settled_last: The last differences before that.
+        lags: The seconds from each edit of a bed to its Ready condition.
+        failures: The lines of the operator's log that must never occur.
+        actions: The number of actions on beds and children.
+        faults: The number of faults that the proxy injected.
+        counters: The counters of the operator.
         requests: The operator's requests, by verb.
-        samples: The resident set in megabytes, over time.
+        samples: The resident set in megabytes over time.
     """
 
     before: ProcessUsage | None = None
@@ -81,13 +81,13 @@ class SoakReport:
 
 
 class Disruptors:
-    """Somebody who works in the garden: edits, deletes, defaces, adds and removes, a little at a time.
+    """A user of the garden who edits, deletes, changes, adds and removes objects at a steady rate.
 
     Args:
-        client: Reaches the server without faults.
-        namespace: Where the beds are.
-        owners: How many beds there shall be, about.
-        seed: Decides what is done.
+        client: A client without injected faults.
+        namespace: The namespace of the beds.
+        owners: The approximate number of beds.
+        seed: The seed of the sequence of actions.
     """
 
     def __init__(self, client: Client, namespace: str, owners: int, seed: int = 1) -> None:
@@ -102,17 +102,17 @@ class Disruptors:
         self.actions: Counter[str] = Counter()
 
     async def create_all(self) -> None:
-        """Create the first beds."""
+        """Create the beds of the start."""
         for name in self.names:
             await self._client.create(new_bed(name, self._namespace))
 
     async def work(self, seconds: float, actions_per_second: float) -> None:
-        """Do something, and pause, for so long."""
+        """Perform actions at a rate for a number of seconds."""
         end = time.monotonic() + seconds
         doings = (self._edit, self._delete_child, self._deface_child, self._add, self._remove)
         while time.monotonic() < end:
             (doing,) = self._random.choices(doings, weights=(50, 20, 15, 8, 7))
-            with suppress(NotFoundError):  # the operator has not made it yet, or again
+            with suppress(NotFoundError):  # the operator has not created the child yet, or again
                 await doing()
                 self.actions[doing.__name__.strip("_").replace("_", " ")] += 1
             await asyncio.sleep(self._random.expovariate(actions_per_second))
@@ -157,17 +157,17 @@ class Disruptors:
 
 
 class Soak:
-    """One soak, on a control plane that runs.
+    """One soak on a running control plane.
 
     Args:
         cluster: The control plane.
-        client: An administrator's, without faults.
-        namespace: Where the beds are; exists.
-        folder: For the operator's log and kubeconfig.
-        owners: How many beds.
-        faults: What goes wrong.
-        agent: The operator's name, not used by another run on the control plane.
-        seed: Decides what is changed.
+        client: The client of an administrator, without faults.
+        namespace: The namespace of the beds; it exists.
+        folder: The folder for the operator's log and kubeconfig.
+        owners: The number of beds.
+        faults: The injected faults.
+        agent: The name of the operator, unique on the control plane.
+        seed: The seed of the sequence of actions.
     """
 
     def __init__(
@@ -192,7 +192,7 @@ class Soak:
         self.report = SoakReport()
 
     async def run(self, seconds: float, *, actions_per_second: float = 3.0) -> SoakReport:
-        """Churn for so long, settle, compare."""
+        """Churn for a number of seconds, wait until steady, compare."""
         report, start = self.report, self._cluster.audit_log.stat().st_size
         await install(self._client)
         await self._gardeners.create_all()
@@ -226,7 +226,7 @@ class Soak:
 
     @asynccontextmanager
     async def _following(self) -> AsyncIterator[None]:
-        """Note within the block how long each edit took to be Ready."""
+        """Record in the block the time from each edit to Ready."""
         page = await self._client.list_page(BED, namespace=self._namespace, limit=1)
 
         async def follow() -> None:
@@ -250,7 +250,7 @@ class Soak:
                 await following
 
     async def _wait_until_steady(self, replica: Replica) -> list[str]:
-        """Wait until nothing drifts, for as long as that may take; what drifts then."""
+        """Wait until nothing drifts, with a deadline; return the remaining drift."""
         end = time.monotonic() + _SETTLE_SECONDS
         while True:
             found = await self.drift()
@@ -261,7 +261,7 @@ class Soak:
             await asyncio.sleep(1.0)
 
     async def drift(self) -> list[str]:
-        """What is not as it should be."""
+        """Return the differences from the desired state."""
         beds = {bed["metadata"]["name"]: bed for bed in await self._list_objects(BED)}
         found = [f"{name}: there, but was removed" for name in beds.keys() - self._gardeners.plants.keys()]
         for gvk in CHILD_KINDS:
@@ -284,7 +284,7 @@ class Soak:
         return (await self._client.list(gvk, namespace=self._namespace)).items
 
     async def _wait_until_idle(self, replica: Replica) -> ProcessUsage:
-        """Wait until no pass has run for a while; what is held then."""
+        """Wait until no reconcile has run for a while; return the resources of the process."""
         before, since = -1.0, time.monotonic()
         async with asyncio.timeout(_SETTLE_SECONDS):
             while time.monotonic() - since < _QUIET_SECONDS:
@@ -306,7 +306,7 @@ class Soak:
 
 
 async def install(client: Client) -> None:
-    """Define the beds, and wait until they are served."""
+    """Install the definition of the beds, and wait until it is served."""
     await client.apply(crd_manifest(Bed), field_manager="garden")
     async with asyncio.timeout(30):
         while True:
@@ -317,7 +317,7 @@ async def install(client: Client) -> None:
 
 
 def describe_request(request: AuditedRequest) -> str:
-    """A request's verb, kind and, where it failed, status code."""
+    """Return a request's verb, kind and, after a failure, status code."""
     parts = request.path.strip("/").split("/")
     if "namespaces" in parts:
         parts = parts[parts.index("namespaces") + 2 :]
@@ -332,7 +332,7 @@ def _is_a_childs(obj: Mapping[str, Any]) -> bool:
 
 
 def _differences(wanted: Any, found: Any, path: str = "") -> list[str]:
-    """Where what was found lacks what was wanted; what it has besides is the server's."""
+    """Return the paths at which the found value lacks the desired one; additional fields belong to the server."""
     if isinstance(wanted, Mapping):
         if not isinstance(found, Mapping):
             return [f"{path or 'object'}: absent"]
@@ -348,7 +348,7 @@ def _differences(wanted: Any, found: Any, path: str = "") -> list[str]:
 async def soak(
     minutes: float, owners: int, faults: FaultRates, actions_per_second: float, log: Path | None, seed: int
 ) -> SoakReport:
-    """A soak on a control plane of its own."""
+    """Run a soak on its own control plane."""
     with tempfile.TemporaryDirectory(prefix="konverge-soak-") as temporary:
         folder = log or Path(temporary)
         folder.mkdir(exist_ok=True)
@@ -360,7 +360,7 @@ async def soak(
 
 
 def _print(report: SoakReport) -> bool:
-    """Print what was found; whether it is as it should be."""
+    """Print the report; return True if it meets the goals."""
     assert report.before is not None
     assert report.after is not None
     print("done to the beds:", _format_counts(report.actions))

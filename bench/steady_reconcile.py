@@ -1,10 +1,9 @@
-"""What it costs a whole operator to look at 1,000 owners with five children each when nothing need be done.
+"""The cost of a reconcile of 1,000 owners with five children each and no changes, for a whole operator.
 
-The operator of W1 runs on the embedded cluster. When all is settled, one change of one object wakes every owner (a
-watch of the operator's says so), and the processor time until the last pass is over is what is measured: queue,
-decoded owners, components, comparison, status. The one request between is the bench's own. The floor is what no
-operator can do without: rendering the 5,000 desired objects and decoding the 6,000 live ones from the bytes that a
-cache holds.
+The operator of W1 runs on the embedded cluster. Once it is steady, one change of one object enqueues every owner
+(through a watch of the operator); the result is the processor time until the last reconcile ends: queue, decoded
+owners, components, comparison, status. The only request meanwhile is the bench's own. The floor is the unavoidable
+work: rendering the 5,000 desired objects and decoding the 6,000 live ones from a cache's bytes.
 """
 
 from __future__ import annotations
@@ -41,14 +40,14 @@ _AGENT = "settled"
 
 
 @dataclass(frozen=True)
-class _Figures:
+class _Measurement:
     seconds: float
     floor_seconds: float
     requests: int
 
 
 class _CountingOperator:
-    """The operator of W1, whose passes are counted and which a bell wakes."""
+    """The operator of W1 with a count of its reconciles and a trigger object that enqueues all owners."""
 
     def __init__(self) -> None:
         self.passes = 0
@@ -69,7 +68,7 @@ def _name(number: int) -> str:
 
 
 async def _wait_until_steady(counted: _CountingOperator, requests: Callable[[], int]) -> None:
-    """Wait until there have been no passes and no requests for a second."""
+    """Wait until there have been no reconciles and no requests for a second."""
     before = (-1, -1)
     while before != (now := (counted.passes, requests())):
         before = now
@@ -93,9 +92,9 @@ async def _running(counted: _CountingOperator, client: Client, clock: SystemCloc
 
 
 async def _round(counted: _CountingOperator, client: Client, number: int, clock: SystemClock) -> float:
-    """Ring the bell; the processor time until every owner has been looked at."""
+    """Change the trigger object; return the processor time until every owner is reconciled."""
     await client.patch(_NAMESPACES, _BELL, {"metadata": {"labels": {"rung": str(number)}}}, patch_type="merge")
-    # The change waits in the event loop: from here on it is the operator's work.
+    # The change is waiting in the event loop: from here on the operator works.
     wanted = counted.passes + _OWNERS
     begin = time.process_time()
     await eventually(lambda: counted.passes >= wanted, clock=clock, timeout_seconds=60)
@@ -112,7 +111,7 @@ def _floor(live: list[bytes], owners: list[Parent]) -> float:
     return time.process_time() - begin
 
 
-async def _run() -> _Figures:
+async def _run() -> _Measurement:
     clock, counted = SystemClock(), _CountingOperator()
     async with LocalCluster(clock=clock, entropy=SeededEntropy()) as cluster, Client(cluster.transport()) as admin:
         client = Client(cluster.transport(), user_agent=_AGENT, clock=clock)
@@ -129,16 +128,16 @@ async def _run() -> _Figures:
             before = requests()
             seconds = [await _round(counted, admin, number, clock) for number in range(_ROUNDS)]
             await _wait_until_steady(counted, requests)
-            asked = requests() - before
+            requests_sent = requests() - before
         found = [obj for gvk in (PARENT, *_CHILDREN) for obj in (await admin.list(gvk)).items]
     live = [msgspec.json.encode(obj) for obj in found]
     owners = [decode(Parent, obj) for obj in found if obj["kind"] == PARENT.kind]
     floor = statistics.median(_floor(live, owners) for _ in range(_ROUNDS))
-    return _Figures(statistics.median(seconds), floor, asked)
+    return _Measurement(statistics.median(seconds), floor, requests_sent)
 
 
 def measure() -> Iterator[str]:
-    """Run it; a line for the table."""
+    """Run the measurement; yield a line for the table."""
     figures = asyncio.run(_run())
     yield (
         f"settled pass over {_OWNERS:,} owners x {len(_CHILDREN)} children, whole operator: {figures.seconds:.2f} s of "

@@ -1,12 +1,11 @@
-"""How many events of a watch a client takes from the socket to a queue of keys, on one core.
+"""The number of watch events per second from the socket to a queue of keys, on one core.
 
-A server on the loopback interface repeats 30,000 changes of 3,000 Pods. Each client runs in a process of its own, in
-turns, and adds the key of each changed Pod to konverge's queue. Counted is from the first event that comes out to the
-last. konverge keeps every Pod in its cache meanwhile, for itself (whole, or the metadata alone); the peers hand it over
-and keep nothing.
+A server on the loopback interface repeats 30,000 changes of 3,000 Pods. The clients run in turn, each in its own
+process, and add the key of each changed Pod to konverge's queue. The time runs from the first event to the last.
+konverge also keeps every Pod in its cache (complete, or only the metadata); the peers pass events on and keep nothing.
 
-`python -m bench.watch_events` prints the medians: events a second by the clock, and by the client's own processor time,
-which says the same on an idle machine and more on a busy one.
+`python -m bench.watch_events` prints the medians: events per second of wall-clock time, and of the client's processor
+time; the latter excludes other load on the machine.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _POD = GroupVersionKind("", "v1", "Pod")
 
 
 class _Sink:
-    """The queue, and when it got its first and its last change."""
+    """The queue, with the times of its first and last change."""
 
     def __init__(self) -> None:
         self._queue: Queue[ObjectKey] = Queue(SeededEntropy())
@@ -59,13 +58,13 @@ class _Sink:
 
 
 async def _konverge(address: str, sink: _Sink, options: CacheOptions) -> None:
-    def changed(gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:
+    def on_change(gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:
         if old is not None and new is not None:
             sink.add(new.key)
 
     transport = HttpTransport(ClusterConfig(server=address, source="the benchmark"))
     async with Client(transport) as client, InformerFactory(client, options={_POD: options}) as informers:
-        informers.subscribe(changed)
+        informers.subscribe(on_change)
         await informers.get_informer(_POD)
         await sink.done.wait()
 
@@ -79,7 +78,7 @@ async def _konverge_metadata(address: str, sink: _Sink) -> None:
 
 
 def lightkube_configuration(address: str) -> KubeConfig:
-    """Of a server that asks nobody who he is."""
+    """Return the configuration for a server without authentication."""
     from lightkube.config.kubeconfig import KubeConfig
     from lightkube.config.models import Cluster, User
 
@@ -127,21 +126,21 @@ async def _run(case: str, address: str) -> None:
 
 
 @dataclass(frozen=True)
-class _Figures:
+class _Rates:
     by_clock: float
     by_processor: float
 
 
-def _figures(runs: list[tuple[float, float]]) -> _Figures:
+def _summarize(runs: list[tuple[float, float]]) -> _Rates:
     events = _PODS * _ROUNDS
-    return _Figures(
+    return _Rates(
         statistics.median(events / clock for clock, _ in runs),
         statistics.median(events / processor for _, processor in runs),
     )
 
 
 def measure() -> Iterator[str]:
-    """Run it; lines for the table."""
+    """Run the measurement; yield lines for the table."""
     runs: dict[str, list[tuple[float, float]]] = {case: [] for case in _CASES}
     with replay_server(_PODS, rounds=_ROUNDS, settings=0) as address:
         for _ in range(_RUNS):
@@ -150,7 +149,7 @@ def measure() -> Iterator[str]:
                 answer = subprocess.run(command, check=True, capture_output=True, text=True)
                 found.append(tuple(json.loads(answer.stdout)))
     for case, found in runs.items():
-        figures = _figures(found)
+        figures = _summarize(found)
         yield (
             f"watch events from socket to queue, {case}: {figures.by_clock:,.0f} a second by the clock, "
             f"{figures.by_processor:,.0f} by processor time"

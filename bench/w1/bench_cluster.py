@@ -1,4 +1,4 @@
-"""The control plane of a measurement: the parents in it, who of them is Ready since when, and what was asked of it."""
+"""The control plane of a measurement: its parents, their readiness, and the recorded requests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _AT_ONCE = 20
 
 
 class Readiness:
-    """Which parents are Ready, as a watch tells."""
+    """The parents that are Ready, from a watch."""
 
     def __init__(self) -> None:
         self.ready_at: dict[str, float] = {}
@@ -32,7 +32,7 @@ class Readiness:
         self._changed = asyncio.Event()
 
     def record(self, parent: dict[str, object], at: float) -> None:
-        """Take in one event."""
+        """Record one event of a parent."""
         if parent.get("status") and self.first_status_at is None:
             self.first_status_at = at
         if is_ready(parent):
@@ -40,18 +40,18 @@ class Readiness:
         self._changed.set()
 
     async def wait_for_all_ready(self, count: int, timeout_seconds: float = 900.0) -> float:
-        """Wait until so many are; answers since when."""
+        """Wait until `count` parents are Ready; return the time of the last one."""
         await self._until(lambda: len(self.ready_at) >= count, timeout_seconds)
         return max(self.ready_at.values())
 
     async def wait_for_first_status(self, timeout_seconds: float = 120.0) -> float:
-        """Wait until anyone has a status; answers since when."""
+        """Wait until any parent has a status; return the time."""
         await self._until(lambda: self.first_status_at is not None, timeout_seconds)
         assert self.first_status_at is not None
         return self.first_status_at
 
     async def wait_for_one_ready(self, name: str, timeout_seconds: float = 900.0) -> float:
-        """Wait until that one is; answers since when."""
+        """Wait until one parent is Ready; return the time."""
         await self._until(lambda: name in self.ready_at, timeout_seconds)
         return self.ready_at[name]
 
@@ -64,7 +64,7 @@ class Readiness:
 
 
 class BenchCluster:
-    """A control plane with the definition of the parents; as an async context manager."""
+    """A control plane with the definition of the parents, as an async context manager."""
 
     def __init__(self) -> None:
         self._closing = AsyncExitStack()
@@ -88,11 +88,11 @@ class BenchCluster:
 
     @property
     def kubeconfig(self) -> str:
-        """The file that the measured programs read."""
+        """The kubeconfig for the measured programs."""
         return str(self._cluster.kubeconfig)
 
     async def load(self, count: int, namespace: str) -> None:
-        """Create a namespace with so many parents."""
+        """Create a namespace with a number of parents."""
         await self.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
         waiting = iter(range(count))
 
@@ -105,7 +105,7 @@ class BenchCluster:
                 workers.create_task(work())
 
     async def touch(self, count: int, namespace: str) -> None:
-        """Give each parent an annotation that means nothing."""
+        """Set an annotation without meaning on each parent."""
         waiting = iter(range(count))
         patch = {"metadata": {"annotations": {"bench.konverge.dev/touched": "yes"}}}
 
@@ -120,7 +120,7 @@ class BenchCluster:
 
     @asynccontextmanager
     async def watching(self, namespace: str) -> AsyncIterator[Readiness]:
-        """Follow the parents within the block."""
+        """Track the readiness of the parents while the block runs."""
         readiness = Readiness()
         page = await self.client.list_page(PARENT, namespace=namespace, limit=1)
         async with self.client.watch(
@@ -141,16 +141,18 @@ class BenchCluster:
 
     @property
     def position(self) -> int:
-        """The end of the audit log at this moment."""
+        """The current end of the audit log."""
         return self._cluster.audit_log.stat().st_size
 
     def requests(self, user_agent: str, start: int) -> list[AuditedRequest]:
-        """What that user agent asked since the position."""
-        return [found for found in read_audit_log(self._cluster.audit_log, start) if found.user_agent == user_agent]
+        """Return the requests of a user agent since a position."""
+        return [
+            request for request in read_audit_log(self._cluster.audit_log, start) if request.user_agent == user_agent
+        ]
 
 
 def count_by_verb(requests: list[AuditedRequest]) -> Counter[str]:
-    """How often each verb, with the status, events and failures told apart."""
+    """Count requests by verb, with status writes, events and failures apart."""
     counted: Counter[str] = Counter()
     for request in requests:
         what = request.verb

@@ -1,4 +1,4 @@
-"""The box that W1's operator would be as data: the same five objects, the same two groups."""
+"""W1's operator as a box: the same five objects in the same two groups."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The floor of W1: five applies and one status write a parent, ten at a time, no cache, no watch, no decoding.
+"""The floor of W1: five applies and one status write per parent, ten in parallel, without cache, watch or decoding.
 
-It uses aiohttp and msgspec, as konverge does, and nothing of konverge's but the objects that both write.
+It uses aiohttp and msgspec, like konverge, and of konverge itself only the objects that both write.
 `python -m bench.w1.floor KUBECONFIG` runs it.
 """
 
@@ -103,7 +103,7 @@ async def main(read: dict[str, Any]) -> None:
     async with aiohttp.ClientSession(cluster["server"], connector=connector, headers=headers) as session:
         wait_for_go()
         await _Floor(session).run()
-        await asyncio.Event().wait()  # to be measured
+        await asyncio.Event().wait()  # keeps running while it is measured
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A measured program in a process of its own: started, told to go, watched from outside, stopped."""
+"""A measured program in its own process: started, triggered by a signal, measured from outside, stopped."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ T = TypeVar("T")
 _TICKS = os.sysconf("SC_CLK_TCK")
 _QUIET_SECONDS = 1.5
 _SAMPLE_SECONDS = 0.1
-# A tick is 10 ms: a quiet process may still have one for a bookmark.
+# A tick is 10 ms: a quiet process can use one for a bookmark.
 _QUIET_TICKS = 2
 
 
 class MeasuredProcess:
-    """The process of one program, as an async context manager; leaving it ends the process.
+    """The process of one program, as an async context manager; the block's exit ends the process.
 
     Args:
-        module: What to run.
-        arguments: Its command line.
-        profile: Where cProfile writes what it finds; None for no profile.
+        module: The module of the program.
+        arguments: The arguments of the program.
+        profile: The output file for cProfile; None for no profile.
     """
 
     def __init__(self, module: str, *arguments: str, profile: Path | None = None) -> None:
@@ -43,9 +43,9 @@ class MeasuredProcess:
         pipe = asyncio.subprocess.PIPE
         self._process = process = await asyncio.create_subprocess_exec(*self._command, stdin=pipe, stdout=pipe)
         assert process.stdout is not None
-        said = (await process.stdout.readline()).decode().strip()
-        if said != READY:
-            raise RuntimeError(f"{self._command} did not start; it said {said!r}")
+        printed = (await process.stdout.readline()).decode().strip()
+        if printed != READY:
+            raise RuntimeError(f"{self._command} did not start; its first line was {printed!r}")
         return self
 
     async def __aexit__(
@@ -62,7 +62,7 @@ class MeasuredProcess:
                 await process.wait()
 
     def go(self) -> float:
-        """Let it begin; answers when."""
+        """Send the start signal; return its time."""
         process = self._get_process()
         assert process.stdin is not None
         process.stdin.write(b"go\n")
@@ -70,25 +70,25 @@ class MeasuredProcess:
 
     @property
     def cpu_seconds(self) -> float:
-        """The CPU time that it has used so far, in user and kernel mode."""
+        """The CPU time so far, in user and kernel mode."""
         return self._ticks() / _TICKS
 
     @property
     def peak_megabytes(self) -> float:
-        """The most memory that it ever had (resident set)."""
+        """The largest resident set so far in megabytes."""
         status = Path(f"/proc/{self._get_process().pid}/status").read_text()
         kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:"))
         return int(kilobytes) / 1000
 
     @property
     def megabytes(self) -> float:
-        """The memory that it has now (resident set)."""
+        """The current resident set in megabytes."""
         status = Path(f"/proc/{self._get_process().pid}/status").read_text()
         kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:"))
         return int(kilobytes) / 1000
 
     async def wait_for(self, awaited: Coroutine[Any, Any, T]) -> T:
-        """Wait for what the program shall bring about.
+        """Wait for a result of the program.
 
         Raises:
             RuntimeError: The program has ended instead.
@@ -106,7 +106,7 @@ class MeasuredProcess:
             await asyncio.gather(waiting, ended, return_exceptions=True)
 
     async def wait_until_quiet(self, timeout_seconds: float = 600.0) -> float:
-        """Wait until it does nothing any more; answers since when."""
+        """Wait until the process is idle; return the time since which it is."""
         async with asyncio.timeout(timeout_seconds):
             since, ticks = time.monotonic(), self._ticks()
             while time.monotonic() - since < _QUIET_SECONDS:
@@ -116,7 +116,7 @@ class MeasuredProcess:
             return since
 
     def _ticks(self) -> int:
-        # Fields 14 and 15; the second one, the name, may hold blanks.
+        # Fields 14 and 15; the second field, the name, can contain spaces.
         fields = Path(f"/proc/{self._get_process().pid}/stat").read_text().rpartition(")")[2].split()
         return int(fields[11]) + int(fields[12])
 

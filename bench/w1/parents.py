@@ -1,4 +1,4 @@
-"""The custom resource of W1, its five children, and its condition: what both programs write."""
+"""The custom resource of W1, its five children and its condition, which both programs write."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class ParentSpec:
 @custom_resource(group=PARENT.group, version=PARENT.version)
 @dataclass
 class Parent:
-    """An application of five objects."""
+    """An application with five objects."""
 
     metadata: Metadata
     spec: ParentSpec
 
 
 def new_parent(name: str, namespace: str) -> Object:
-    """A parent as the loader creates it."""
+    """Return a parent as the loader creates it."""
     return {
         "apiVersion": PARENT.api_version,
         "kind": PARENT.kind,
@@ -40,13 +40,13 @@ def new_parent(name: str, namespace: str) -> Object:
 
 
 def config(name: str, namespace: str, greeting: str) -> Object:
-    """The settings."""
+    """Return the ConfigMap with the settings."""
     data = {"GREETING": greeting, **{f"SETTING_{number}": str(number) for number in range(5)}}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": _build_metadata(name, namespace), "data": data}
 
 
 def secret(name: str, namespace: str) -> Object:
-    """The access to a store; base64, as the server keeps it."""
+    """Return the Secret with the access to a store; base64, as the server stores it."""
     data = {"STORE_URL": "cmVkaXM6Ly9zdG9yZQ=="}
     return {
         "apiVersion": "v1",
@@ -58,19 +58,19 @@ def secret(name: str, namespace: str) -> Object:
 
 
 def account(name: str, namespace: str) -> Object:
-    """Whom the pods act as."""
+    """Return the ServiceAccount of the pods."""
     return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _build_metadata(name, namespace)}
 
 
 def service(name: str, namespace: str) -> Object:
-    """How the pods are reached."""
+    """Return the Service in front of the pods."""
     metadata = _build_metadata(name, namespace)
     spec = {"selector": metadata["labels"], "ports": [{"name": "http", "port": 80, "targetPort": 8080}]}
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
 
 def deployment(name: str, namespace: str, image: str) -> Object:
-    """The pods: none, so that what is measured is not the kubelet's work."""
+    """Return the Deployment, without pods, so that the kubelet is not part of the measurement."""
     metadata = _build_metadata(name, namespace)
     container = {
         "name": "main",
@@ -88,7 +88,7 @@ def deployment(name: str, namespace: str, image: str) -> Object:
 
 
 def is_ready(parent: Mapping[str, Any]) -> bool:
-    """Tell whether the parent reports Ready."""
+    """Return True if the parent is Ready."""
     conditions = (parent.get("status") or {}).get("conditions") or ()
     return any(found["type"] == "Ready" and found["status"] == "True" for found in conditions)
 

@@ -1,6 +1,6 @@
-"""The operator of W1, as its author would write it; `python -m bench.w1.program KUBECONFIG [--events]` runs it.
+"""The operator of W1 as its author would write it; `python -m bench.w1.program KUBECONFIG [--events]` runs it.
 
-Without ``--events`` it records none: the floor has none either, and they would be requests of their own.
+Without ``--events`` it records no events: they would be additional requests, and the floor has none.
 """
 
 from __future__ import annotations

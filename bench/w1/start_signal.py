@@ -1,4 +1,4 @@
-"""How a measured program is started: it says that it is imported, and waits until it is told to go."""
+"""The start of a measured program: it prints that its imports are done, and waits for a signal."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ READY = "ready"
 
 
 def wait_for_go() -> None:
-    """Say so, and wait for a line."""
+    """Print the ready line, and wait for a line on standard input."""
     print(READY, flush=True)
     sys.stdin.readline()
