@@ -1,4 +1,4 @@
-"""Write what is generated from the models of box and simulation files: JSON Schemas of editors, a page in the docs."""
+"""Generate files from the models of box and simulation files: JSON Schemas for editors and a page of the docs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _PARTS = (
 
 
 def page_text() -> str:
-    """The page: a table for each part, then one for each kind of resource."""
+    """Return the page: a table for each part, then one for each kind of resource."""
     definitions = build_editor_schema()["$defs"]
     lines = [_HEAD]
     for name in _PARTS:
@@ -121,7 +121,7 @@ def _type(schema: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    """Write all files."""
+    """Write all of the generated files."""
     SCHEMA.write_text(format_schema())
     SIMULATION_SCHEMA.write_text(simulation.format_schema())
     PAGE.write_text(page_text())

@@ -1,8 +1,8 @@
-"""Write down what the development environment consists of, to the version and the bytes: `make constraints`.
+"""Lock the dependencies of the development environment with versions and hashes: `make constraints`.
 
-Versions stay as they are while they fit what the packages ask for; with --upgrade they are the newest. What any Python
-from 3.11 to 3.14 needs on Linux or macOS is in one file, with the hashes of the wheels for these, as pip's own index
-tells them. pip checks each against what it downloads.
+Versions stay the same while they satisfy the packages; with --upgrade they are the newest. One file contains the
+dependencies for Python 3.11 to 3.14 on Linux and macOS, with the hashes of their wheels from pip's index. pip compares
+each download with them.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ LOCK = ROOT / "tools" / "constraints.txt"
 BENCH_LOCK = ROOT / "tools" / "bench-constraints.txt"
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 PLATFORMS = ("linux", "darwin")
-# Beside what the project asks for: what builds it (for an editable install, too), and pip itself.
+# Additional packages: the build tools of the project (also for an editable install), and pip itself.
 TOOLS = ("editables", "pip")
 _WHEEL_PLATFORM = re.compile(r"any|(many|musl)linux.*_(x86_64|aarch64)|macosx_.*_(x86_64|arm64|universal2)")
 _INDEX_TYPE = "application/vnd.pypi.simple.v1+json"
 _HEADER = """\
-# {what}, to the version and the hashes of its wheels: pip takes nothing else.
-# Users of konverge never see this: what it needs at run time is in pyproject.toml.
+# {what}, with versions and hashes of wheels: pip accepts nothing else.
+# This is for developers; the dependencies of konverge at run time are in pyproject.toml.
 # Written by: make constraints (newer versions: make constraints UPGRADE=--upgrade).
 """
 
 
 class Package(NamedTuple):
-    """One package as pip has resolved it."""
+    """One package as pip resolved it."""
 
     name: str
     version: str
@@ -61,17 +61,17 @@ def main() -> None:
     pins = [f"{package.name}=={package.version}" for package in packages.values()] + (
         [] if upgrade else [*_pins(BENCH_LOCK)]
     )
-    beside = _resolve([*wanted, *project["dependency-groups"]["bench"]], pins)
-    _write(LOCK, "What the development environment consists of", packages)
+    with_bench = _resolve([*wanted, *project["dependency-groups"]["bench"]], pins)
+    _write(LOCK, "Packages of the development environment", packages)
     _write(
         BENCH_LOCK,
-        "What the benchmarks need besides the development environment",
-        {name: package for name, package in beside.items() if name not in packages},
+        "Additional packages of the benchmarks",
+        {name: package for name, package in with_bench.items() if name not in packages},
     )
 
 
 def _of_packages() -> Iterator[str]:
-    """What the packages of this repository need of others: always, in a terminal, and to be built."""
+    """Return the dependencies of the packages of this repository: required, for a terminal, and for builds."""
     for file in sorted(ROOT.glob("packages/*/pyproject.toml")):
         package = tomllib.loads(file.read_text())
         extras = package["project"].get("optional-dependencies", {})
@@ -86,7 +86,7 @@ def _pins(lock: Path) -> Iterator[str]:
 
 
 def _resolve(wanted: Iterable[str], pins: Iterable[str]) -> dict[str, Package]:
-    """All packages that any of the Pythons needs: pip resolves for its own, what others need besides is asked for."""
+    """Return all packages for any of the Python versions: pip resolves for its own; the others' are added."""
     wanted, pins = list(wanted), list(pins)
     while True:
         packages = _ask_pip(wanted, pins)
@@ -115,7 +115,7 @@ def _ask_pip(wanted: list[str], pins: list[str]) -> dict[str, Package]:
 
 
 def _missing(packages: Mapping[str, Package], roots: list[Requirement]) -> set[str]:
-    """What one of the Pythons needs and pip did not choose for this one."""
+    """Return packages that another Python version needs and that pip did not choose for its own."""
     missing: set[str] = set()
     for version, platform in itertools.product(VERSIONS, PLATFORMS):
         environment = {
@@ -157,12 +157,12 @@ def _write(lock: Path, what: str, packages: Mapping[str, Package]) -> None:
 
 
 def _index_url() -> str:
-    """The index that pip asks on this machine."""
-    told = subprocess.run(
+    """Return the URL of pip's index on this machine."""
+    output = subprocess.run(
         [sys.executable, "-m", "pip", "config", "get", "global.index-url"], capture_output=True, text=True, check=False
     ).stdout.strip()
-    if told:
-        return told
+    if output:
+        return output
     script = "from pip._internal.models.index import PyPI; print(PyPI.simple_url)"
     return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
 
@@ -181,7 +181,7 @@ def _hashes(index: str, package: Package) -> list[str]:
 
 
 def _is_wanted(filename: str, version: str) -> bool:
-    """Tell whether it is a wheel of that version for one of the Pythons; sources would run while they are built."""
+    """Return True for a wheel of that version for one of the Python versions; sources would run code during a build."""
     try:
         _, found, _, tags = parse_wheel_filename(filename)
     except InvalidWheelFilename:
@@ -194,7 +194,7 @@ def _is_wanted(filename: str, version: str) -> bool:
 def _is_for_one(interpreter: str, abi: str) -> bool:
     if interpreter in ("py3", *(f"py{version.replace('.', '')}" for version in VERSIONS)):
         return True
-    if abi == "abi3":  # good for all later ones
+    if abi == "abi3":  # valid for all later versions
         return interpreter.startswith("cp3") and int(interpreter[3:] or 0) <= int(VERSIONS[-1].partition(".")[2])
     return abi in ("none", interpreter) and interpreter in (f"cp{version.replace('.', '')}" for version in VERSIONS)
 

@@ -1,7 +1,7 @@
-"""Add up the results of several pytest runs (JUnit XML files), and name the cases that were left out.
+"""Sum the results of several pytest runs (JUnit XML files), and list the cases that were left out.
 
-A case that is left out proves nothing: the last lines say which ones are, why, and the command that brings what they
-need.
+A case that is left out proves nothing: the last lines contain these cases, the reasons, and the command that installs
+what they need.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NO_REAL_CLUSTER = (
 
 
 def main(paths: list[str]) -> None:
-    """Print what became of the tests in all files together; JUnit counts an expected failure as skipped."""
+    """Print the total results of all files; JUnit counts an expected failure as skipped."""
     total: Counter[str] = Counter()
     seconds = 0.0
     left_out: defaultdict[str, list[str]] = defaultdict(list)
@@ -55,7 +55,7 @@ def main(paths: list[str]) -> None:
 
 
 def _cases_left_out(suite: ElementTree.Element) -> Iterator[tuple[str, str]]:
-    """Why, and which one."""
+    """Yield the reason and the name of each case that was left out."""
     for case in suite.iter("testcase"):
         skipped = case.find("skipped")
         if skipped is not None and skipped.get("type") == "pytest.skip":

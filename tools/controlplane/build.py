@@ -1,10 +1,10 @@
-"""Build what is missing of the real control plane into the user's cache folder.
+"""Build the missing programs of the real control plane into the user's cache folder.
 
     python tools/controlplane/build.py
 
-Needs Go and nothing else; the versions are those that the go.mod files beside this script pin. The folder and the
-version in its name are those of `konverge_cluster.controlplane.binaries`, which this script runs as a file, so that it
-works before konverge is installed. A program is built again when the one that is there was made from another version.
+It needs only Go; the go.mod files beside this script pin the versions. The folder and the version in its name come from
+`konverge_cluster.controlplane.binaries`, which this script runs as a file, so that it works before konverge is
+installed. A program is built again if it was built from another version.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ PROGRESS_LINES = 250
 
 
 class BuildError(Exception):
-    """The build cannot go on; the message says why and what to do."""
+    """The build cannot continue; the message contains the reason and the next step."""
 
 
 @dataclass(frozen=True)
 class Module:
-    """A folder with a go.mod, and what is built from the module that it pins.
+    """A folder with a go.mod, and the programs from the module that it pins.
 
     Args:
-        folder: The folder's name.
-        module: The Go module that decides a program's version.
+        folder: The name of the folder.
+        module: The Go module that determines the version of the programs.
         packages: The package of each program, relative to the module.
-        estimate: How long it takes from nothing, on two cores.
+        estimate: The duration of a build from nothing on two cores.
     """
 
     folder: str
@@ -54,7 +54,7 @@ class Module:
 
     @property
     def pinned(self) -> str:
-        """The version that go.mod asks for."""
+        """The version of the module in go.mod."""
         text = (HERE / self.folder / "go.mod").read_text()
         found = re.search(rf"^\s*(?:require )?{re.escape(self.module)} (v\S+)", text, re.MULTILINE)
         if found is None:
@@ -75,7 +75,7 @@ MODULES = (
 
 
 def main() -> None:
-    """Build what is missing, one build at a time on this machine."""
+    """Build the missing programs, with one build at a time on this machine."""
     if os.environ.get("KUBEBUILDER_ASSETS"):
         folder = BINARIES["find_binaries"]()
         print(f"control plane: KUBEBUILDER_ASSETS has everything ({folder})")
@@ -84,7 +84,7 @@ def main() -> None:
     target.mkdir(parents=True, exist_ok=True)
     with only_one(target / ".lock"):
         for unfinished in target.glob(f"{UNFINISHED}*"):
-            shutil.rmtree(unfinished)  # of a build that was killed: nobody else builds now
+            shutil.rmtree(unfinished)  # from a killed build: this process holds the lock
         for module in MODULES:
             wanted = {
                 name: package
@@ -98,7 +98,7 @@ def main() -> None:
 
 @contextmanager
 def only_one(lock: Path) -> Iterator[None]:
-    """Hold the lock; the system frees it also when this process is killed."""
+    """Hold the lock; the system releases it even if this process is killed."""
     with lock.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -109,30 +109,30 @@ def only_one(lock: Path) -> Iterator[None]:
 
 
 def version_of(program: Path, module: Module) -> str | None:
-    """The version of the module that a program was built from; None when there is no such program.
+    """Return the version of the module in a program; None if the program does not exist.
 
-    Without Go to ask, a program that is there counts as right: nothing could be built anyway.
+    Without Go, an existing program counts as right, since no build would be possible.
     """
     if not os.access(program, os.X_OK):
         return None
     if shutil.which("go") is None:
         return module.pinned
-    told = subprocess.run(["go", "version", "-m", str(program)], capture_output=True, text=True, check=False).stdout
-    found = re.search(rf"^\s+(?:dep|mod)\s+{re.escape(module.module)}\s+(\S+)", told, re.MULTILINE)
+    output = subprocess.run(["go", "version", "-m", str(program)], capture_output=True, text=True, check=False).stdout
+    found = re.search(rf"^\s+(?:dep|mod)\s+{re.escape(module.module)}\s+(\S+)", output, re.MULTILINE)
     return found[1] if found else None
 
 
 def build(module: Module, wanted: dict[str, str], target: Path) -> None:
-    """Build some programs of one module, and move each to its place when it is whole."""
+    """Build programs of one module, and move each to its place when it is complete."""
     check_go(module)
     print(f"control plane: building {', '.join(wanted)} {module.pinned} (about {module.estimate})", flush=True)
     with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=target) as building:
-        # With one package, -o names the program; with several, the folder.
+        # With one package, -o is the program; with several, the folder.
         output = f"{building}/{next(iter(wanted))}" if len(wanted) == 1 else f"{building}/"
         command = ["go", "build", "-v", "-mod=readonly", "-buildvcs=false", "-trimpath"]
         command += ["-ldflags", link_flags(module), "-o", output]
         command += [module.module + package for package in wanted.values()]
-        # Nothing of these programs needs C, and so none of them needs this machine's C library.
+        # These programs need no C code, and so no C library of this machine.
         environment = os.environ | {"CGO_ENABLED": "0"}
         printed = []
         with subprocess.Popen(
@@ -150,10 +150,10 @@ def build(module: Module, wanted: dict[str, str], target: Path) -> None:
 
 
 def check_go(module: Module) -> None:
-    """Find out now, in one sentence, what the compiler would say in many.
+    """Check the Go installation, which gives one clear message instead of a compiler's many.
 
     Raises:
-        BuildError: There is no Go, or it is too old for the go.mod and may not fetch a newer one.
+        BuildError: Go is not installed, or it is too old for the go.mod and cannot download a newer version.
     """
     needed = re.search(r"^go (\S+)", (HERE / module.folder / "go.mod").read_text(), re.MULTILINE)
     assert needed is not None
@@ -162,19 +162,19 @@ def check_go(module: Module) -> None:
             f"Go {needed[1]} or newer is needed and there is no `go` in PATH: install it, "
             "or point KUBEBUILDER_ASSETS at a folder with " + ", ".join(BINARIES["PROGRAMS"])
         )
-    asked = subprocess.run(["go", "env", "GOVERSION", "GOTOOLCHAIN"], capture_output=True, text=True, check=True)
-    version, toolchain = asked.stdout.split()
+    reported = subprocess.run(["go", "env", "GOVERSION", "GOTOOLCHAIN"], capture_output=True, text=True, check=True)
+    version, toolchain = reported.stdout.split()
     if toolchain == "local" and numbers(version) < numbers(needed[1]):
         raise BuildError(f"Go {needed[1]} or newer is needed, found {version.removeprefix('go')}")
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """``go1.26.3`` and ``1.26.3`` as something that can be compared."""
+    """Convert ``go1.26.3`` or ``1.26.3`` to numbers that can be compared."""
     return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
 
 
 def link_flags(module: Module) -> str:
-    """No symbol tables; and for Kubernetes the version, which its own build writes into the programs."""
+    """Return the linker flags: no symbol tables, and for Kubernetes the version, as in its own build."""
     flags = ["-s", "-w"]
     if module.folder == "kubernetes":
         major, minor, _ = KUBERNETES_VERSION.removeprefix("v").split(".")
@@ -185,11 +185,11 @@ def link_flags(module: Module) -> str:
 
 
 def cause(printed: list[str]) -> str:
-    """The line of Go's output that says what went wrong; the others name packages and downloads."""
+    """Return the line of Go's output with the error; the others name packages and downloads."""
     for line in printed:
         if re.search(r"dial tcp|no such host|timeout|connection (refused|reset)|TLS handshake", line):
             return f"the Go modules could not be fetched ({line})"
-    # With -v, a package that was compiled is a line without a space.
+    # With -v, the line of a compiled package contains no space.
     sentences = [line for line in printed if " " in line and not line.startswith(("go: downloading", "#"))]
     return sentences[0] if sentences else "go build did not say why"
 

@@ -1,14 +1,14 @@
-"""Write konverge_cluster/embedded/protobuf.json from the .proto files of the Kubernetes modules.
+"""Generate konverge_cluster/embedded/protobuf.json from the .proto files of the Kubernetes modules.
 
     python tools/protobuf/generate.py
 
-Typed Go clients (kubectl create among them) send objects of built-in kinds in protobuf. To read them one needs the
-number, the name and the type of each field of each message; nothing else of the files is kept. The modules are those
-that tools/controlplane pins; ``go`` must know where they are.
+Typed Go clients (for example kubectl create) send objects of built-in kinds in protobuf. Decoding needs the number, the
+name and the type of each field of each message; the rest of the files is not kept. tools/controlplane pins the modules;
+``go`` must find them.
 
-A message is a mapping of field number to ``name type``: the type is a scalar's name, or the message's; ``*`` before it
-marks a list, ``{`` a mapping from strings, ``~`` a message whose fields stand in the JSON form among those of the
-message around it (where the schemas of konverge.apply know no field of that name).
+A message is a mapping from field number to ``name type``: the type is the name of a scalar or of a message. ``*``
+before it marks a list, ``{`` a mapping from strings, and ``~`` a message whose fields are inlined in the JSON form of
+the message around it (if the schemas of konverge.apply have no field of that name).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ API = (
     "storage/v1",
 )
 MACHINERY = ("apis/meta/v1", "runtime", "api/resource", "util/intstr")
-# What a request's body can be; everything that they hold comes with them.
+# The possible bodies of a request; the messages that they contain are added.
 ROOTS = (
     *(f"io.k8s.api.apps.v1.{kind}" for kind in ("ControllerRevision", "DaemonSet", "Deployment", "ReplicaSet")),
     "io.k8s.api.apps.v1.StatefulSet",
@@ -133,7 +133,7 @@ def messages_of(text: str) -> dict[str, Message]:
 
 
 def definition_prefix(package: str) -> str:
-    """``k8s.io.api.core.v1`` is ``io.k8s.api.core.v1.`` in OpenAPI."""
+    """Return the OpenAPI prefix of a package: ``k8s.io.api.core.v1`` becomes ``io.k8s.api.core.v1.``."""
     return package.replace("k8s.io.", "io.k8s.", 1) + "."
 
 

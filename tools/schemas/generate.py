@@ -1,15 +1,15 @@
-"""Write konverge/apply/builtin/*.json and konverge/types/ from a real API server's OpenAPI v3 documents.
+"""Generate konverge/apply/builtin/*.json and konverge/types/ from a real API server's OpenAPI v3 documents.
 
     python tools/schemas/generate.py
 
-Starts a real control plane, asks its server, and stops it. What is written keeps the structure (types, lists and their
-keys, defaults, enums), not the descriptions. The modules of TypedDicts are made by `konverge.typegen`.
+The script starts a real control plane, queries its server, and stops it. The output keeps the structure (types, lists
+and their keys, defaults, enums) without descriptions. `konverge.typegen` generates the modules of TypedDicts.
 
-One thing OpenAPI does not say: which zero values survive the server's decoding and encoding. ``replicas: 0`` does,
-``paused: false`` does not, ``resources: {}`` appears unasked. That follows from each field's Go type and JSON tag, so
-these are read from the sources of the modules that tools/controlplane pins (``go`` must know where they are), and
-written into each definition as ``x-konverge-always`` (field to what an absent one is written as) and
-``x-konverge-keeps-zero`` (fields whose zero is not dropped).
+OpenAPI does not contain which zero values survive the server's decoding and encoding. ``replicas: 0`` does, ``paused:
+false`` does not, ``resources: {}`` appears without a request. That follows from the Go type and the JSON tag of each
+field. The script reads them from the sources of the modules that tools/controlplane pins (``go`` must find them). It
+writes them into each definition as ``x-konverge-always`` (field to the written form of an absent value) and
+``x-konverge-keeps-zero`` (fields whose zero is kept).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def request_json(cluster: RealCluster, path: str) -> Any:
-    """The decoded answer of the API server."""
+    """Return the decoded response of the API server."""
     kubeconfig = json.loads(cluster.kubeconfig.read_text())
     trust = base64.b64decode(kubeconfig["clusters"][0]["cluster"]["certificate-authority-data"]).decode()
     token = kubeconfig["users"][0]["user"]["token"]
@@ -82,7 +82,7 @@ STRUCT = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL
 FIELD = re.compile(r"^\t(?:(\w+)[ \t]+)?(\S+)[ \t]+`json:\"([^\"]*)\"", re.MULTILINE)
 ZEROS = {"string": "", "integer": 0, "number": 0, "boolean": False}
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
-# Types with a JSON form of their own, and how their zero value is written.
+# Types with their own JSON form, and the form of their zero value.
 OWN_ZEROS = {
     META + "Time": None,
     META + "MicroTime": None,
@@ -94,7 +94,7 @@ OWN_ZEROS = {
 
 
 def structs_of(package: str, folders: dict[str, Path]) -> dict[str, str]:
-    """The bodies of the structs of a Go package, by name."""
+    """Return the bodies of the structs of a Go package by name."""
     module = next(prefix for prefix in MODULES if package.startswith(prefix))
     folder = folders[module].joinpath(*package[len(module) :].split("."))
     sources = [path.read_text() for path in sorted(folder.glob("*.go")) if not path.name.endswith("_test.go")]
@@ -151,7 +151,7 @@ def add_zeros(definitions: dict[str, Any]) -> None:
 
 
 def fields_of(kind: str, structs: dict[str, str]) -> dict[str, tuple[str, list[str]]]:
-    """JSON name to Go type and tag options, those of embedded structs included (all are of the same package)."""
+    """Map JSON names to Go types and tag options, including embedded structs (all are in the same package)."""
     found: dict[str, tuple[str, list[str]]] = {}
     for _, go_type, tag in FIELD.findall(structs.get(kind, "")):
         name, *options = tag.split(",")
@@ -172,7 +172,7 @@ def zero(node: dict[str, Any], definitions: dict[str, Any]) -> Any:
 
 
 def read(documents: dict[str, Any]) -> tuple[dict[str, dict[str, str]], dict[str, Any]]:
-    """What the documents say: by apiVersion which kind has which definition, and all definitions."""
+    """Return the definition names by apiVersion and kind, and all definitions of the documents."""
     definitions: dict[str, Any] = {}
     kinds: dict[str, dict[str, str]] = {version: {} for version in documents}
     for version, document in documents.items():
@@ -223,7 +223,7 @@ def write_types(modules: dict[str, str]) -> list[Path]:
 
 
 def is_object(node: Any) -> bool:
-    """Tell an object from a list of objects and from the options of a request, which have no ObjectMeta."""
+    """Return True for an object, but not for a list or request options, which have no ObjectMeta."""
     return OBJECT_META in json.dumps(node.get("properties", {}).get("metadata", {}))
 
 
