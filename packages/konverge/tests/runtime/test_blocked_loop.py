@@ -1,4 +1,4 @@
-"""The thread that names what blocks the event loop."""
+"""The thread that reports the line that blocks the event loop."""
 
 from __future__ import annotations
 

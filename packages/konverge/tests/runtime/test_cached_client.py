@@ -1,4 +1,4 @@
-"""Reads and writes of a pass while the watch lags far behind."""
+"""Reads and writes of a reconcile while the watch lags far behind."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ KEY = ObjectKey("default", "settings")
 
 
 class LaggingTransport:
-    """Passes requests on at once, and everything that a watch brings late."""
+    """Forwards requests at once, and delays all watch events."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -71,7 +71,7 @@ class _Lagging:
 
 @dataclass
 class Desk:
-    """Two owners' clients, and who was woken."""
+    """Two owners' clients, and a record of the triggered owners."""
 
     clients: CachedClientFactory
     admin: Client
@@ -94,13 +94,13 @@ async def desk() -> AsyncIterator[Desk]:
         routing = EventRouter(reads, lookup=Nothing())
         routing.set_routes([RoutedKind(WEB_APP, namespaced=True)])
 
-        def tell(gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:
+        def record_owners(gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:
             woken.extend(sorted(reader.key.name for reader in routing.find_owners(gvk, old, new)))
 
         async with InformerFactory(
             client, namespaces=["default"], keep=routing.is_needed, clock=CLOCK, entropy=SeededEntropy()
         ) as informers:
-            informers.subscribe(tell)
+            informers.subscribe(record_owners)
             yield Desk(
                 CachedClientFactory(client, informers, reads, routing, CLOCK, namespaces=["default"]),
                 admin,
@@ -156,7 +156,7 @@ async def test_who_fails_to_update_what_has_gone_does_not_see_it_again(desk: Des
     desk.clients.read_tracker.finish(ME, complete=True)
     desk.woken.clear()
     await desk.admin.delete(CONFIG_MAP, KEY)
-    assert await client.get(CONFIG_MAP, KEY), "the watch has not told yet"
+    assert await client.get(CONFIG_MAP, KEY), "the watch has not delivered it yet"
 
     with pytest.raises(NotFoundError):
         await client.update(held | {"data": {"greeting": "Ahoy"}})
@@ -277,7 +277,7 @@ async def test_two_who_read_a_forgotten_list_at_once_both_see_all_of_it(desk: De
     obj = config_map(colour="blue")
     obj["metadata"]["labels"] = {"app": "web"}
     await desk.admin.create(obj)
-    await wait_for_watch()  # the watch has brought it, and nobody wanted it
+    await wait_for_watch()  # the watch has delivered it, and no owner needs it
 
     found = await asyncio.gather(
         *(desk.client(who).list(CONFIG_MAP, namespace="default", labels={"app": "web"}) for who in (ME, OTHER))

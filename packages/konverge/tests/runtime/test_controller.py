@@ -44,7 +44,7 @@ async def running(
 
 
 class Recorder:
-    """A reconcile that notes when it ran for which key, takes its time, and may fail."""
+    """A reconcile function that records its runs, takes a given time, and may fail."""
 
     def __init__(self, seconds: float = 0.0, error: Exception | None = None, result: Result | None = None) -> None:
         self.runs: list[tuple[float, str]] = []
@@ -130,7 +130,7 @@ async def test_a_failure_is_logged_once_with_its_pass(caplog: pytest.LogCaptureF
 
     (record,) = caplog.records
     assert "webapp default/a: reconcile failed (in a row: 1)" in record.getMessage()
-    assert record.exc_info is not None, "nobody foresaw this error: its traceback is wanted"
+    assert record.exc_info is not None, "an unexpected error is logged with its traceback"
     assert record.__dict__["controller"] == "webapp"
     assert record.__dict__["object"] == "default/a"
     assert len(record.__dict__["reconcile_id"]) == 36
@@ -297,7 +297,7 @@ async def test_cancelling_the_controller_cancels_its_passes(caplog: pytest.LogCa
 
     assert let_go == [A]
     assert CLOCK.monotonic() == 1.0
-    assert not caplog.text  # no pass has failed
+    assert not caplog.text  # no reconcile has failed
 
 
 async def test_the_pass_shows_on_every_record_logged_within(caplog: pytest.LogCaptureFixture) -> None:
@@ -375,7 +375,7 @@ async def test_an_edit_by_somebody_else_does_not_wait_for_the_end_of_a_loop() ->
         controller.enqueue(A, reason="it came")
         await CLOCK.sleep(10)
         before = len(runs)
-        controller.enqueue(A, reason="somebody has edited it", is_edit=True)
+        controller.enqueue(A, reason="a user edited it", is_edit=True)
         await CLOCK.sleep(1)
 
     assert (before, len(runs)) == (100, 101), "one for the edit, and none for what that one wrote"
@@ -455,7 +455,7 @@ async def test_a_pass_that_is_abandoned_before_its_first_step_frees_its_key() ->
     async with running(recorder, workers=1) as controller:
         await CLOCK.sleep(1)
         controller.enqueue(A)
-        # Queued behind the controller's own step: the task is made, and has not begun.
+        # Queued behind the controller's own step: the task is created and has not begun.
         loop.call_soon(controller.abandon, lambda key: True)
         await CLOCK.sleep(5)
         assert controller.queue.running == 0
@@ -503,7 +503,7 @@ async def test_a_change_from_outside_resets_the_back_off_and_an_own_one_does_not
         controller.enqueue(A)
         await CLOCK.sleep(1000)
         recorder.runs.clear()
-        controller.enqueue(A, reason="a status that the pass wrote", is_own=True)
+        controller.enqueue(A, reason="a status that the reconcile wrote", is_own=True)
         await CLOCK.sleep(1)
         after_an_own_change = len(recorder.runs)
         controller.enqueue(A, reason="Secret default/a changed")

@@ -1,4 +1,4 @@
-"""Events that an operator records, as the API server has them."""
+"""Events of an operator, as the API server stores them."""
 
 import asyncio
 import logging
@@ -30,7 +30,7 @@ CLOCK = SimulatedClock()
 
 @asynccontextmanager
 async def sending(cluster: Cluster, **options: Any) -> AsyncIterator[ClusterEventRecorder]:
-    """A recorder at work; leaving the block sends what waits."""
+    """A running recorder; leaving the block sends the waiting events."""
     events = ClusterEventRecorder(
         cluster.new_client(AGENT), controller="webapp", clock=cluster.clock, entropy=SeededEntropy(), **options
     )
@@ -240,7 +240,7 @@ async def test_a_namespace_that_is_being_deleted_is_given_up_without_a_warning(
 
 
 class Switch:
-    """A permit that a test turns."""
+    """A permit that a test switches."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -273,7 +273,7 @@ async def test_events_wait_for_the_permit(cluster: Cluster) -> None:
 
 
 class Unreliable:
-    """A transport on which each request fails until it is mended, before or after it reached the server."""
+    """A transport on which each request fails until it is repaired, before or after it reached the server."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -357,7 +357,7 @@ async def test_recording_goes_on_while_the_server_is_gone_and_the_oldest_events_
         transport.is_broken = False
         await CLOCK.sleep(60)
 
-        assert events.statistics.dropped == 39  # one was on its way when it came back
+        assert events.statistics.dropped == 39  # one was being sent at the time of the recovery
         noted = {event["regarding"]["name"] for event in (await client.list(EVENT)).items}
         assert noted == {"web-0", *(f"web-{number}" for number in range(40, 50))}
     assert len([record for record in caplog.records if "events dropped: " in record.message]) == 1

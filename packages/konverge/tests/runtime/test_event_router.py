@@ -15,7 +15,7 @@ WEB = ReadingOwner(WEB_APP, ObjectKey("default", "web"))
 
 
 class Nothing:
-    """Knows of no other object."""
+    """A lookup without any cached object."""
 
     def get_cached(self, gvk: GroupVersionKind, key: ObjectKey) -> Object | None:
         return None
@@ -131,10 +131,10 @@ def test_a_watch_concerns_whom_it_names_by_either_state() -> None:
 
 
 def test_a_mapping_function_that_fails_harms_no_other(caplog: pytest.LogCaptureFixture) -> None:
-    def broken(change: Change) -> Iterable[ObjectKey]:
+    def raise_error(change: Change) -> Iterable[ObjectKey]:
         raise LookupError("no idea")
 
-    routing = a_routing(None, WatchedKind(SECRET, TENANT, broken))
+    routing = a_routing(None, WatchedKind(SECRET, TENANT, raise_error))
 
     assert set(routing.find_owners(SECRET, None, meta("token", build_controller_reference("web")))) == {WEB}
     assert "v1/Secret default/token: the function that maps it to Tenant failed" in caplog.text
@@ -162,10 +162,10 @@ def test_a_predicate_decides_on_the_owners_own_changes_alone() -> None:
 
 
 def test_a_predicate_that_fails_lets_the_change_pass(caplog: pytest.LogCaptureFixture) -> None:
-    def broken(change: Change) -> bool:
+    def raise_error(change: Change) -> bool:
         raise LookupError("no idea")
 
-    assert set(a_routing(when=broken).find_owners(WEB_APP, None, meta("web"))) == {WEB}
+    assert set(a_routing(when=raise_error).find_owners(WEB_APP, None, meta("web"))) == {WEB}
     assert "WebApp default/web: a predicate failed" in caplog.text
 
 

@@ -1,4 +1,4 @@
-"""What a stream of recorded events is worth in requests."""
+"""The requests that a stream of recorded events requires."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -74,7 +74,7 @@ def test_another_version_of_the_object_is_the_same_series_and_another_note_is_no
     record(series, 0.0, replace(CREATED, regarding=replace(WEB, resource_version="2")))
     record(series, 0.0, replace(CREATED, note="Created Service 'other'"))
 
-    assert [sending.count for sending in take_all(series, 0.0)] == [2, 1]
+    assert [request.count for request in take_all(series, 0.0)] == [2, 1]
 
 
 def test_after_a_quiet_time_the_same_occurrence_is_a_new_event() -> None:
@@ -110,7 +110,7 @@ def test_one_object_gets_25_events_at_once_and_then_one_in_five_minutes() -> Non
     assert series.statistics.spared == 15
     record(series, 299.0, replace(CREATED, note="too soon"))
     record(series, 301.0, replace(CREATED, note="in time"))
-    assert [sending.occurrence.note for sending in take_all(series, 301.0)] == ["in time"]
+    assert [request.occurrence.note for request in take_all(series, 301.0)] == ["in time"]
 
 
 def test_all_objects_together_get_what_the_overall_rate_gives() -> None:
@@ -131,7 +131,7 @@ def test_the_oldest_series_gives_way_when_there_are_too_many() -> None:
     for number in range(5):
         record(series, float(number), about(number))
 
-    assert [sending.occurrence for sending in take_all(series, 5.0)] == [about(2), about(3), about(4)]
+    assert [request.occurrence for request in take_all(series, 5.0)] == [about(2), about(3), about(4)]
     assert series.statistics.overflowed == 2
 
 
@@ -140,8 +140,8 @@ def test_an_event_that_the_server_has_forgotten_is_created_again_with_its_count(
     record(series, 0.0)
     take_all(series, 0.0)
     record(series, 1.0)
-    [sending] = take_all(series, 1.0)
-    series.mark_lost(sending)
+    [request] = take_all(series, 1.0)
+    series.mark_lost(request)
 
     assert take_all(series, 2.0) == [EventRequest(CREATED, at(0), at(1), count=2, creates=True)]
 
@@ -154,7 +154,7 @@ def test_what_is_put_back_goes_first() -> None:
     assert first is not None
     series.requeue(first)
 
-    assert [sending.occurrence for sending in take_all(series, 0.0)] == [about(0), about(1), about(2)]
+    assert [request.occurrence for request in take_all(series, 0.0)] == [about(0), about(1), about(2)]
 
 
 def test_the_end_writes_what_was_only_counted() -> None:
@@ -165,7 +165,7 @@ def test_the_end_writes_what_was_only_counted() -> None:
             take_all(series, now)
     series.finish()
 
-    assert [sending.count for sending in take_all(series, 2.0)] == [3]
+    assert [request.count for request in take_all(series, 2.0)] == [3]
 
 
 @example(
@@ -186,26 +186,26 @@ def test_no_count_is_lost_and_nothing_grows_beyond_its_bounds(steps: list[tuple[
     limits = EventLimits(object_burst=4, burst=6, requests_per_second=0.5, series=5)
     series = EventSeries(0.0, limits)
     now = 0.0
-    shown: dict[tuple[Occurrence, datetime], int] = {}
+    sent_counts: dict[tuple[Occurrence, datetime], int] = {}
     for pause, number, note, takes in steps:
         now += pause
         record(series, now, replace(about(number), note=f"note {note}"))
-        sending = series.take(now) if takes else None
-        if sending is not None:
-            told = (sending.occurrence, sending.first_time)
-            assert sending.creates == (told not in shown)
-            assert sending.count > shown.get(told, 0)
-            shown[told] = sending.count
+        request = series.take(now) if takes else None
+        if request is not None:
+            key = (request.occurrence, request.first_time)
+            assert request.creates == (key not in sent_counts)
+            assert request.count > sent_counts.get(key, 0)
+            sent_counts[key] = request.count
         assert series.pending <= limits.series
         wait = series.compute_wait_seconds(now)
         assert wait is not None
         assert wait >= 0
     statistics = series.statistics
-    assert sum(shown.values()) <= statistics.recorded == len(steps)
+    assert sum(sent_counts.values()) <= statistics.recorded == len(steps)
     if not (statistics.spared or statistics.overflowed):
         series.finish()
         for _ in range(50):
             now += 10
-            for sending in take_all(series, now):
-                shown[sending.occurrence, sending.first_time] = sending.count
-        assert sum(shown.values()) == len(steps)
+            for request in take_all(series, now):
+                sent_counts[request.occurrence, request.first_time] = request.count
+        assert sum(sent_counts.values()) == len(steps)

@@ -19,7 +19,7 @@ MOMENT = datetime(2026, 1, 31, 8, 0, 0, 123456, tzinfo=UTC)
 
 
 class Odd:
-    """An object whose texts cannot be had."""
+    """An object whose texts cannot be computed."""
 
     def __str__(self) -> str:
         raise RuntimeError("no text")
@@ -36,7 +36,7 @@ def in_a_pass() -> Iterator[None]:
 
 
 def write_log(log_format: LogFormat, message: Any, *args: Any, **options: Any) -> str:
-    """What one call of a logger with an installed handler writes."""
+    """Return the lines that one call of a logger with an installed handler writes."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     install_formatter(handler, log_format)

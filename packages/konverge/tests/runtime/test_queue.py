@@ -137,7 +137,7 @@ def test_an_addition_that_fails_does_not_put_off_the_end_of_a_back_off() -> None
 
 
 def fail_for_long(queue: Queue[str], key: str, *, is_refused: bool = False) -> float:
-    """Let the key fail for an hour; answers when."""
+    """Let the key fail for an hour; return the times."""
     queue.add(key, 0.0)
     now = 0.0
     while now < 3600.0:
@@ -271,20 +271,20 @@ def test_a_backoff_stays_within_its_bounds(failures: int, seed: int) -> None:
 
 @dataclass
 class Wanted:
-    """What the model knows of a key: when it is due, how urgent it is, and whether it runs."""
+    """The model's state of a key: its due time, its priority, and whether it runs."""
 
     not_before: float | None = None
     priority: int = 0
     running: bool = False
     failures: int = 0
     elapsed: int = 0
-    """Back-offs that have begun since the last success or reset: each of them began when the one before had elapsed."""
+    """Backoffs that have begun since the last success or reset; each began when the previous one had elapsed."""
     retry_at: float = -1.0
     reset_at: float = -1000.0
 
 
 class QueueMachine(RuleBasedStateMachine):
-    """Any order of additions, runs and time against a model that only knows the promises."""
+    """Any order of additions, runs and time against a model that only knows the guarantees."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -292,7 +292,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.model: dict[int, Wanted] = {}
         self.now = 0.0
 
-    def wanted(self, key: int) -> Wanted:
+    def get_model(self, key: int) -> Wanted:
         return self.model.setdefault(key, Wanted())
 
     def due(self) -> dict[int, tuple[float, int]]:
@@ -310,7 +310,7 @@ class QueueMachine(RuleBasedStateMachine):
     def add(self, key: int, priority: int, delay: float | None) -> None:
         not_before = None if delay is None else self.now + delay
         self.queue.add(key, self.now, priority=priority, not_before=not_before)
-        wanted, moment = self.wanted(key), self.now + max(0.0, delay or 0.0)
+        wanted, moment = self.get_model(key), self.now + max(0.0, delay or 0.0)
         first = wanted.not_before is None
         wanted.not_before = moment if wanted.not_before is None else min(wanted.not_before, moment)
         wanted.priority = priority if first else max(priority, wanted.priority)
@@ -358,12 +358,12 @@ class QueueMachine(RuleBasedStateMachine):
             wanted.failures = wanted.elapsed = 0
             wanted.retry_at = -1.0
             if wanted.not_before is None:
-                wanted.reset_at = -1000.0  # nothing of a finished key is kept
+                wanted.reset_at = -1000.0  # no state of a finished key is kept
 
     @rule(key=st.integers(0, 5))
     def reset_backoff(self, key: int) -> None:
         self.queue.reset_backoff(key, self.now)
-        wanted = self.wanted(key)
+        wanted = self.get_model(key)
         if wanted.elapsed and self.now - wanted.reset_at >= 10.0:
             wanted.elapsed, wanted.retry_at, wanted.reset_at = 0, -1.0, self.now
 
@@ -381,7 +381,7 @@ class QueueMachine(RuleBasedStateMachine):
         assert self.queue.compute_wait_seconds(self.now) == expected
 
     def teardown(self) -> None:
-        """Whatever happened, every key that is wanted gets its run in the end."""
+        """Check that every requested key gets its run in the end, whatever happened before."""
         self.now += 10_000.0
         for key, wanted in self.model.items():
             if wanted.running:

@@ -48,14 +48,14 @@ def terminate_when_ready(process: subprocess.Popen[str]) -> subprocess.Popen[str
 def test_a_process_that_does_not_end_is_ended_and_says_why() -> None:
     # Both at once: each gets the same five seconds.
     with stubborn("blocks") as blocking, stubborn("swallows") as swallowing:
-        said = [
+        messages = [
             process.communicate(timeout=30)[1]
             for process in (terminate_when_ready(blocking), terminate_when_ready(swallowing))
         ]
 
     assert [blocking.returncode, swallowing.returncode] == [HUNG_SHUTDOWN_EXIT_CODE, HUNG_SHUTDOWN_EXIT_CODE]
-    assert all("the process did not end in time" in each for each in said)
-    assert "reconcile shop default/corner" in said[1]
+    assert all("the process did not end in time" in message for message in messages)
+    assert "reconcile shop default/corner" in messages[1]
 
 
 def test_who_is_disarmed_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:

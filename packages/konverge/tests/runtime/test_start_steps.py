@@ -1,4 +1,4 @@
-"""Steps of a start that are tried again, in simulated time."""
+"""Retried steps of a start, in simulated time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def with_request(error: ApiError, request: str) -> ApiError:
 
 
 class Step:
-    """Fails so often, and then succeeds."""
+    """Fails a given number of times, and then succeeds."""
 
     def __init__(self, error: KonvergeError, times: int) -> None:
         self.error = error
@@ -101,7 +101,7 @@ async def test_what_trying_again_cannot_mend_ends_the_start_at_once(error: Konve
 
 
 async def test_each_failure_is_logged_and_a_missing_permission_as_an_error(caplog: pytest.LogCaptureFixture) -> None:
-    words = 'shops is forbidden: User "nobody" cannot list'
+    words = 'shops is forbidden: User "guest" cannot list'
     step = Step(with_request(ForbiddenError(words), "GET https://server/apis/demo.dev/v1/shops"), times=2)
     starting = steps()
 

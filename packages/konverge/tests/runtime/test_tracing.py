@@ -1,4 +1,4 @@
-"""OpenTelemetry spans of passes and requests."""
+"""OpenTelemetry spans of reconciles and requests."""
 
 import sys
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ PATH = "/apis/apps/v1/namespaces/default/deployments/web"
 
 
 class Spans:
-    """A tracer provider of this test's own, and what it was given."""
+    """A tracer provider of one test, and the spans that it received."""
 
     def __init__(self) -> None:
         self._exporter = InMemorySpanExporter()
@@ -83,12 +83,12 @@ def test_a_request_is_a_span_under_that_of_its_pass(spans: Spans, tracing: SpanR
     }
 
 
-@pytest.mark.parametrize(("code", "told"), [("404", "404"), ("<error>", "error")])
-def test_a_failed_request_is_an_error(spans: Spans, tracing: SpanRecorder, code: str, told: str) -> None:
+@pytest.mark.parametrize(("code", "error_type"), [("404", "404"), ("<error>", "error")])
+def test_a_failed_request_is_an_error(spans: Spans, tracing: SpanRecorder, code: str, error_type: str) -> None:
     report_request(tracing, code=code)
 
     [span] = spans.ended
-    assert (span.attributes or {})["error.type"] == told
+    assert (span.attributes or {})["error.type"] == error_type
     assert span.status.status_code is trace.StatusCode.ERROR
 
 

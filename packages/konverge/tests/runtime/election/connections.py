@@ -16,14 +16,14 @@ T = TypeVar("T")
 
 
 class InterruptibleClient:
-    """What the elections need of a client, over a connection that may be cut.
+    """The client methods that elections need, over a connection that may be cut.
 
     Attributes:
-        is_cut: Nothing that is sent arrives, and nothing is answered.
-        loses_answers: What is sent is done, and the answer is lost.
-        refusal: Raised instead of sending anything.
-        other_answer: Comes instead of each answer, as from something on the way; nothing is sent.
-        is_closed: It has been closed.
+        is_cut: No request arrives, and no request gets a response.
+        loses_answers: Requests are performed, and their responses are lost.
+        refusal: Raised instead of sending a request.
+        other_answer: Returned instead of each response, as from a proxy; no request is sent.
+        is_closed: Whether the client has been closed.
     """
 
     def __init__(self, client: Client) -> None:
@@ -50,7 +50,7 @@ class InterruptibleClient:
         return await self._through(lambda: self._client.delete(gvk, key, uid=uid))
 
     async def close(self) -> None:
-        """Only noted: the cluster closes the clients that it made."""
+        """Only record the call: the cluster closes the clients that it created."""
         self.is_closed = True
 
     async def _through(self, send: Callable[[], Awaitable[T]]) -> T:

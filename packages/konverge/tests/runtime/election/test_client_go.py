@@ -23,12 +23,12 @@ pytestmark = [
 ]
 
 DURATION, DEADLINE, RETRY = 5, 3, 0.5
-LATE = 10  # a real machine has other things to do as well
+LATE = 10  # a real machine is sometimes busy
 
 
 @asynccontextmanager
 async def client_go(cluster: Cluster, folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
-    """kube-scheduler as a candidate for the Lease ``web`` of the test's namespace."""
+    """Run kube-scheduler as a candidate for the Lease ``web`` of the test's namespace."""
     with (folder / "kube-scheduler.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
             str(find_binaries() / "kube-scheduler"),
@@ -76,12 +76,12 @@ async def test_client_go_waits_for_our_lease_and_takes_it_when_it_has_run_out(cl
             assert process.returncode is None
             assert ours.permit.seconds_left() > 0
             assert (await spec(cluster))["leaseTransitions"] == 0
-            connection.is_cut = True  # dead to the server: client-go must find our record run out
+            connection.is_cut = True  # dead to the server: client-go must find that the record expired
             await ours.wait_until_lost()
             assert (await _wait_for_other_holder(cluster))["leaseTransitions"] == 1
             connection.is_cut = False
             await cluster.clock.sleep(DURATION + 2)
-            assert not ours.is_held  # and we leave its Lease alone
+            assert not ours.is_held  # and konverge leaves its Lease alone
 
 
 async def test_we_wait_for_the_lease_of_client_go_and_take_it_when_it_has_died(
@@ -111,8 +111,8 @@ async def test_client_go_takes_at_once_what_we_release(cluster: Cluster, tmp_pat
 
 
 async def _wait_for_other_holder(cluster: Cluster) -> Object:
-    async def taken() -> Object | None:
+    async def find_holder() -> Object | None:
         found = await spec(cluster)
         return found if found["holderIdentity"] not in ("", "konverge") else None
 
-    return await cluster.eventually(taken)
+    return await cluster.eventually(find_holder)

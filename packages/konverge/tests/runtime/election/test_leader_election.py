@@ -22,18 +22,18 @@ from tests.runtime.election.connections import InterruptibleClient
 pytestmark = pytest.mark.anyio
 
 
-# What hangs on moments and counts is shown where time is simulated: a real machine is late at times. That both kinds of
-# servers treat Leases alike, and that it works over real connections, is what the tests on both clusters show.
+# Exact times and counts are tested in simulated time: a real machine is sometimes late. The tests on both clusters show
+# that both servers treat Leases alike, and that the election works over real connections.
 in_simulated_time = pytest.mark.parametrize("cluster_kind", [pytest.param("embedded", marks=pytest.mark.embedded)])
 
 
 def late_seconds(cluster: Cluster) -> float:
-    """How much later than promised something may be seen: a real machine has other things to do as well."""
+    """Return the allowed delay of an observation: a real machine is sometimes busy."""
     return 10.0 if cluster.name == "real" else 0.0
 
 
 def options(cluster: Cluster, name: str = "web", **changes: Any) -> LeaderElection:
-    """The defaults in simulated time, short ones in real time."""
+    """Return the defaults in simulated time, short times in real time."""
     if cluster.name == "real":
         times = {"lease_duration": 6, "renew_deadline": 4, "retry_period": 0.5}
         changes = {key: timedelta(seconds=value) for key, value in times.items()} | changes
@@ -100,7 +100,7 @@ async def test_a_stand_by_takes_over_within_the_lease_duration_and_two_seconds_o
         await a.wait_until_held()
         async with electing(cluster, "b", seed=1) as (b, _):
             await cluster.clock.sleep(4 * times.retry_period.total_seconds())
-            connection.is_cut = True  # as good as dead: nothing it sends arrives
+            connection.is_cut = True  # as good as dead: none of its requests arrives
             died_at = cluster.clock.monotonic()
             async with asyncio.timeout(60):
                 await a.wait_until_lost()
@@ -226,7 +226,7 @@ async def test_a_lease_of_a_dead_client_go_process_is_taken_when_it_has_run_out(
         assert duration <= cluster.clock.monotonic() - began_at <= duration + 2 + late_seconds(cluster)
         spec = record(await lease(cluster))
     assert spec["leaseTransitions"] == 4
-    # The five fields that client-go reads, in the forms in which it does.
+    # The five fields that client-go reads, in its formats.
     assert set(spec) == {"acquireTime", "holderIdentity", "leaseDurationSeconds", "leaseTransitions", "renewTime"}
     assert spec["leaseDurationSeconds"] == duration
     assert len(spec["renewTime"]) == len("2020-01-01T00:00:00.000000Z")
@@ -369,7 +369,7 @@ async def test_a_namespace_that_is_absent_is_said_and_waited_for(
 
 
 class SlowToLetGo(InterruptibleClient):
-    """A request that is cancelled takes a moment to end."""
+    """A cancelled request takes a moment to end."""
 
     requests_at_close: int | None = None
     requests = 0

@@ -1,4 +1,4 @@
-"""The state machine of one candidate, against a Lease that the test plays."""
+"""The state machine of one candidate, against a Lease that the test simulates."""
 
 import math
 from datetime import UTC, datetime, timedelta
@@ -49,7 +49,7 @@ def to_stored_lease(lease: Object, version: str) -> Object:
 
 
 def holder_since(now: float, identity: str = "me") -> tuple[LeaseCandidate, Object]:
-    """A candidate that created the Lease at that moment, and the Lease."""
+    """Return a candidate that created the Lease at that time, and the Lease."""
     found = candidate(identity)
     assert found.decide(now, WALL) == GetLease()
     found.on_read(None, now)
@@ -111,7 +111,7 @@ def test_a_holder_renews_within_the_retry_period_without_reading() -> None:
 
 def test_a_foreign_lease_is_waited_for_by_the_local_clock_alone() -> None:
     waiting = candidate()
-    waiting.decide(1000.0, WALL + timedelta(days=400))  # the wall clocks have nothing in common
+    waiting.decide(1000.0, WALL + timedelta(days=400))  # the wall clocks are unrelated
     waiting.on_read(HELD_BY_CLIENT_GO, 1000.0)
     assert isinstance(waiting.decide(1000.0, WALL), WaitForLease)
     assert waiting.decide(1014.9, WALL) == GetLease()
@@ -219,7 +219,7 @@ def test_a_renewal_whose_answer_was_lost_does_not_end_the_term() -> None:
     holder.on_failure(4.0)
     again = holder.decide(6.0, WALL + timedelta(seconds=6))
     assert isinstance(again, UpdateLease)
-    holder.on_conflict(6.0)  # since the lost one was applied
+    holder.on_conflict(6.0)  # from the time at which the lost one was sent
     assert holder.decide(6.0, WALL) == GetLease()
     holder.on_read(to_stored_lease(lost.lease, "2"), 6.0)
     assert holder.term is not None
@@ -288,7 +288,7 @@ def test_a_holder_whose_term_ran_out_reads_the_lease_before_it_writes_again() ->
     moment = 0.0
     while not isinstance(decision := holder.decide(moment, WALL), GetLease):
         if isinstance(decision, UpdateLease):
-            holder.on_failure(moment)  # refused each time: the server does not take what it has sent itself
+            holder.on_failure(moment)  # refused each time: the server rejects the object that it returned
         else:
             assert isinstance(decision, WaitForLease)
             moment += decision.seconds
@@ -349,7 +349,7 @@ def test_a_candidate_that_is_refused_again_and_again_slows_down() -> None:
                 moment += seconds
             case GetLease():
                 requests += 1
-                holder.on_read(to_stored_lease(lease, f"{requests}x"), moment)  # a label changed, all the time
+                holder.on_read(to_stored_lease(lease, f"{requests}x"), moment)  # a label changes continuously
             case _:
                 requests += 1
                 holder.on_conflict(moment)

@@ -1,4 +1,4 @@
-"""Several candidates, a server, delays, lost answers and clocks of different rates: never two who may write."""
+"""Several candidates with delays, lost responses and clocks of different rates: never two may write at one time."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ which = st.integers(0, CANDIDATES - 1)
 
 
 class Server:
-    """One Lease, as the API server keeps it."""
+    """One Lease, as the API server stores it."""
 
     def __init__(self) -> None:
         self.lease: Object | None = None
         self._version = 0
 
     def serve(self, decision: LeaseAction) -> tuple[str, Object | None]:
-        """The outcome as the candidate's method for it, and the object."""
+        """Return the outcome as the name of the candidate's method, and the object."""
         if isinstance(decision, GetLease):
             return "read", self.lease
         assert not isinstance(decision, WaitForLease)
@@ -50,7 +50,7 @@ class Server:
 
 @dataclass
 class Process:
-    """A candidate with its own clock, and its one request."""
+    """A candidate with its own clock and its one request."""
 
     candidate: LeaseCandidate
     rate: float
@@ -71,7 +71,7 @@ class Election(RuleBasedStateMachine):
         self.server = Server()
         self.now = 0.0
         self.processes: list[Process] = []
-        self.wandering: list[LeaseAction] = []  # given up by their senders, still on their way to the server
+        self.wandering: list[LeaseAction] = []  # cancelled by their senders, still in transit to the server
 
     @initialize(
         rates=st.lists(st.floats(SLOWEST, FASTEST), min_size=CANDIDATES, max_size=CANDIDATES),
@@ -79,7 +79,7 @@ class Election(RuleBasedStateMachine):
     )
     def start(self, rates: list[float], seed: int) -> None:
         for number, rate in enumerate(rates):
-            # Two of them have one identity, as two pods of a wrongly configured operator would.
+            # Two of them have one identity, as two Pods of a misconfigured operator would.
             identity = f"replica-{number // 2}"
             entropy = SeededEntropy(seed + number)
             self.processes.append(
@@ -135,7 +135,7 @@ class Election(RuleBasedStateMachine):
 
     @rule(number=which, rounds=st.integers(1, 6))
     def work(self, number: int, rounds: int) -> None:
-        """A stretch in which all goes well, and time passes as the candidate wishes."""
+        """Simulate a period without failures, in which time passes as the candidate requests."""
         process = self.processes[number]
         for _ in range(rounds):
             if process.sent is None:
@@ -149,7 +149,7 @@ class Election(RuleBasedStateMachine):
 
     @rule(number=which, other=which, seconds=st.floats(0.0, 12.0))
     def be_answered_slowly(self, number: int, other: int, seconds: float) -> None:
-        """The server acts at once, another process sees it at once, and the answer takes its time."""
+        """The server acts at once, another process sees it at once, and the response is delayed."""
         self.think(number)
         self.serve(number)
         self.work(other, 2)
@@ -174,7 +174,7 @@ class Election(RuleBasedStateMachine):
         self.processes[number].candidate.suspend(suspended=suspended)
 
     @rule(number=which, ago=st.floats(0.0, 5.0))
-    def be_shown_a_list(self, number: int, ago: float) -> None:
+    def observe_list(self, number: int, ago: float) -> None:
         process = self.processes[number]
         now = process.clock(self.now)
         if process.sent is None:

@@ -1,4 +1,4 @@
-"""When the renewing thread stops renewing, and when it ends the process."""
+"""The decisions to stop the renewal and to end the process."""
 
 from konverge.runtime.election.main_loop_watchdog import MainLoopWatchdog, WatchdogAction
 

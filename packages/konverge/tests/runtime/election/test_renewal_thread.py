@@ -34,7 +34,7 @@ TIMES = {
     "renew_deadline": timedelta(seconds=1.2),
     "retry_period": timedelta(seconds=0.2),
 }
-# Where something must not have happened yet: a busy machine may take a second longer for anything.
+# For events that must not have happened yet: a busy machine may be a second late.
 LONG_TIMES = {
     "lease_duration": timedelta(seconds=5),
     "renew_deadline": timedelta(seconds=3),
@@ -43,14 +43,14 @@ LONG_TIMES = {
 
 
 def block(seconds: float) -> None:
-    """What an author's code should not do: compute in the event loop."""
+    """Compute in the event loop, as author code should not."""
     until = CLOCK.monotonic() + seconds
     while CLOCK.monotonic() < until:
         sum(range(1000))
 
 
 def connecting(kubeconfig: Path, user_agent: str) -> Callable[[], Client]:
-    """Make clients with connections of their own."""
+    """Return a factory of clients with separate connections."""
     return lambda: Client(HttpTransport(load_kubeconfig(kubeconfig, env={})), user_agent=user_agent)
 
 
@@ -76,7 +76,7 @@ def renewing_threads() -> list[threading.Thread]:
     return [each for each in threading.enumerate() if each.name == "konverge renewal of Leases"]
 
 
-# A process whose main loop is blocked serves no embedded cluster either: that one is asked from another process.
+# A process with a blocked main loop cannot serve an embedded cluster: another process serves this one.
 on_the_real_cluster = pytest.mark.parametrize("cluster_kind", [pytest.param("real", marks=pytest.mark.real)])
 
 
@@ -100,7 +100,7 @@ async def test_the_block_may_be_left_before_anything_is_held(cluster: Cluster) -
 
 @on_the_real_cluster
 async def test_a_loop_that_is_blocked_for_less_than_the_bound_keeps_its_lease(cluster: Cluster) -> None:
-    """Blocked for shorter than the bound but longer than a renewal would have to come in the loop itself."""
+    """Block the loop for less than the limit, but longer than a renewal in the loop itself could wait."""
     async with electing(cluster, "a", times=LONG_TIMES) as a:
         await a.wait_until_held()
         permit = a.permit
@@ -120,7 +120,7 @@ async def test_a_loop_that_is_blocked_for_longer_loses_its_permit_and_the_culpri
         async with electing(cluster, "a", codes.append, LONG_TIMES) as a:
             await a.wait_until_held()
             permit = a.permit
-            block(6.3)  # bound 3 s, then at most 3 s of permit; only 2 s after that the process is ended
+            block(6.3)  # limit 3 s, then at most 3 s of permit; only 2 s after that the process is ended
             assert permit.seconds_left() == 0
             await a.wait_until_lost()
             await a.wait_until_held()
@@ -137,7 +137,7 @@ async def test_a_loop_that_never_hears_of_the_loss_has_its_process_ended(cluster
     codes: list[int] = []
     async with electing(cluster, "a", codes.append) as a:
         await a.wait_until_held()
-        block(4.0)  # bound 1.2 s, then at most 1.2 s of permit, then a grace of 0.8 s
+        block(4.0)  # limit 1.2 s, then at most 1.2 s of permit, then a grace of 0.8 s
         assert codes == [LEASE_LOST_EXIT_CODE]
 
 
@@ -171,19 +171,19 @@ async def test_a_stand_by_leads_while_the_other_is_still_blocked_and_never_both(
 
 
 class Silent:
-    """A listener that only notes."""
+    """A listener that only records events."""
 
     def __init__(self) -> None:
-        self.story: list[tuple[str, int]] = []
+        self.events: list[tuple[str, int]] = []
 
     def on_acquired(self, shard: int) -> None:
-        self.story.append((threading.current_thread().name, shard))
+        self.events.append((threading.current_thread().name, shard))
 
     def on_lost(self, shard: int) -> None:
-        self.story.append(("lost", shard))
+        self.events.append(("lost", shard))
 
     async def on_release(self, shard: int) -> None:
-        self.story.append(("release", shard))
+        self.events.append(("release", shard))
 
 
 @pytest.mark.slow
@@ -196,17 +196,17 @@ async def test_sharding_in_threads_tells_the_main_loop_and_hands_over(cluster: C
 
     async with sharding(connecting(kubeconfig, "a"), options("a"), first) as a:
         await cluster.eventually(lambda: a.held == frozenset(range(4)))
-        assert {thread for thread, _ in first.story} == {threading.current_thread().name}
+        assert {thread for thread, _ in first.events} == {threading.current_thread().name}
         async with sharding(connecting(kubeconfig, "b"), options("b"), second) as b:
             await cluster.eventually(lambda: len(a.held) == len(b.held) == 2)
-            assert [shard for event, shard in first.story if event == "release"] == sorted(b.held)
-            assert ("lost", 2) not in first.story
+            assert [shard for event, shard in first.events if event == "release"] == sorted(b.held)
+            assert ("lost", 2) not in first.events
 
 
 async def test_a_campaign_that_cannot_be_made_is_told(cluster: Cluster) -> None:
-    def broken() -> Client:
+    def raise_error() -> Client:
         raise ValueError("no client")
 
-    async with leader_election(broken, LeaderElection("web", cluster.namespace, "a", **TIMES)) as a:
+    async with leader_election(raise_error, LeaderElection("web", cluster.namespace, "a", **TIMES)) as a:
         with pytest.raises(Exception, match="ended with an unexpected error"):
             await a.wait_until_held()

@@ -1,4 +1,4 @@
-"""Key ranges, and that kube-apiserver's own selector means the same."""
+"""Key ranges, compared with kube-apiserver's own selector."""
 
 import itertools
 import json
@@ -23,7 +23,7 @@ shard_counts = st.integers(1, 256)
     [("", 0xCBF29CE484222325), ("a", 0xAF63DC4C8601EC8C), ("foobar", 0x85944171F73967E8)],
 )
 def test_the_hash_is_fnv_1a_of_64_bits(text: str, expected: int) -> None:
-    """The vectors are those of the draft "The FNV Non-Cryptographic Hash Algorithm", appendix C."""
+    """Check the vectors of the draft "The FNV Non-Cryptographic Hash Algorithm", appendix C."""
     assert compute_hash(text) == expected
 
 
@@ -36,7 +36,7 @@ def test_the_ranges_cover_every_hash_once(shards: int) -> None:
 
 
 def selector_of(held: set[int], shards: int) -> str:
-    """As the server takes it: a number has 16 digits, but for 2 ** 64, which has 17."""
+    """Format a bound as the server does: 16 digits, but 17 for 2 ** 64."""
     ranges = (compute_range(shard, shards) for shard in sorted(held))
     return " || ".join(f"shardRange(object.metadata.uid, '0x{start:016x}', '0x{end:016x}')" for start, end in ranges)
 
@@ -52,20 +52,20 @@ def gated_control_plane() -> Iterator[RealCluster]:
     """A control plane whose API server selects by shard (alpha in 1.36)."""
     first_programs = commands.build_first_programs
 
-    def gated(layout: commands.ControlPlaneLayout) -> dict[str, list[str]]:
+    def build_gated_programs(layout: commands.ControlPlaneLayout) -> dict[str, list[str]]:
         programs = first_programs(layout)
         programs["kube-apiserver"].append("--feature-gates=ShardedListAndWatch=true")
         return programs
 
     with ExitStack() as stack:
         with pytest.MonkeyPatch.context() as patching:
-            patching.setattr(commands, "build_first_programs", gated)
+            patching.setattr(commands, "build_first_programs", build_gated_programs)
             running = stack.enter_context(RealCluster())
-        yield running  # one that is started for others meanwhile has no gate
+        yield running  # one that is started for other tests meanwhile does not have the gate
 
 
 class Server:
-    """Bare requests, since no client sends this selector yet."""
+    """Send bare requests, since no client sends this selector yet."""
 
     def __init__(self, control_plane: RealCluster) -> None:
         self._transport = HttpTransport(load_kubeconfig(control_plane.kubeconfig, env={}))
@@ -107,7 +107,7 @@ async def test_the_api_servers_selector_is_our_function(gated_control_plane: Rea
                 assert {item["metadata"]["uid"] for item in found["items"]} == {
                     u for u in uids if compute_shard(u, 7) in held
                 }
-                assert found["metadata"]["shardInfo"] == {"selector": selector}  # by which the server says that it did
+                assert found["metadata"]["shardInfo"] == {"selector": selector}  # the server's confirmation
 
 
 @pytest.mark.anyio

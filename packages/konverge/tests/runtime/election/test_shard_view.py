@@ -1,4 +1,4 @@
-"""Which shards a replica wants, from what it sees."""
+"""The shards that a replica campaigns for, from its view of the Leases."""
 
 import pytest
 from hypothesis import given
@@ -20,7 +20,7 @@ def a_lease(name: str, holder: str, renewal: int = 0) -> Object:
 
 
 def leases(held: dict[str, set[int]], shards: int = 8, renewal: int = 0) -> list[Object]:
-    """The Leases when these members are there and hold these shards; each renewal makes them new."""
+    """Return the Leases when these members are alive and hold these shards; each renewal makes them new."""
     return [a_lease(build_member_lease_name("web", shards, member), member, renewal) for member in held] + [
         a_lease(build_shard_lease_name("web", shard, shards), member, renewal)
         for member, each in held.items()
@@ -31,7 +31,7 @@ def leases(held: dict[str, set[int]], shards: int = 8, renewal: int = 0) -> list
 def plan_when_stable(
     held: dict[str, set[int]], me: str, shards: int = 8, now: float = 100.0
 ) -> tuple[ShardView, ShardPlan]:
-    """What a replica wants when it has seen the same picture for some time."""
+    """Return the plan of a replica that has seen the same state for some time."""
     board = ShardView("web", shards, me, TIMING)
     for renewal in range(4):
         board.update(leases(held, shards, renewal), now - 6 + 2 * renewal)
@@ -127,7 +127,7 @@ def test_holders_of_another_division_are_rivals_where_the_ranges_overlap() -> No
         [a_lease(build_shard_lease_name("web", 1, 4), "old"), a_lease(build_shard_lease_name("web", 3, 4), "")], 0.0
     )
     assert [shard for shard in range(8) if board.find_rivals([shard], 1.0)] == [2, 3]
-    assert [shard for shard in range(8) if board.find_rivals([shard], 15.0)] == []  # they have run out
+    assert [shard for shard in range(8) if board.find_rivals([shard], 15.0)] == []  # they have expired
 
 
 def test_other_names_are_nobodys_shards() -> None:
@@ -146,7 +146,7 @@ def test_from_any_division_everybody_doing_as_planned_ends_in_a_fair_one(shards:
     for step in range(8):
         plans = {me: plan_when_stable(division, me, shards, now=100.0 + step)[1] for me in members}
         taken = [shard for plan in plans.values() for shard in plan.campaign]
-        assert len(taken) == len(set(taken))  # from one view nobody is in another's way
+        assert len(taken) == len(set(taken))  # with one view, no replica competes with another
         moves += len(taken)
         division = {me: (division[me] - plans[me].hand_over) | plans[me].campaign for me in members}
     sizes = [len(each) for each in division.values()]

@@ -23,18 +23,18 @@ from tests.runtime.election.connections import InterruptibleClient
 pytestmark = pytest.mark.anyio
 
 
-# What hangs on moments and counts is shown where time is simulated: a real machine is late at times. That both kinds of
-# servers treat Leases alike, and that it works over real connections, is what the tests on both clusters show.
+# Exact times and counts are tested in simulated time: a real machine is sometimes late. The tests on both clusters show
+# that both servers treat Leases alike, and that the election works over real connections.
 in_simulated_time = pytest.mark.parametrize("cluster_kind", [pytest.param("embedded", marks=pytest.mark.embedded)])
 
 
 def late_seconds(cluster: Cluster) -> float:
-    """How much later than promised something may be seen: a real machine has other things to do as well."""
+    """Return the allowed delay of an observation: a real machine is sometimes busy."""
     return 10.0 if cluster.name == "real" else 0.0
 
 
 def options(cluster: Cluster, shards: int = 8, **changes: Any) -> Sharding:
-    """The defaults in simulated time, short ones in real time."""
+    """Return the defaults in simulated time, short times in real time."""
     if cluster.name == "real":
         times = {"lease_duration": 6, "renew_deadline": 4, "retry_period": 0.4}
         changes = {key: timedelta(seconds=value) for key, value in times.items()} | changes
@@ -42,19 +42,19 @@ def options(cluster: Cluster, shards: int = 8, **changes: Any) -> Sharding:
 
 
 def round_seconds(cluster: Cluster) -> float:
-    """Within this, replicas that can talk to the server have come to an agreement."""
+    """Return the time within which connected replicas have agreed."""
     return 10 * options(cluster).retry_period.total_seconds()
 
 
 class Replica:
-    """One replica: it notes what it is told, and can die."""
+    """One replica: it records its events, and can crash."""
 
     def __init__(
         self, cluster: Cluster, identity: str, shards: int = 8, *, drain_seconds: float = 0.0, **changes: Any
     ) -> None:
         self.identity = identity
         self.connection = InterruptibleClient(cluster.new_client(identity))
-        self.story: list[tuple[str, int]] = []
+        self.events: list[tuple[str, int]] = []
         self.assignment: ShardAssignment
         self._cluster = cluster
         self._options = options(cluster, shards, identity=identity, **changes)
@@ -91,20 +91,20 @@ class Replica:
         return self.assignment.get_permit(shard).seconds_left() > 0
 
     def on_acquired(self, shard: int) -> None:
-        self.story.append(("acquired", shard))
+        self.events.append(("acquired", shard))
 
     def on_lost(self, shard: int) -> None:
-        self.story.append(("lost", shard))
+        self.events.append(("lost", shard))
 
     async def on_release(self, shard: int) -> None:
-        self.story.append(("draining", shard))
+        self.events.append(("draining", shard))
         await self._cluster.clock.sleep(self._drain_seconds)
-        assert self.may_write(shard)  # the passes that end here may still write
-        self.story.append(("drained", shard))
+        assert self.may_write(shard)  # the reconciles that end here may still write
+        self.events.append(("drained", shard))
 
 
 class Referee:
-    """Looks all the time that no shard has two who may write."""
+    """Check continuously that no shard has two replicas that may write."""
 
     def __init__(self, cluster: Cluster, *replicas: Replica, every_seconds: float = 0.05) -> None:
         self._cluster = cluster
@@ -154,9 +154,9 @@ async def test_three_replicas_share_eight_shards_and_stay_so(cluster: Cluster) -
         await wait_until_shared(
             cluster, [2, 3, 3], *replicas, timeout_seconds=round_seconds(cluster) + late_seconds(cluster)
         )
-        stories = [list(each.story) for each in replicas]
+        histories = [list(each.events) for each in replicas]
         await cluster.clock.sleep(round_seconds(cluster))
-        assert [each.story for each in replicas] == stories
+        assert [each.events for each in replicas] == histories
 
 
 async def test_when_one_dies_the_others_share_what_it_held_within_the_lease_duration_and_two_seconds(
@@ -177,7 +177,7 @@ async def test_when_one_dies_the_others_share_what_it_held_within_the_lease_dura
             cluster
         ).lease_duration.total_seconds() + 2 + late_seconds(cluster)
         assert c.held == frozenset()
-        assert [event for event, _ in c.story].count("lost") in (2, 3)
+        assert [event for event, _ in c.events].count("lost") in (2, 3)
 
 
 async def test_one_who_joins_gets_its_share_and_every_handover_is_drained_first(cluster: Cluster) -> None:
@@ -194,8 +194,8 @@ async def test_one_who_joins_gets_its_share_and_every_handover_is_drained_first(
             )
             for each in (a, b):
                 given = before[each.identity] - each.held
-                assert [shard for event, shard in each.story if event == "drained"] == sorted(given)
-                assert [event for event, _ in each.story].count("lost") == 0
+                assert [shard for event, shard in each.events if event == "drained"] == sorted(given)
+                assert [event for event, _ in each.events].count("lost") == 0
             assert len(c.held) in (2, 3)
 
 
@@ -231,15 +231,15 @@ async def test_passes_that_do_not_end_keep_the_shard_until_the_permit_has_run_ou
     async with endless as a:
         await wait_until_shared(cluster, [8], a)
         async with Replica(cluster, "b") as b, Referee(cluster, a, b):
-            await cluster.eventually(lambda: ("draining", 7) in a.story)
+            await cluster.eventually(lambda: ("draining", 7) in a.events)
             began_at = cluster.clock.monotonic()
             assert a.may_write(7)
             await wait_until_shared(cluster, [4, 4], a, b, timeout_seconds=60)
-            # What was sent in the last moment of the permit has ended before anybody else begins.
+            # A request from the last moment of the permit has ended before another replica begins.
             times = options(cluster)
             assert cluster.clock.monotonic() - began_at >= (times.lease_duration - times.retry_period).total_seconds()
-            assert ("lost", 7) in a.story
-            assert ("drained", 7) not in a.story
+            assert ("lost", 7) in a.events
+            assert ("drained", 7) not in a.events
 
 
 @in_simulated_time
@@ -260,7 +260,7 @@ async def test_replicas_that_divide_otherwise_wait_for_those_who_were_there(
 
 @in_simulated_time
 async def test_of_two_divisions_that_start_at_once_no_owner_has_two_writers(cluster: Cluster) -> None:
-    # Of names whose letters are the same they draw the same pauses: both look, see nobody, and take at one moment.
+    # Identities with the same letters draw the same delays: both check, see no rival, and take at one moment.
     async with Replica(cluster, "xy", shards=8) as x, Replica(cluster, "yx", shards=4) as y:
         for _ in range(200):
             assert not {shard // 2 for shard in x.held} & y.held
@@ -291,9 +291,9 @@ async def test_a_mistake_in_a_look_is_told_once_and_ends_nothing(
     replica.connection.refusal = RuntimeError("a bug")
     async with replica as a:
         await cluster.clock.sleep(round_seconds(cluster))
-        told = [each for each in caplog.records if "cannot list the Leases" in each.getMessage()]
-        assert len(told) == 1
-        assert told[0].exc_info
+        records = [record for record in caplog.records if "cannot list the Leases" in record.getMessage()]
+        assert len(records) == 1
+        assert records[0].exc_info
         a.connection.refusal = None
         await wait_until_shared(cluster, [8], a)
 

@@ -1,4 +1,4 @@
-"""A loop in real time where a test talks over sockets."""
+"""Return an event loop in real time for tests over sockets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading an exposition back, with prometheus-client's own parser."""
+"""Parsing of an exposition with prometheus-client's own parser."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from konverge.runtime.observability import Metrics
 
 
 def parse_exposition(text: str) -> dict[str, Metric]:
-    """The families by name, as they are exposed."""
+    """Return the families by their exposed names."""
     found: dict[str, Metric] = {}
     for metric in text_string_to_metric_families(text):
         name = f"{metric.name}_total" if metric.type == "counter" else metric.name
@@ -19,12 +19,12 @@ def parse_exposition(text: str) -> dict[str, Metric]:
 
 
 def scrape(metrics: Metrics) -> dict[str, Metric]:
-    """What a scrape shows now."""
+    """Return the families of a scrape now."""
     return parse_exposition(metrics.take_snapshot().write().body.decode())
 
 
 def read_sample(metrics: Metrics, sample: str, **labels: str) -> float:
-    """The one series with these labels."""
+    """Return the value of the one series with these labels."""
     found = [
         each.value
         for metric in scrape(metrics).values()

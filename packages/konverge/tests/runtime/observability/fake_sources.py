@@ -1,4 +1,4 @@
-"""Sources that say what a test wants."""
+"""Sources with values that a test sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may read: tokens, the API server's word, a file."""
+"""Authentication of clients: tokens, reviews of the API server, a token file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOKEN = "a-token-that-is-long-enough"
 
 
 class ApiServer:
-    """Accepts one token, and lets its user read one path; what servers answer is in `test_reviews`."""
+    """Accepts one token, and lets its user read one path; `test_reviews` tests the responses of real servers."""
 
     def __init__(self) -> None:
         self.reviews: list[Object] = []

@@ -1,4 +1,4 @@
-"""Conditions, counted."""
+"""Metrics of conditions."""
 
 from __future__ import annotations
 

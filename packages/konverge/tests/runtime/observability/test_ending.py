@@ -1,4 +1,4 @@
-"""What is left of servers that are cancelled: while they start, while they serve, and again while they stop."""
+"""Servers that are cancelled while they start, serve and stop: they leave no tasks or sockets behind."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def webhooks() -> WebhookServer:
 
 
 async def cancel_repeatedly(working: Coroutine[Any, Any, None], *, when: int | asyncio.Event, again: int) -> None:
-    """Cancel it after so many turns, or what has happened, and again so many times; it must be cancelled then."""
+    """Cancel the coroutine after some loop iterations or after the event, and repeatedly; it must end cancelled."""
     task = asyncio.create_task(working)
     if isinstance(when, int):
         await run_loop_turns(when)
@@ -86,7 +86,7 @@ def test_who_connects_in_the_turn_in_which_a_server_stops_is_hung_up_on(turns: i
 
     async def serve_one() -> None:
         async with probes() as server:
-            await run_loop_turns(5)  # it waits for whoever connects
+            await run_loop_turns(5)  # it waits for the next connection
             late.append(socket.create_connection(("127.0.0.1", server.probe_port)))
             await run_loop_turns(turns)
 

@@ -1,4 +1,4 @@
-"""What is exported, under which names, and what each thing that happens changes."""
+"""The exported metrics, their names, and the changes that each event causes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ CONTROLLER_RUNTIME = {
 
 
 def busy() -> Metrics:
-    """Metrics of which every family has a series."""
+    """Metrics with a series in every family."""
     metrics = Metrics(
         RuntimeSources(
             controllers=lambda: [fake_sources.FakeController()],

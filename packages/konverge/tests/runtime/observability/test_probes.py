@@ -1,4 +1,4 @@
-"""What probes answer. Pure, but for the checks that are coroutine functions."""
+"""Probe responses. Pure, except for checks that are coroutine functions."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ async def test_one_check_alone_answers_for_itself() -> None:
 
 
 async def test_a_check_that_raises_has_failed_and_does_not_tell_why() -> None:
-    def broken() -> str | None:
+    def raise_error() -> str | None:
         raise ValueError("password=hunter2")
 
-    found = await run_check(HealthCheck("mine", broken))
+    found = await run_check(HealthCheck("mine", raise_error))
 
     assert found.reason == "the check raised ValueError"
 

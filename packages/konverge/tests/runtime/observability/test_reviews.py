@@ -74,7 +74,7 @@ async def test_the_server_knows_a_service_account_and_what_it_may_read(
     token = json.loads(answer.body)["status"]["token"]
     authorization = ClusterAuthorization(cluster.new_client("konverge-reviews"), clock=cluster.clock, refused_seconds=0)
 
-    async def may_read() -> bool:  # the authorizer hears of the binding through a watch of its own
+    async def may_read() -> bool:  # the authorizer receives the binding through its own watch
         return (await authorization.decide(token, method="GET", path="/metrics")).status == 200
 
     await cluster.eventually(may_read)

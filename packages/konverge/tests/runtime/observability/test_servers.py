@@ -257,18 +257,18 @@ async def test_the_debug_page_shows_the_operator_and_escapes_every_name(tokens: 
         status, page, headers = await get(serving.metrics_port, "/debug/", BEARER)
         data = await get(serving.metrics_port, "/debug/?format=json", BEARER)
         query = "controller=webapp&namespace=default&name=%3Cscript%3Ealert(1)%3C/script%3E"
-        story = await get(serving.metrics_port, f"/debug/story?{query}", BEARER)
-        unknown = await get(serving.metrics_port, "/debug/story?controller=nobody", BEARER)
+        history = await get(serving.metrics_port, f"/debug/story?{query}", BEARER)
+        unknown = await get(serving.metrics_port, "/debug/story?controller=absent", BEARER)
 
     assert status == 200
     assert "default-src 'none'" in headers["content-security-policy"]
-    assert "<script" not in page + story[1]
-    assert "<b>" not in story[1]
+    assert "<script" not in page + history[1]
+    assert "<b>" not in history[1]
     assert "&lt;script&gt;" in page
     assert "0: 1, -100: 4" in page
     assert "webapp-0" in page
     assert '"seconds": 12.5' in data[1]
-    assert "&lt;b&gt;why" in story[1]
+    assert "&lt;b&gt;why" in history[1]
     assert unknown[0] == 404
 
 
@@ -305,7 +305,7 @@ async def test_many_idle_connections_do_not_keep_a_probe_out() -> None:
 async def test_connections_that_come_in_bursts_close_one_another_too() -> None:
     async with running_servers(options()) as serving:
         idle = []
-        for _ in range(6):  # each less than what waits to be accepted
+        for _ in range(6):  # each less than the backlog of connections
             opening = (asyncio.open_connection("127.0.0.1", serving.probe_port) for _ in range(90))
             idle += await asyncio.gather(*opening)
         ends = [asyncio.create_task(reader.read()) for reader, _ in idle]

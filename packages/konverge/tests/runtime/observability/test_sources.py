@@ -1,4 +1,4 @@
-"""What a cluster's own informers and controllers say, scraped and probed."""
+"""The informers and controllers of a cluster, scraped and probed."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ async def test_an_outage_of_the_server_costs_readiness_and_its_end_brings_it_bac
         observed: ObservedInformer = await informers.get_informer(CONFIG_MAP)
         checks = build_readyz_checks(RuntimeSources(informers=lambda: [observed]), timedelta(seconds=5))
 
-        async def failed() -> list[str]:
+        async def find_failed_checks() -> list[str]:
             outcomes = [await run_check(check) for check in checks]
             return [outcome.name for outcome in outcomes if outcome.reason is not None]
 
         async def is_ready() -> bool:
-            return await failed() == []
+            return await find_failed_checks() == []
 
         assert await is_ready()
         transport.reachable = False
         transport.cut()
         began = cluster.clock.monotonic()
-        found = await cluster.eventually(failed, describe="it is not ready")
+        found = await cluster.eventually(find_failed_checks, describe="it is not ready")
         away_seconds = cluster.clock.monotonic() - began
         name = {"namespace": cluster.namespace, "name": "news"}
         await cluster.client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": name})

@@ -1,4 +1,4 @@
-"""The server over loopback: TLS, limits, deadlines, an orderly end."""
+"""The server over loopback: TLS, limits, deadlines, an orderly shutdown."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SteppedClock(SystemClock):
 
 
 class Gate:
-    """A handler that waits until it may go on."""
+    """A handler that waits until the test releases it."""
 
     def __init__(self) -> None:
         self.entered = asyncio.Event()
@@ -123,7 +123,7 @@ async def test_a_question_over_tls_is_answered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "headers", "status", "told"),
+    ("path", "body", "headers", "status", "message"),
     [
         (PATH, b"{}", {}, 400, b"the body is not a valid AdmissionReview"),
         (PATH, encode_review(build_admission_review("DELETE")), {}, 400, b"found the operation DELETE"),
@@ -132,12 +132,14 @@ async def test_a_question_over_tls_is_answered() -> None:
         ("/validate/other", b"{}", {}, 404, b"404"),
     ],
 )
-async def test_what_is_no_question_is_told_so(path: str, body: bytes, headers: Any, status: int, told: bytes) -> None:
+async def test_what_is_no_question_is_told_so(
+    path: str, body: bytes, headers: Any, status: int, message: bytes
+) -> None:
     async with serving(limits=ServerLimits(admission_bytes=1000)) as (_, session):
         found, answer = await ask(session, path, body, **headers)
 
     assert found == status
-    assert told in answer
+    assert message in answer
 
 
 async def test_all_bad_requests_are_counted_by_reason_and_few_are_logged(caplog: pytest.LogCaptureFixture) -> None:

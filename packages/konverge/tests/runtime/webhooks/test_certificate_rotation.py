@@ -1,4 +1,4 @@
-"""The certificate that replicas share, over years and between two of them."""
+"""The certificate that replicas share, over years and between two replicas."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SECRET = GroupVersionKind("", "v1", "Secret")
 
 
 def is_trusted(kept: CertificateBundle, bundle: tuple[bytes, ...], now: datetime) -> bool:
-    """Whether somebody who trusts this bundle accepts this certificate now."""
+    """Return whether a client that trusts this bundle accepts this certificate now."""
     server = x509.load_pem_x509_certificate(kept.server.certificate)
     if not server.not_valid_before_utc <= now < server.not_valid_after_utc:
         return False

@@ -52,13 +52,13 @@ def serial(pem: bytes) -> int:
 
 
 async def read_served_serial(port: int, authority: CertificateAuthority) -> int:
-    """The serial number of the certificate that a new connection meets."""
+    """Return the serial number of the certificate that a new connection receives."""
     context = ssl.create_default_context(cadata=authority.pair.certificate.decode())
     _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="localhost")
-    shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    certificate = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
     writer.close()
     await writer.wait_closed()
-    return x509.load_der_x509_certificate(shown).serial_number
+    return x509.load_der_x509_certificate(certificate).serial_number
 
 
 def test_our_own_certificate_is_one_of_p256_for_these_names_alone(authority: CertificateAuthority) -> None:
@@ -226,7 +226,7 @@ async def test_new_connections_meet_the_new_certificate_and_old_ones_go_on(
             write_pair(folder, pair, authority.pair.certificate)
             async with asyncio.timeout(20):
                 while server.certificate.reads == reads:
-                    assert await ask() == 200  # on the connection that stood before
+                    assert await ask() == 200  # on the earlier connection
                     assert await read_served_serial(server.port, authority) in {*seen, serial(pair.certificate)}
             seen.add(serial(pair.certificate))
             assert await read_served_serial(server.port, authority) == serial(pair.certificate)

@@ -1,4 +1,4 @@
-"""The patch of what a handler changed."""
+"""The patch for the changes of a handler."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_patch_makes_the_one_value_of_the_other(before: Any, after: Any) -> No
         applied(copy.deepcopy(before), create_json_patch(before, after)) if create_json_patch(before, after) else before
     )
 
-    assert repr(found) == repr(after) or _sorted(found) == _sorted(after)
+    assert repr(found) == repr(after) or _sort_value(found) == _sort_value(after)
 
 
 @given(value=VALUES)
@@ -42,7 +42,7 @@ def test_a_handler_that_changes_nothing_changes_nothing(whole: Any, value: Any) 
 
 @given(before=VALUES, after=VALUES)
 def test_where_the_class_knows_everything_its_new_value_is_the_new_value(before: Any, after: Any) -> None:
-    assert _sorted(merge_partial_change(before, before, after)) == _sorted(after)
+    assert _sort_value(merge_partial_change(before, before, after)) == _sort_value(after)
 
 
 @pytest.mark.parametrize(
@@ -67,27 +67,27 @@ def test_only_what_differs_is_named(before: Any, after: Any, operations: list[An
 @pytest.mark.parametrize(
     ("whole", "before", "after", "expected"),
     [
-        # What the class does not know stays, beside what was changed and beside what was taken away.
+        # Fields that the class does not cover stay, beside changed and removed ones.
         ({"a": 1, "x": 9}, {"a": 1}, {"a": 2}, {"a": 2, "x": 9}),
         ({"a": 1, "x": 9}, {"a": 1}, {}, {"x": 9}),
         ({"d": {"x": 9}}, {"d": {}}, {"d": {"a": 1}}, {"d": {"x": 9, "a": 1}}),
-        # A default that the class leaves out of its JSON.
+        # A default that the class omits from its JSON.
         ({"d": {"x": 9, "a": 0}}, {}, {"d": {"a": 1}}, {"d": {"x": 9, "a": 1}}),
-        # Items of lists keep what belongs to them: by name,
+        # Items of lists keep their unknown fields: matched by name,
         (
             {"l": [{"name": "a", "x": 1}, {"name": "b", "x": 2}]},
             {"l": [{"name": "a"}, {"name": "b"}]},
             {"l": [{"name": "b", "port": 5}, {"name": "c"}]},
             {"l": [{"name": "b", "port": 5, "x": 2}, {"name": "c"}]},
         ),
-        # by being the same,
+        # by equality,
         (
             [{"a": 1, "x": 1}, {"a": 2, "x": 2}],
             [{"a": 1}, {"a": 2}],
             [{"a": 2}, {"a": 3}],
             [{"a": 2, "x": 2}, {"a": 3}],
         ),
-        # by their place.
+        # by position.
         ([{"a": 1, "x": 1}], [{"a": 1}], [{"a": 5}], [{"a": 5, "x": 1}]),
         # The server's own spelling of a set is another order.
         (["b", "a"], ["a", "b"], ["a", "c"], ["a", "c"]),
@@ -100,7 +100,7 @@ def test_what_the_class_does_not_know_stays(whole: Any, before: Any, after: Any,
     assert whole == held
 
 
-def _sorted(value: Any) -> Any:
+def _sort_value(value: Any) -> Any:
     if isinstance(value, dict):
-        return {"object": sorted((name, repr(_sorted(item))) for name, item in value.items())}
-    return [_sorted(item) for item in value] if isinstance(value, list) else repr(value)
+        return {"object": sorted((name, repr(_sort_value(item))) for name, item in value.items())}
+    return [_sort_value(item) for item in value] if isinstance(value, list) else repr(value)

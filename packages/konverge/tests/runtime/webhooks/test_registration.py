@@ -1,4 +1,4 @@
-"""The manifests that tell an API server of webhooks."""
+"""The manifests that register webhooks with an API server."""
 
 from __future__ import annotations
 
@@ -89,12 +89,12 @@ def test_in_a_cluster_webhooks_are_behind_a_service() -> None:
 
 
 def test_the_same_hooks_give_the_same_bytes() -> None:
-    def written(hooks: OperatorHooks, **annotations: str) -> str:
+    def render(hooks: OperatorHooks, **annotations: str) -> str:
         return json.dumps(build_webhook_manifests("webapp", hooks, DEVELOPMENT, annotations=annotations))
 
     reordered = OperatorHooks(tuple(reversed(HOOKS.admission)))
 
-    assert written(HOOKS, a="1", b="2") == written(reordered, b="2", a="1")
+    assert render(HOOKS, a="1", b="2") == render(reordered, b="2", a="1")
 
 
 def test_a_kind_is_converted_where_its_functions_are() -> None:

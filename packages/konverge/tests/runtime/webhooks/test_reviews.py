@@ -1,4 +1,4 @@
-"""Reviews between bytes and values, and what becomes of handlers that misbehave."""
+"""Reviews between bytes and values, and the responses for handlers that misbehave."""
 
 from __future__ import annotations
 
@@ -424,9 +424,9 @@ async def test_a_cancellation_of_the_handlers_own_is_a_refusal(error: BaseExcept
     question = encode_review(build_conversion_review(build_web_app(), to="x/v2"))
     conversion = decode_response(await handle_conversion(ConversionHook(MAPPING, convert), question, 10))
 
-    told = f"failed with {type(error).__name__}; see the operator's log"
-    assert (admission["allowed"], admission["status"]["message"]) == (False, f"check {told}")
-    assert told in conversion["result"]["message"]
+    message = f"failed with {type(error).__name__}; see the operator's log"
+    assert (admission["allowed"], admission["status"]["message"]) == (False, f"check {message}")
+    assert message in conversion["result"]["message"]
 
 
 async def test_an_object_without_a_form_in_json_is_not_converted(caplog: pytest.LogCaptureFixture) -> None:

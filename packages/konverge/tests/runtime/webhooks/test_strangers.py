@@ -1,4 +1,4 @@
-"""Clients without credentials: what they send slowly, in masses or not at all is in nobody's way."""
+"""Clients without credentials: slow, many or missing requests delay no other client."""
 
 from __future__ import annotations
 
@@ -115,11 +115,11 @@ async def test_whoever_sends_most_goes_when_all_bodies_together_are_too_long() -
         assert await modest.status() == b"429"
 
 
-@pytest.mark.parametrize("said", [b"", b"POST / HTTP/1.1\r\nHost: "])
-async def test_whoever_says_no_whole_head_is_hung_up_on(said: bytes) -> None:
+@pytest.mark.parametrize("head", [b"", b"POST / HTTP/1.1\r\nHost: "])
+async def test_whoever_says_no_whole_head_is_hung_up_on(head: bytes) -> None:
     async with serving(receive_seconds=0.1) as town:
         silent = await town.stranger()
-        silent.say(said)
+        silent.say(head)
 
         await silent.until_closed()
 
