@@ -169,7 +169,7 @@ class TestOnBothClusters:
         done = await stuck.run("diff", file=file)
 
         assert done.returncode == 5
-        assert "uses create of ctx.cluster, and that cannot be rehearsed" in done.stderr
+        assert "uses create of ctx.cluster, which a dry run cannot predict" in done.stderr
         assert done.stderr.count("\n") == 1
 
     @pytest.mark.slow

@@ -272,8 +272,8 @@ def test_what_could_not_be_derived_is_said_on_stderr(konverge: Konverge, shop: P
 
     assert done.returncode == 0
     assert done.stderr == (
-        "konverge: not derived: Shop has a reconcile function of its own, and what that uses cannot be seen: "
-        "declare it with operator.uses(...)\n"
+        "konverge: not derived: Shop: the access of its reconcile function cannot be derived: declare it with "
+        "operator.uses(...)\n"
     )
 
 

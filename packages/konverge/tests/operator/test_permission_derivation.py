@@ -255,10 +255,7 @@ def test_a_reconcile_function_is_said_to_be_opaque_unless_its_uses_are_declared(
         QUIET,
     )
 
-    assert gap == (
-        "Bakery has a reconcile function of its own, and what that uses cannot be seen: "
-        "declare it with operator.uses(...)"
-    )
+    assert gap == ("Bakery: the access of its reconcile function cannot be derived: declare it with operator.uses(...)")
     assert declared.gaps == ()
 
 
@@ -383,10 +380,10 @@ def test_kinds_of_which_too_little_is_known_are_named() -> None:
     found = derive_permissions(OperatorDeclaration("bakery", (DeclaredOwner(Bakery, (foreign,)),)), QUIET)
 
     assert found.gaps == (
-        "x.example/v1/Fish is not a built-in kind: its plural is taken to be 'fishs', and if that is wrong, "
+        "x.example/v1/Fish is not a built-in kind: its plural is assumed to be 'fishs'; if that is wrong, "
         "declare it with operator.uses(..., plural=...)",
-        "rbac.authorization.k8s.io/v1/Role grants rights, and the API server lets nobody grant what he has "
-        "not himself: declare those with operator.uses(...)",
+        "rbac.authorization.k8s.io/v1/Role grants permissions, and the API server requires that the "
+        "operator has them itself: declare them with operator.uses(...)",
     )
     assert verbs(found.rules, "permissions.konverge.test", "bakeries") == WRITTEN
 

@@ -263,7 +263,7 @@ async def test_a_handler_that_fails_hangs_or_returns_nonsense_is_a_refusal_that_
             told[image] = failure.value
         await cluster.client.create(town.build_site(image="fine"))
 
-    assert "careless failed with RuntimeError; the operator's log says more" in told["raise"].message
+    assert "careless failed with RuntimeError; the operator's log has the error" in told["raise"].message
     assert "hunter2" not in told["raise"].message
     assert told["raise"].code == 500
     assert "careless" in told["hang"].message

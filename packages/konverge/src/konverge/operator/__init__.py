@@ -1,4 +1,4 @@
-"""What an author of an operator registers, and the run of it.
+"""The operator: the registrations of an author, and their run.
 
 `Operator` takes custom resource classes with either components (`manages`) or a reconcile function (`reconciles`), and
 runs them on `konverge.runtime`: each owner is decoded into its class and reconciled with a context whose client reads

@@ -1,7 +1,7 @@
-"""Answering admission reviews: handlers get instances of a class, the API server gets verdicts and patches.
+"""Admission reviews: handlers get instances of a class, and the API server gets results and patches.
 
-Around each handler stands what JSON needs: the object is decoded, the handler's change becomes a patch of what it
-changed and nothing else, and what the class does not know of an object stays in it.
+The JSON object is decoded for the handler, and the handler's changes become a minimal patch. Fields of the object
+outside the class stay unchanged.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ _CHANGEABLE_METADATA = ("labels", "annotations", "finalizers")
 
 
 class AdmissionRequest(Generic[T]):
-    """What a handler may know of the request besides the object.
+    """The request of an admission review, for a handler.
 
     Args:
         cls: The class of the object.
-        review: What the API server asked.
+        review: The review that the API server sent.
     """
 
     def __init__(self, cls: type[T], review: AdmissionReview) -> None:
         self._cls = cls
         self._review = review
         self._warnings: list[str] = []
-        self._shown: dict[Literal["object", "old_object"], Object | None] = {}
+        self._copies: dict[Literal["object", "old_object"], Object | None] = {}
 
     @property
     def operation(self) -> AdmissionOperation:
@@ -58,7 +58,7 @@ class AdmissionRequest(Generic[T]):
 
     @property
     def key(self) -> ObjectKey:
-        """The object; the name is empty while the server has yet to make one from ``generateName``."""
+        """The key of the object; the name is empty if the server has not generated it from ``generateName`` yet."""
         return self._review.key
 
     @property
@@ -68,33 +68,33 @@ class AdmissionRequest(Generic[T]):
 
     @property
     def user(self) -> UserInfo:
-        """Who sent the request."""
+        """The user of the request."""
         return self._review.user
 
     @property
     def dry_run(self) -> bool:
-        """Tell whether nothing will be stored. A handler has no side effects in any case."""
+        """True if the server will not store the object. A handler must have no side effects in any case."""
         return self._review.dry_run
 
     @property
     def object(self) -> Object:
-        """The JSON that the handler's object was read from: for a deletion, of the object that is to go.
+        """The JSON of the handler's object; for a deletion, of the deleted object.
 
-        It is there to be read: a handler that changes it has failed.
+        It is read-only: a handler that modifies it fails.
         """
         return self._copy("old_object" if self.operation == "DELETE" else "object") or {}
 
     @property
     def old_object(self) -> Object | None:
-        """The JSON of the object as it is stored, to be read; None for a creation."""
+        """The read-only JSON of the stored object; None for a creation."""
         return self._copy("old_object")
 
     @property
     def old(self) -> T | None:
-        """The object as it is stored; None for a creation.
+        """The stored object; None for a creation.
 
         Raises:
-            konverge.errors.DecodeError: An earlier version of the class wrote what this one cannot read.
+            konverge.errors.DecodeError: The stored object does not fit the present version of the class.
         """
         stored = self._review.old_object
         return None if stored is None else decode(self._cls, _with_placeholder_name(stored, self.key))
@@ -106,30 +106,30 @@ class AdmissionRequest(Generic[T]):
 
     @property
     def warnings(self) -> Sequence[str]:
-        """What `warn` was told so far."""
+        """The warnings that `warn` has collected."""
         return tuple(self._warnings)
 
     def warn(self, text: str) -> None:
-        """Show this to whoever sent the request, whether it is allowed or not; kubectl prints it.
+        """Add a warning for the client, regardless of the result; kubectl prints it.
 
-        The API server cuts warnings that are longer than 4,096 characters together.
+        The API server truncates warnings above 4,096 characters in total.
         """
         self._warnings.append(str(text))
 
     def _copy(self, name: Literal["object", "old_object"]) -> Object | None:
-        if name not in self._shown:
-            self._shown[name] = copy.deepcopy(getattr(self._review, name))
-        return self._shown[name]
+        if name not in self._copies:
+            self._copies[name] = copy.deepcopy(getattr(self._review, name))
+        return self._copies[name]
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionHandler:
-    """A handler and what it is asked about.
+    """A handler with its operations and subresources.
 
     Args:
         call: The handler.
-        on: Which operations.
-        subresources: Which subresources; the object itself in any case.
+        on: The operations.
+        subresources: The subresources, in addition to the object itself.
     """
 
     call: Callable[[Any, AdmissionRequest[Any]], Any]
@@ -138,11 +138,11 @@ class AdmissionHandler:
 
     @property
     def name(self) -> str:
-        """What it is called in messages."""
+        """The name of the handler in messages."""
         return format_function_name(self.call)
 
     def handles(self, review: AdmissionReview) -> bool:
-        """Tell whether the review is its business."""
+        """Return True if the handler is registered for the operation and subresource."""
         if review.operation not in self.on:
             return False
         return not review.subresource or review.subresource in self.subresources
@@ -151,16 +151,16 @@ class AdmissionHandler:
 async def validate_object(
     cls: type[Any], handlers: Sequence[AdmissionHandler], review: AdmissionReview, *, limit: TimeLimit | None = None
 ) -> AdmissionResponse:
-    """Judge an object of the class: the violations that the handlers find, all together.
+    """Validate an object of the class, and return the violations of all handlers.
 
     Args:
         cls: The class.
         handlers: Its handlers for this purpose.
-        review: The question.
-        limit: How long what the author wrote may take without waiting for anything; None is without a limit.
+        review: The review.
+        limit: The time limit of author code between two waits; None is without a limit.
 
     Raises:
-        HandlerError: One of them did what no handler may.
+        HandlerError: A handler failed or broke its contract.
     """
     request: AdmissionRequest[Any] = AdmissionRequest(cls, review)
     subject = _format_subject(cls, review)
@@ -182,16 +182,16 @@ async def validate_object(
 async def default_object(
     cls: type[Any], handlers: Sequence[AdmissionHandler], review: AdmissionReview, *, limit: TimeLimit | None = None
 ) -> AdmissionResponse:
-    """Let the handlers complete an object of the class, one after the other; the patch is what they changed.
+    """Complete an object of the class with its handlers in order, and return their changes as a patch.
 
     Args:
         cls: The class.
         handlers: Its handlers for this purpose.
-        review: The question.
-        limit: How long what the author wrote may take without waiting for anything; None is without a limit.
+        review: The review.
+        limit: The time limit of author code between two waits; None is without a limit.
 
     Raises:
-        HandlerError: One of them did what no handler may.
+        HandlerError: A handler failed or broke its contract.
     """
     request: AdmissionRequest[Any] = AdmissionRequest(cls, review)
     try:
@@ -209,25 +209,25 @@ async def default_object(
                 _check_metadata(before, after, handler)
     except AdmissionDeniedError as denied:
         return AdmissionResponse.from_denial(denied).with_warnings(request.warnings)
-    held = review.object or {}
-    patch = create_json_patch(held, merge_partial_change(held, before, after))
+    original = review.object or {}
+    patch = create_json_patch(original, merge_partial_change(original, before, after))
     return AdmissionResponse(patch=tuple(patch)).with_warnings(request.warnings)
 
 
 def _read_object(cls: type[Any], review: AdmissionReview) -> Any:
-    found = review.old_object if review.operation == "DELETE" else review.object
-    return decode(cls, _with_placeholder_name(found or {}, review.key))
+    obj = review.old_object if review.operation == "DELETE" else review.object
+    return decode(cls, _with_placeholder_name(obj or {}, review.key))
 
 
 def _with_placeholder_name(obj: Object, key: ObjectKey) -> Object:
-    """With the name that an object with ``generateName`` does not have yet; a class always has one."""
+    """Add a name to an object with ``generateName``, because a class requires one."""
     metadata = obj.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
     return obj if "name" in metadata else {**obj, "metadata": {**metadata, "name": key.name}}
 
 
 def _refuse_unreadable(subject: str, error: DecodeError, request: AdmissionRequest[Any]) -> AdmissionResponse:
-    """Refuse an object that does not fit its class, but let one go that is on its way out."""
+    """Refuse an object that does not fit its class, but admit its deletion."""
     if request.operation == "DELETE" or is_deleting(request.object):
         return AdmissionResponse(warnings=(f"{subject} does not fit its class, and was not checked: {error.problem}",))
     problem = error.problem.removeprefix(f"{error.path}: ") if error.path else error.problem
@@ -245,60 +245,60 @@ async def _call_handler(
     limit: TimeLimit | None,
     read: Callable[[Any, AdmissionHandler], T],
 ) -> T:
-    """What the handler answers; `read` turns what it returned into that, which may run the handler's code too."""
+    """Call the handler and convert its result with `read`, which can run code of the handler too."""
     try:
-        found = call_with_limit(limit, handler.call, resource, request)
-        found = await found if inspect.isawaitable(found) else found
-        answer = call_with_limit(limit, read, found, handler)
+        returned = call_with_limit(limit, handler.call, resource, request)
+        returned = await returned if inspect.isawaitable(returned) else returned
+        result = call_with_limit(limit, read, returned, handler)
         _check_untouched(request, handler)
-        return answer
+        return result
     except (AdmissionDeniedError, HandlerError):
         raise
     except FunctionTimeoutError as error:
-        raise HandlerError(f"{handler.name} did not return in time; the operator's log says where it was") from error
+        raise HandlerError(f"{handler.name} did not return in time; the operator's log has its position") from error
     except Exception as error:
-        # Without the error's own text: it may hold a value of the object.
+        # Without the text of the error: it can contain a value of the object.
         raise HandlerError(
-            f"{handler.name} failed with {type(error).__name__}; the operator's log says more"
+            f"{handler.name} failed with {type(error).__name__}; the operator's log has the error"
         ) from error
 
 
-def _check_returned(found: Any, handler: AdmissionHandler) -> Any:
-    # A generator has not done anything yet: what it raises is the handler's.
-    return _to_list(found) if inspect.isgenerator(found) else found
+def _check_returned(returned: Any, handler: AdmissionHandler) -> Any:
+    # A generator has not run yet: its exceptions are those of the handler.
+    return _to_list(returned) if inspect.isgenerator(returned) else returned
 
 
 def _check_untouched(request: AdmissionRequest[Any], handler: AdmissionHandler) -> None:
-    for name, shown in request._shown.items():
-        if shown != getattr(request._review, name):
+    for name, copied in request._copies.items():
+        if copied != getattr(request._review, name):
             raise HandlerError(
-                f"{handler.name} changed request.{name}, which is only to be read: change the object that it was given"
+                f"{handler.name} changed request.{name}, which is read-only: change the object that the handler gets"
             )
 
 
-def _to_list(found: Iterable[Any]) -> list[Any]:
-    listed: list[Any] = []
-    for each in found:
-        if len(listed) == _MAX_VIOLATIONS:
-            raise HandlerError(f"the handler complains more than {_MAX_VIOLATIONS} times")
-        listed.append(each)
-    return listed
+def _to_list(values: Iterable[Any]) -> list[Any]:
+    items: list[Any] = []
+    for value in values:
+        if len(items) == _MAX_VIOLATIONS:
+            raise HandlerError(f"the handler returned too many violations: expected at most {_MAX_VIOLATIONS}")
+        items.append(value)
+    return items
 
 
-def _read_violations(found: Any, handler: AdmissionHandler) -> list[Violation]:
-    if found is None:
+def _read_violations(returned: Any, handler: AdmissionHandler) -> list[Violation]:
+    if returned is None:
         return []
-    # A text is an iterable of texts: one complaint for each letter is not what its author means.
-    found = [found] if isinstance(found, str | Violation) else found
-    if not isinstance(found, Iterable) or isinstance(found, bytes | Mapping):
+    # A string is an iterable of strings, and must not become one violation for each character.
+    returned = [returned] if isinstance(returned, str | Violation) else returned
+    if not isinstance(returned, Iterable) or isinstance(returned, bytes | Mapping):
         raise HandlerError(
-            f"{handler.name} returned {type(found).__name__}; expected None, or an iterable of str or Violation"
+            f"{handler.name} returned {type(returned).__name__}; expected None, or an iterable of str or Violation"
         )
     violations = []
-    for each in _to_list(found):
-        if not isinstance(each, str | Violation):
-            raise HandlerError(f"{handler.name} returned an iterable of {type(each).__name__}; expected str, Violation")
-        violations.append(each if isinstance(each, Violation) else Violation("", each))
+    for item in _to_list(returned):
+        if not isinstance(item, str | Violation):
+            raise HandlerError(f"{handler.name} returned an iterable of {type(item).__name__}; expected str, Violation")
+        violations.append(item if isinstance(item, Violation) else Violation("", item))
     return violations
 
 
@@ -315,7 +315,7 @@ def _encode_resource(resource: Any, handler: AdmissionHandler) -> Object:
         return encoded
     except Exception as error:
         raise HandlerError(
-            f"{handler.name} made of the object what has no form in JSON ({type(error).__name__})"
+            f"{handler.name} changed the object to a value that cannot be encoded as JSON ({type(error).__name__})"
         ) from error
 
 
@@ -324,11 +324,11 @@ def _check_metadata(before: Object, after: Object, handler: AdmissionHandler) ->
     changed = [name for name in sorted({*old, *new} - {*_CHANGEABLE_METADATA}) if old.get(name) != new.get(name)]
     if changed:
         raise HandlerError(
-            f"{handler.name} changed metadata.{changed[0]}; of the metadata, only {', '.join(_CHANGEABLE_METADATA)} "
+            f"{handler.name} changed metadata.{changed[0]}; in the metadata, only {', '.join(_CHANGEABLE_METADATA)} "
             "may change"
         )
 
 
 def format_function_name(handler: Any) -> str:
-    """What a function of an author's is called in messages."""
+    """Return the name of an author function for messages."""
     return str(getattr(handler, "__name__", type(handler).__name__))

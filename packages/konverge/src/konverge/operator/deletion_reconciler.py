@@ -1,8 +1,8 @@
-"""Passes over owners that are being deleted: what is left to do for them, and that their status says so.
+"""Reconciles of owners that are being deleted: their cleanup and their status.
 
-`Ready` is False for as long as the owner is there: with the reason ``Deleting`` and what it waits for, or with
-``Error`` and what the clean-up failed with. The status is written once a pass at most, and not in the last one, after
-which the owner goes. An owner that is still there after five minutes is a Warning event.
+`Ready` is False as long as the owner exists: with reason ``Deleting`` and what it waits for, or with ``Error`` and the
+error of the cleanup. A reconcile writes the status at most once, and the last one, which removes the finalizer, does
+not. An owner that still exists after five minutes gets a Warning event.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from konverge.runtime import CachedClient, ReconcileTimeoutError, Result
 __all__ = ["DELETING", "DeletionReconciler", "build_deletion_condition"]
 
 DELETING = "Deleting"
-"""The reason of `Ready` of an owner that is being deleted."""
+"""The reason of the condition `Ready` of an owner that is being deleted."""
 
 _STUCK_AFTER = timedelta(minutes=5)
-_SHARE_OF_TIMEOUT = 0.9  # the rest is for the status
+_SHARE_OF_TIMEOUT = 0.9  # the rest is for the status write
 
 
 def build_deletion_condition(ctx: OwnerContext, condition_type: str, waiting: str) -> Condition:
-    """The condition of an owner that is being deleted and waits for something."""
+    """Build the condition of an owner that is being deleted and waits."""
     return Condition(
         condition_type, "False", DELETING, f"The object is being deleted: {waiting}.", ctx.owner_generation
     )
@@ -37,13 +37,13 @@ def build_deletion_condition(ctx: OwnerContext, condition_type: str, waiting: st
 
 @dataclass(frozen=True, slots=True)
 class DeletionReconciler:
-    """The passes over the owners of one kind that are being deleted.
+    """The reconcile of owners of one kind that are being deleted.
 
     Args:
-        reconciler: The passes over those that are not.
+        reconciler: The reconcile of owners that are not being deleted.
         names: The finalizers of the operator.
-        finalize: Does what has to be done; None where owners have no finalizer of the operator.
-        timeout: How long a pass may take.
+        finalize: The cleanup; None if owners have no finalizer of the operator.
+        timeout: The time limit of a reconcile.
     """
 
     reconciler: AuthorReconciler[Any]
@@ -52,11 +52,11 @@ class DeletionReconciler:
     timeout: timedelta = timedelta.max
 
     async def __call__(self, owner: Object, client: CachedClient) -> Result | None:
-        """Run one pass; None says that all is done.
+        """Run the cleanup; None means that it is complete.
 
         Raises:
-            konverge.runtime.ReconcileTimeoutError: It took too long; the status says so.
-            Exception: What the clean-up has failed with; the status says so.
+            konverge.runtime.ReconcileTimeoutError: The cleanup took too long; the status reports this.
+            Exception: The error of the cleanup, which the status reports.
         """
         assert self.finalize is not None
         ctx = self.reconciler.create_context(owner, client)
@@ -66,9 +66,9 @@ class DeletionReconciler:
             result = await self._run_with_timeout(self.finalize(typed, ctx))
         except Exception as error:
             async with ctx.flushing_status():
-                told = f"The object cannot be deleted: {format_error(error)}"
+                message = f"The object cannot be deleted: {format_error(error)}"
                 condition_type = self.reconciler.condition_type
-                ctx.stage(Condition(condition_type, "False", ConditionReason.ERROR, told, ctx.owner_generation))
+                ctx.stage(Condition(condition_type, "False", ConditionReason.ERROR, message, ctx.owner_generation))
                 raise
         if result is None:
             return None
@@ -76,7 +76,7 @@ class DeletionReconciler:
         return merge_requeue_after(merge_requeue_after(result, ctx.requeue_after), self._time_until_stuck(ctx))
 
     async def report(self, owner: Object, client: CachedClient) -> Result | None:
-        """Say that the owner is being deleted, which only others hold; where `Ready` was never said, nothing."""
+        """Report an owner that waits only for finalizers of other controllers, if it has the condition `Ready`."""
         ctx = self.reconciler.create_context(owner, client)
         was = ctx.condition(self.reconciler.condition_type)
         if was is None:
@@ -87,7 +87,7 @@ class DeletionReconciler:
         return merge_requeue_after(None, self._time_until_stuck(ctx))
 
     async def _run_with_timeout(self, finalizing: Any) -> Result | None:
-        # The controller's deadline comes later: it cancels the pass, and nothing would be said.
+        # The controller's deadline is later: it cancels the reconcile, which would leave no report.
         deadline = asyncio.timeout(_SHARE_OF_TIMEOUT * self.timeout.total_seconds())
         try:
             async with deadline:
@@ -112,11 +112,11 @@ class DeletionReconciler:
             self.reconciler.owner_events.report_deletion(ctx.owner, condition.message, is_new=is_new, is_stuck=is_stuck)
 
     def _time_until_stuck(self, ctx: OwnerContext) -> timedelta | None:
-        """How long until the deletion takes too long; None when it does."""
+        """Return the time until the deletion takes too long; None if it already does."""
         left = parse_time(ctx.owner["metadata"]["deletionTimestamp"]) + _STUCK_AFTER - ctx.clock.now()
         return None if left <= timedelta(0) else left + timedelta(seconds=1)
 
 
 def _format_finalizers(finalizers: Any) -> str:
-    found = ", ".join(finalizers)
-    return f"the finalizer{'s' if len(finalizers) > 1 else ''} {found}"
+    names = ", ".join(finalizers)
+    return f"the finalizer{'s' if len(finalizers) > 1 else ''} {names}"

@@ -1,8 +1,7 @@
-"""The manifests that keep an operator's processes up in a cluster: Deployment, disruption budget, Service for metrics.
+"""The manifests that run an operator in a cluster: Deployment, PodDisruptionBudget, and Service for metrics.
 
-What the operator is, and which roles it needs, its own modules say; here is what is the same for all: a Pod with no
-rights on its machine, probes, time to end, one replica that works and others that stand by. Pure, and the same bytes
-each time.
+They contain what all operators share: a Pod without privileges, probes, a termination grace period, and one active
+replica with standbys. Other modules have the roles and the specific parts. Pure; the result is deterministic.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from konverge.operator.permission_derivation import RuntimeFeatures
 __all__ = ["DEPLOYED_FEATURES", "DeployedOperator", "build_deployment_manifests"]
 
 DEPLOYED_FEATURES = RuntimeFeatures(elects_leader=True, authenticates_metrics=True)
-"""What such an operator uses besides what it declares."""
+"""The features of a deployed operator that require permissions."""
 
 _GRACE_SECONDS = 45
 _TERMINATION_SECONDS = 60
@@ -27,22 +26,22 @@ _METRICS, _PROBES = 8080, 8081
 
 @dataclass(frozen=True, slots=True)
 class DeployedOperator:
-    """An operator as it runs.
+    """The parameters of an operator's deployment.
 
     Args:
-        name: The operator's, of its objects and of its account.
-        namespace: Where it lives.
-        kind: What ``app.kubernetes.io/name`` calls such operators.
-        generator: What ``app.kubernetes.io/managed-by`` says.
+        name: The name of the operator, its objects and its ServiceAccount.
+        namespace: The namespace of the operator.
+        kind: The value of the label ``app.kubernetes.io/name``.
+        generator: The value of the label ``app.kubernetes.io/managed-by``.
         image: The image, whose entry point is ``konverge``.
-        command: The arguments before those that all have.
-        replicas: How many there are, of which one works.
-        watched_namespaces: The namespaces of the custom resources; none for all.
-        temporary_folder: How large ``/tmp`` is.
-        memory: The limit of memory.
-        environment_from: A Secret with environment variables, which need not be there; empty for none.
-        volumes: Volumes by name, besides ``/tmp``.
-        mounts: Where they are, by name; read-only.
+        command: The arguments before the common ones.
+        replicas: The number of replicas; one is active.
+        watched_namespaces: The namespaces of the custom resources; all if empty.
+        temporary_folder: The size limit of ``/tmp``.
+        memory: The memory limit.
+        environment_from: An optional Secret with environment variables; empty for none.
+        volumes: The volumes by name, in addition to ``/tmp``.
+        mounts: The mount paths of the volumes by name; read-only.
     """
 
     name: str
@@ -61,26 +60,26 @@ class DeployedOperator:
 
     @property
     def selector_labels(self) -> dict[str, str]:
-        """The labels by which its Pods are found."""
+        """The labels that select its Pods."""
         return {"app.kubernetes.io/name": self.kind, "app.kubernetes.io/instance": _to_label_value(self.name)}
 
     @property
     def labels(self) -> dict[str, str]:
-        """The labels of all of its objects."""
+        """The labels of all its objects."""
         return {**self.selector_labels, "app.kubernetes.io/managed-by": self.generator}
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """The metadata of those that have its name."""
+        """The metadata of the objects with the operator's name."""
         return {"name": self.name, "namespace": self.namespace, "labels": self.labels}
 
     def add_labels(self, objects: Iterable[Object]) -> list[Object]:
-        """Objects with its labels."""
-        return [{**each, "metadata": {**each["metadata"], "labels": self.labels}} for each in objects]
+        """Return copies of the objects with its labels."""
+        return [{**obj, "metadata": {**obj["metadata"], "labels": self.labels}} for obj in objects]
 
 
 def build_deployment_manifests(operator: DeployedOperator) -> list[Object]:
-    """Service, PodDisruptionBudget and Deployment."""
+    """Build the Service, the PodDisruptionBudget and the Deployment."""
     budget = {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
@@ -91,7 +90,7 @@ def build_deployment_manifests(operator: DeployedOperator) -> list[Object]:
 
 
 def _to_label_value(name: str) -> str:
-    """A name as a label's value, which is at most 63 letters and ends with a letter or a digit."""
+    """Convert a name to a label value: at most 63 characters, with a letter or a digit at the end."""
     return name[:63].rstrip("-.")
 
 
@@ -147,7 +146,7 @@ def _build_deployment(operator: DeployedOperator) -> Object:
 def _build_container(operator: DeployedOperator) -> dict[str, Any]:
     arguments = [
         *operator.command,
-        "--leader-elect",  # with one replica, too: while a new version comes, there are two
+        "--leader-elect",  # with one replica, too: there are two during a rolling update
         f"--grace={_GRACE_SECONDS}",
         f"--metrics=:{_METRICS}",
         "--metrics-auth",
@@ -155,7 +154,7 @@ def _build_container(operator: DeployedOperator) -> dict[str, Any]:
         "--log-format=json",
         *(f"--namespace={namespace}" for namespace in operator.watched_namespaces),
     ]
-    found: dict[str, Any] = {
+    container: dict[str, Any] = {
         "name": "operator",
         "image": operator.image,
         "args": arguments,
@@ -174,12 +173,12 @@ def _build_container(operator: DeployedOperator) -> dict[str, Any]:
         },
         "volumeMounts": [
             *({"name": name, "mountPath": path, "readOnly": True} for name, path in operator.mounts.items()),
-            {"name": "tmp", "mountPath": "/tmp"},  # a volume of the Pod's own
+            {"name": "tmp", "mountPath": "/tmp"},  # an emptyDir of the Pod
         ],
     }
     if operator.environment_from:
-        found["envFrom"] = [{"secretRef": {"name": operator.environment_from, "optional": True}}]
-    return found
+        container["envFrom"] = [{"secretRef": {"name": operator.environment_from, "optional": True}}]
+    return container
 
 
 def _build_probe(path: str, *, period: int, failures: int) -> dict[str, Any]:

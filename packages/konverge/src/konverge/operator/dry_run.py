@@ -1,9 +1,8 @@
-"""Rehearsing an owner: what the next pass over it would do and say, with nothing written.
+"""Dry run of an owner: the writes and conditions of its next reconcile, without any write.
 
-The owner is decoded, and its components are built and run in order, as in production
-(`konverge.operator.author_reconciler`);
-only the client is another one. What an author's own reconcile function does beside components it can do too, with the
-context's client or with ``ctx.cluster``; what cannot be rehearsed of the latter is refused.
+The owner is reconciled as in production (`konverge.operator.author_reconciler`); only the client is another one. An
+author's reconcile function can use the context's client and ``ctx.cluster``. Operations of the latter that a dry run
+cannot predict are refused.
 """
 
 from __future__ import annotations
@@ -35,22 +34,21 @@ _FUNCTION_LIMIT = timedelta(seconds=10)
 
 
 class OwnerDryRun(msgspec.Struct, frozen=True, rename="camel"):
-    """What the next pass over an owner would do and say.
+    """The writes and conditions of the next reconcile of an owner.
 
     Attributes:
-        api_version: The owner's.
-        kind: The owner's.
-        namespace: The owner's; empty when it is cluster-scoped.
-        name: The owner's.
-        is_deleting: Tells whether it is on its way out: then it has no passes but those of its finalizer, which are
-            not rehearsed.
-        condition_type: The condition that sums up.
-        before: That condition as the owner has it.
-        after: As the pass would leave it.
-        components: In the order in which they were reconciled.
-        changes: All that would be written, in order of the requests; not the owner's status.
-        errors: What fails outside of components: one that cannot be built, or the author's own function.
-        wakes_at: When the pass would ask for another one by itself.
+        api_version: The owner's API version.
+        kind: The owner's kind.
+        namespace: The owner's namespace; empty for a cluster-scoped owner.
+        name: The owner's name.
+        is_deleting: True if the owner is being deleted: then only its finalizer runs, without a dry run.
+        condition_type: The summary condition.
+        before: The summary condition that the owner has.
+        after: The summary condition after the reconcile.
+        components: The reports of the components, in the order of their reconciles.
+        changes: The writes in order of the requests, without the owner's status.
+        errors: The errors outside of components: of a factory, or of the author's reconcile function.
+        wakes_at: The time of the requeue that the reconcile would request; None for none.
     """
 
     api_version: str
@@ -69,13 +67,13 @@ class OwnerDryRun(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass
 class DryRunContext(OwnerContext):
-    """The context of a pass that may write nothing."""
+    """The context of a dry run."""
 
     dry_run_cluster: DryRunCluster | None = None
 
     @property
     def cluster(self) -> CachedClient:
-        """What answers reads and notes writes."""
+        """The client that reads, and records writes."""
         return cast("CachedClient", self.dry_run_cluster)
 
 
@@ -89,16 +87,16 @@ async def dry_run_owner(
     adopt: bool = True,
     on_failure: Callable[[BaseException], None] = lambda _: None,
 ) -> OwnerDryRun:
-    """What the next pass over an owner would do and say; nothing is written.
+    """Return the writes and conditions of the next reconcile of an owner; nothing is written.
 
     Args:
-        registration: The owner's class and what reconciles it.
-        owner: The custom resource as the server has it; it stays as it is.
-        client: The cluster; it gets reads, and applies that are dry runs.
-        indexes: Those of the operator; None for none.
-        clock: The time; the machine's when not given.
-        adopt: Whether the operator's components take over objects that exist already (`konverge.Operator`).
-        on_failure: Hears of each error that the pass ends with.
+        registration: The owner's class and its reconcile.
+        owner: The custom resource as the server has it; it is not modified.
+        client: The cluster; it gets reads, and applies with dry run.
+        indexes: The indexes of the operator; None for none.
+        clock: The time (default: the system clock).
+        adopt: The operator's default for adoptions (`konverge.Operator`).
+        on_failure: Called with the error if the reconcile fails.
 
     Raises:
         konverge.errors.DecodeError: The owner does not fit its class.
@@ -107,18 +105,18 @@ async def dry_run_owner(
     decode(registration.cls, owner)
     reconciler = AuthorReconciler(registration.cls, registration.reconciler, clock, registration.condition_type)
     before = ConditionReport.of(find_condition(owner, registration.condition_type))
-    rehearsed, errors, wakes_at = None, [], None
+    dry_run, errors, wakes_at = None, [], None
     if not is_deleting(owner):
         with closing(TimeLimit(_FUNCTION_LIMIT)) as limit:
-            rehearsed = DryRun(client, owner, clock=clock, time_limit=limit)
+            dry_run = DryRun(client, owner, clock=clock, time_limit=limit)
             ctx = DryRunContext(
-                client=rehearsed.client,
-                owner=rehearsed.owner,
+                client=dry_run.client,
+                owner=dry_run.owner,
                 clock=clock,
                 time_limit=limit,
-                observer=rehearsed,
+                observer=dry_run,
                 adopt=adopt,
-                dry_run_cluster=DryRunCluster(client, rehearsed.client, indexes or {}),
+                dry_run_cluster=DryRunCluster(client, dry_run.client, indexes or {}),
             )
             try:
                 result = await reconciler.reconcile(ctx)
@@ -126,37 +124,35 @@ async def dry_run_owner(
                 failure = error.__cause__ if isinstance(error, PartialFailureError) else error
                 assert failure is not None
                 on_failure(failure)
-                errors = list(_iter_other_errors(failure, rehearsed))
+                errors = list(_iter_other_errors(failure, dry_run))
             else:
                 if result is not None and result.requeue_after is not None:
                     ctx.request_requeue(clock.now() + result.requeue_after)
             wakes_at = ctx.requeue_at
     gvk, key = find_definition(registration.cls).gvk, ObjectKey.of(owner)
     after = (
-        before
-        if rehearsed is None
-        else ConditionReport.of(find_condition(rehearsed.owner, registration.condition_type))
+        before if dry_run is None else ConditionReport.of(find_condition(dry_run.owner, registration.condition_type))
     )
     return OwnerDryRun(
         api_version=GroupVersionKind.of(owner).api_version,
         kind=gvk.kind,
         namespace=key.namespace,
         name=key.name,
-        is_deleting=rehearsed is None,
+        is_deleting=dry_run is None,
         condition_type=registration.condition_type,
         before=before,
         after=after,
-        components=() if rehearsed is None else tuple(rehearsed.reports),
-        changes=() if rehearsed is None else tuple(rehearsed.client.changes),
+        components=() if dry_run is None else tuple(dry_run.reports),
+        changes=() if dry_run is None else tuple(dry_run.client.changes),
         errors=tuple(errors),
         wakes_at=wakes_at,
     )
 
 
-def _iter_other_errors(error: BaseException, rehearsed: DryRun) -> Iterator[str]:
-    """What no component has told already."""
+def _iter_other_errors(error: BaseException, dry_run: DryRun) -> Iterator[str]:
+    """Yield the errors that no component reports already."""
     if isinstance(error, BaseExceptionGroup):
         for inner in error.exceptions:
-            yield from _iter_other_errors(inner, rehearsed)
-    elif not (isinstance(error, ReconcileError) and any(str(error) == found.error for found in rehearsed.reports)):
+            yield from _iter_other_errors(inner, dry_run)
+    elif not (isinstance(error, ReconcileError) and any(str(error) == report.error for report in dry_run.reports)):
         yield format_error(error)

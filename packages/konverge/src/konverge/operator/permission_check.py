@@ -1,7 +1,7 @@
-"""What an operator lacks of its permissions, asked of the API server before the first 403.
+"""Check of an operator's permissions with the API server, before the first 403.
 
-A SelfSubjectRulesReview tells all rules of the asking user at once, though not those that an authorizer other than RBAC
-may add. So it is believed where it says yes; where it does not, a SelfSubjectAccessReview asks for that one thing.
+A SelfSubjectRulesReview returns all rules of the user, but not those that an authorizer other than RBAC can add.
+Therefore only a permission in it counts; for any other one, a SelfSubjectAccessReview is sent.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ T = TypeVar("T")
 
 _API_VERSION = "authorization.k8s.io/v1"
 _MAX_CONCURRENT = 4
-# A reviewed namespace that nobody has: what is allowed there is allowed by rules for all namespaces. The server refuses
-# to review all of them at once.
+# A namespace that does not exist: rules for it are rules for all namespaces. The server refuses a review of all
+# namespaces.
 _NO_NAMESPACE = "konverge-reviews-no-such-namespace"
 _ANY = "*"
 
 
 class Reviewer(Protocol):
-    """What of a client the check needs; `konverge.client.Client` has it."""
+    """The client access of the check; `konverge.client.Client` implements it."""
 
     async def create(self, obj: Object, *, field_manager: str = "") -> Object:
-        """Send a review; the answer has its status."""
+        """Create a review; the returned object has its status."""
 
 
 @dataclass(frozen=True, slots=True)
 class MissingPermission:
-    """One rule that the operator lacks.
+    """One missing rule.
 
     Args:
-        role: The role to which it belongs, as `konverge.operator.role_manifests.manifests` names it.
+        role: The name of the role, as `konverge.operator.role_manifests.manifests` names it.
         namespace: The namespace of the Role; empty for a ClusterRole.
         rule: The rule.
     """
@@ -54,14 +54,14 @@ class MissingPermission:
     rule: PolicyRule
 
     def __str__(self) -> str:
-        """One line, with the rule as it can be copied into the role."""
+        """Return one line with the rule, in a form that can be copied into the role."""
         where = f"Role {self.role} in namespace {self.namespace}" if self.namespace else f"ClusterRole {self.role}"
         rule = yaml.safe_dump(self.rule.to_manifest(), default_flow_style=True, sort_keys=False, width=1 << 16).strip()
         return f"missing permission: add to {where}: {rule}"
 
 
 class _RequiredAccess(NamedTuple):
-    """One thing that must be allowed; in all namespaces without one."""
+    """One required access; in all namespaces if `namespace` is empty."""
 
     namespace: str
     group: str
@@ -73,39 +73,39 @@ class _RequiredAccess(NamedTuple):
 async def find_missing_permissions(
     reviewer: Reviewer, permissions: RequiredPermissions, *, role: str, home: str, namespaces: Sequence[str] = ()
 ) -> list[MissingPermission]:
-    """What the reviewer's own user may not do of what it needs, sorted; empty when it may do everything.
+    """Return the missing permissions of the reviewer's user, sorted; empty if none is missing.
 
-    One review of rules for each namespace, and one of access for each thing that those do not allow, a few at a time.
-    Cancelling ends all of them; nothing is stored on the server.
+    The check sends one rules review for each namespace, and one access review for each access that those do not permit,
+    a few in parallel. A cancellation ends all of them; the server stores nothing.
 
     Args:
-        reviewer: A client of the user that the operator runs as.
-        permissions: What it needs.
-        role: The name of its roles: that of its ServiceAccount.
-        home: Its own namespace.
-        namespaces: The namespaces of the owners; all when empty.
+        reviewer: A client of the operator's user.
+        permissions: The required permissions.
+        role: The name of the operator's roles and ServiceAccount.
+        home: The operator's own namespace.
+        namespaces: The namespaces of the owners; all if empty.
 
     Raises:
-        konverge.errors.ApiError: The server does not answer reviews. (Every user that it knows may ask them, by the
-            ClusterRole system:basic-user.)
-        konverge.errors.ConnectionFailedError: It cannot be reached.
+        konverge.errors.ApiError: The server refuses reviews. (The ClusterRole system:basic-user permits them to every
+            authenticated user.)
+        konverge.errors.ConnectionFailedError: The server is unreachable.
     """
-    wanted = list(dict.fromkeys(_list_required_access(permissions, home, namespaces)))
-    places = sorted({one.namespace for one in wanted})
-    rules = await _map_concurrently(partial(_fetch_rules, reviewer), places)
-    granted = dict(zip(places, rules, strict=True))
-    doubted = [one for one in wanted if not _allows(granted[one.namespace], one)]
-    answers = await _map_concurrently(partial(_is_allowed, reviewer), doubted)
-    lacking: defaultdict[str, list[_RequiredAccess]] = defaultdict(list)
-    for one, allowed in zip(doubted, answers, strict=True):
-        if not allowed:
-            lacking[one.namespace].append(one)
+    required = list(dict.fromkeys(_list_required_access(permissions, home, namespaces)))
+    reviewed = sorted({access.namespace for access in required})
+    rules = await _map_concurrently(partial(_fetch_rules, reviewer), reviewed)
+    granted = dict(zip(reviewed, rules, strict=True))
+    uncertain = [access for access in required if not _allows(granted[access.namespace], access)]
+    results = await _map_concurrently(partial(_is_allowed, reviewer), uncertain)
+    missing: defaultdict[str, list[_RequiredAccess]] = defaultdict(list)
+    for access, is_allowed in zip(uncertain, results, strict=True):
+        if not is_allowed:
+            missing[access.namespace].append(access)
     return [
         MissingPermission(role, namespace, rule)
-        for namespace, listed in sorted(lacking.items())
+        for namespace, listed in sorted(missing.items())
         for rule in build_rules(
-            ResourceAccess(one.group, one.resource, (one.verb,), names=(one.name,) if one.name else ())
-            for one in listed
+            ResourceAccess(access.group, access.resource, (access.verb,), names=(access.name,) if access.name else ())
+            for access in listed
         )
     ]
 
@@ -127,25 +127,25 @@ def _list_required_access(
                                 yield _RequiredAccess(namespace, group, resource, verb, name)
 
 
-async def _map_concurrently(ask: Callable[[T], Awaitable[S]], questions: Sequence[T]) -> list[S]:
-    """The answers in the order of the questions; the first that fails ends the others."""
-    gate = asyncio.Semaphore(_MAX_CONCURRENT)
+async def _map_concurrently(function: Callable[[T], Awaitable[S]], arguments: Sequence[T]) -> list[S]:
+    """Return the results in the order of the arguments; the first error cancels the other calls."""
+    slots = asyncio.Semaphore(_MAX_CONCURRENT)
 
-    async def run_with_slot(question: T) -> S:
-        async with gate:
-            return await ask(question)
+    async def run_with_slot(argument: T) -> S:
+        async with slots:
+            return await function(argument)
 
     try:
         async with asyncio.TaskGroup() as tasks:
-            asking = [tasks.create_task(run_with_slot(question)) for question in questions]
+            running = [tasks.create_task(run_with_slot(argument)) for argument in arguments]
     except ExceptionGroup as failures:
         first = failures.exceptions[0]
         raise first from first.__cause__
-    return [task.result() for task in asking]
+    return [task.result() for task in running]
 
 
 async def _fetch_rules(reviewer: Reviewer, namespace: str) -> list[Mapping[str, Any]]:
-    """The rules that the user has in the namespace; those for all namespaces without one."""
+    """Fetch the user's rules in the namespace; an empty namespace means the rules for all namespaces."""
     answer = await reviewer.create(
         {
             "apiVersion": _API_VERSION,
@@ -159,7 +159,7 @@ async def _fetch_rules(reviewer: Reviewer, namespace: str) -> list[Mapping[str, 
 
 
 def _allows(rules: Iterable[Mapping[str, Any]], access: _RequiredAccess) -> bool:
-    """Tell whether one of the rules allows it, by the rules of RBAC."""
+    """Return True if one of the rules permits the access, by the semantics of RBAC."""
     return any(
         _rule_has(rule, "verbs", access.verb)
         and _rule_has(rule, "apiGroups", access.group)

@@ -1,13 +1,11 @@
-"""What an operator may have to be allowed, derived from what it declares: rules, and the manifests that grant them.
+"""Derivation of the permissions of an operator from its declaration.
 
-In goes a `OperatorDeclaration`: the custom resources, what builds their components, what is watched, what its author
-says that
-it uses besides. Components are made by functions of an owner, so they are built for sample owners that differ in
-whatever the schema says can differ; the verbs are those that the engine sends for each option (`konverge.component`).
-What could not be found out is told (`RequiredPermissions.gaps`), never assumed.
+The input is an `OperatorDeclaration`: the custom resources, their component factories, the watched kinds and the access
+that the author declares. Factories need an owner, so components are built for sample owners that vary every variable
+part of the schema. The verbs are those that the engine sends for each option (`konverge.component`). Permissions that
+cannot be derived are reported (`RequiredPermissions.gaps`), never assumed.
 
-Everything here is pure but for the functions of the author's that it calls, and the same declaration gives the same
-bytes.
+The module is pure except for the author functions that it calls; the same declaration gives the same bytes.
 """
 
 from __future__ import annotations
@@ -36,18 +34,18 @@ __all__ = [
 ]
 
 MAX_FACTORY_SECONDS = 30.0
-"""How long the author's functions may take, all of them together; one that never returns is the caller's to end."""
+"""Time limit for all author functions together; the caller must interrupt one that never returns."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredOwner:
-    """A custom resource and how it is looked after.
+    """A custom resource and its reconcile.
 
     Args:
         cls: The class.
-        factories: What builds the components (`Operator.manages`); empty for an author's own reconcile function, of
-            which nothing can be known.
-        has_finalizer: Whether owners get a finalizer of the operator's.
+        factories: The component factories (`Operator.manages`); empty for an author's reconcile function, whose access
+            cannot be derived.
+        has_finalizer: True if owners get a finalizer of the operator.
     """
 
     cls: type[Any]
@@ -57,13 +55,13 @@ class DeclaredOwner:
 
 @dataclass(frozen=True, slots=True)
 class OperatorDeclaration:
-    """What an operator says of itself.
+    """The declaration of an operator.
 
     Args:
         name: The operator's name.
-        owners: What it looks after.
-        watched: Kinds that it watches besides.
-        uses: What its author says that it uses, where that cannot be derived.
+        owners: The custom resources that it reconciles.
+        watched: The additional watched kinds.
+        uses: The access that the author declares.
     """
 
     name: str
@@ -74,19 +72,19 @@ class OperatorDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeFeatures:
-    """What of the runtime's own needs permissions.
+    """The features of the runtime that require permissions.
 
     Args:
-        records_events: It records events.
-        elects_leader: One of several replicas works.
+        records_events: The operator records events.
+        elects_leader: One of several replicas is active.
         shards: Several replicas divide the owners.
-        lease: What the Lease of an election is called, and what those of shards begin with; the operator's name when
-            empty.
-        authenticates_metrics: Who reads metrics is asked for a token.
-        registers_webhooks: It tells the API server of its webhooks itself.
-        installs_definitions: It applies its own CustomResourceDefinitions.
-        certificate_secret: The name of the Secret of its own namespace in which it keeps the certificate of its
-            webhooks; empty when it keeps none there.
+        lease: The name of the Lease of an election, and the prefix of the Leases of shards (default: the operator's
+            name).
+        authenticates_metrics: Metrics clients must send a token.
+        registers_webhooks: The operator registers its webhooks with the API server.
+        installs_definitions: The operator applies its own CustomResourceDefinitions.
+        certificate_secret: The name of the Secret in the operator's namespace with the certificate of its webhooks;
+            empty without such a Secret.
     """
 
     records_events: bool = True
@@ -101,13 +99,13 @@ class RuntimeFeatures:
 
 @dataclass(frozen=True, slots=True)
 class RequiredPermissions:
-    """What an operator needs.
+    """The permissions that an operator requires.
 
     Args:
-        rules: In the namespaces of the owners.
-        cluster_rules: About kinds without a namespace.
-        home_rules: In the operator's own namespace.
-        gaps: What could not be found out; a sentence each.
+        rules: The rules in the namespaces of the owners.
+        cluster_rules: The rules for cluster-scoped kinds.
+        home_rules: The rules in the operator's own namespace.
+        gaps: The permissions that could not be derived, one sentence each.
     """
 
     rules: tuple[PolicyRule, ...]
@@ -123,17 +121,16 @@ def derive_permissions(
     samples: Sequence[Object] = (),
     clock: Clock | None = None,
 ) -> RequiredPermissions:
-    """The least that the operator needs.
+    """Derive the minimal permissions of the operator.
 
-    The author's functions that build components run, for up to `konverge.crd.sample_objects.DEFAULT_LIMIT` sample
-    owners of
-    each class; one that fails for a sample is passed over, and after `MAX_FACTORY_SECONDS` no further one is called.
+    The component factories run for up to `konverge.crd.sample_objects.DEFAULT_LIMIT` sample owners of each class. A
+    factory that fails for a sample is skipped for it; after `MAX_FACTORY_SECONDS`, no factory is called any more.
 
     Args:
         declaration: The operator.
-        features: How it runs.
-        samples: More objects to build components for, where those made from the schema do not show everything.
-        clock: Measures how long the functions take.
+        features: The features of the run.
+        samples: Additional owners for the factories, if the samples from the schema are not sufficient.
+        clock: The clock that measures the duration of the factories.
     """
     clock = clock or SystemClock()
     ends = clock.monotonic() + MAX_FACTORY_SECONDS
@@ -141,18 +138,18 @@ def derive_permissions(
     own = {find_definition(owner.cls).gvk: ResourceAccess.of(owner.cls, READ) for owner in declaration.owners}
     uses = [*_list_runtime_access(declaration, features or RuntimeFeatures()), *declaration.uses]
     uses += (own.get(gvk) or ResourceAccess.of(gvk, READ) for gvk in declaration.watched)
-    found = list(declaration.watched)
+    kinds = list(declaration.watched)
     for owner in declaration.owners:
         uses += _list_owner_access(owner)
         for gvk, use in _list_component_access(owner, samples, gaps, lambda: clock.monotonic() < ends):
-            found.append(gvk)
+            kinds.append(gvk)
             uses.append(replace(own[gvk], verbs=use.verbs) if gvk in own else use)
         if not owner.factories and not declaration.uses:
             gaps.append(
-                f"{owner.cls.__name__} has a reconcile function of its own, and what that uses cannot be seen: "
-                "declare it with operator.uses(...)"
+                f"{owner.cls.__name__}: the access of its reconcile function cannot be derived: declare it with "
+                "operator.uses(...)"
             )
-    gaps += _describe_unknown_kinds(dict.fromkeys(gvk for gvk in found if gvk not in own), uses)
+    gaps += _describe_unknown_kinds(dict.fromkeys(gvk for gvk in kinds if gvk not in own), uses)
     by_scope = {scope: build_rules(use for use in uses if use.scope is scope) for scope in AccessScope}
     return RequiredPermissions(
         by_scope[AccessScope.OWNERS],
@@ -165,7 +162,7 @@ def derive_permissions(
 def _list_runtime_access(declaration: OperatorDeclaration, features: RuntimeFeatures) -> Iterator[ResourceAccess]:
     definitions = [find_definition(owner.cls) for owner in declaration.owners]
     if features.records_events:
-        # Of an owner without a namespace, the events are in "default": a role in the owners' namespaces would not do.
+        # Events of a cluster-scoped owner are in "default": a Role in the owners' namespaces would not be sufficient.
         everywhere = any(not definition.namespaced for definition in definitions)
         yield ResourceAccess(
             "events.k8s.io", "events", ("create", "patch"), AccessScope.CLUSTER if everywhere else AccessScope.OWNERS
@@ -173,7 +170,7 @@ def _list_runtime_access(declaration: OperatorDeclaration, features: RuntimeFeat
     if features.elects_leader:
         yield from _list_named_access("coordination.k8s.io", "leases", features.lease or declaration.name)
     if features.shards:
-        # The Leases of members are called by hashes of identities that nobody knows beforehand.
+        # The names of the members' Leases are hashes of identities that are not known in advance.
         yield ResourceAccess(
             "coordination.k8s.io", "leases", ("create", "delete", "get", "list", "update"), AccessScope.HOME
         )
@@ -196,7 +193,7 @@ def _list_runtime_access(declaration: OperatorDeclaration, features: RuntimeFeat
 
 
 def _list_named_access(group: str, resource: str, name: str) -> Iterator[ResourceAccess]:
-    """One object of the operator's own namespace; the server does not know a name yet when it judges a creation."""
+    """Yield the access to one object in the operator's namespace; RBAC cannot restrict a creation to a name."""
     yield ResourceAccess(group, resource, ("create",), AccessScope.HOME)
     yield ResourceAccess(group, resource, ("get", "update"), AccessScope.HOME, (name,))
 
@@ -204,8 +201,8 @@ def _list_named_access(group: str, resource: str, name: str) -> Iterator[Resourc
 def _list_owner_access(owner: DeclaredOwner) -> Iterator[ResourceAccess]:
     yield ResourceAccess.of(owner.cls, READ)
     yield ResourceAccess.of(owner.cls, ("patch", "update"), subresource="status")
-    # Owner references say blockOwnerDeletion: where the admission plug-in OwnerReferencesPermissionEnforcement is on
-    # (as in OpenShift), only who may set the owner's finalizers may write that.
+    # Owner references have blockOwnerDeletion: with the admission plug-in OwnerReferencesPermissionEnforcement (as in
+    # OpenShift), writing it requires the permission to update the owner's finalizers.
     yield ResourceAccess.of(owner.cls, ("update",), subresource="finalizers")
     if owner.has_finalizer:
         yield ResourceAccess.of(owner.cls, ("patch",))
@@ -243,13 +240,13 @@ def _list_component_access(
                 break
             try:
                 answer = factory(instance)
-                if mistake := _describe_invalid_component(answer):  # for any owner: no sample could help
+                if mistake := _describe_invalid_component(answer):  # the same for every owner
                     gaps.append(f"{name}: {mistake}")
                     break
                 uses.update(dict.fromkeys(_iter_component_access(answer)))
             except KeyboardInterrupt:
                 raise
-            except BaseException as error:  # noqa: BLE001  # the author's code, for an owner that nobody made: sys.exit too
+            except BaseException as error:  # noqa: BLE001  # author code with a generated owner: sys.exit too
                 failures.append(_format_first_line(error))
         if failures:
             gaps.append(
@@ -260,7 +257,7 @@ def _list_component_access(
 
 
 def _describe_invalid_component(answer: object) -> str:
-    """What is wrong with a factory that answers so; empty when nothing is."""
+    """Describe the error in the result of a factory; empty for a component."""
     if inspect.iscoroutine(answer):
         answer.close()
         return "it is a coroutine function, expected a plain one"
@@ -272,13 +269,13 @@ def _describe_invalid_component(answer: object) -> str:
 
 
 def _format_first_line(error: BaseException) -> str:
-    """What an error says, whatever the author made of its text."""
+    """Return the first line of an error with text; author code can raise errors with any text."""
     lines = (line.strip() for line in format_error(error).splitlines())
     return next((line for line in lines if line), type(error).__name__)
 
 
 def _iter_component_access(component: Component) -> Iterator[tuple[GroupVersionKind, ResourceAccess]]:
-    """What the engine does to the objects of one component."""
+    """Yield the access of the engine to the objects of one component."""
     for entry in component.entries:
         resource = entry.resource
         verbs: set[str] = set(READ)
@@ -296,18 +293,18 @@ def _iter_component_access(component: Component) -> Iterator[tuple[GroupVersionK
 
 
 def _describe_unknown_kinds(kinds: Iterable[GroupVersionKind], uses: Sequence[ResourceAccess]) -> Iterator[str]:
-    """What is to be known about kinds of which only the name is."""
+    """Yield a sentence for each kind whose plural or permissions are uncertain."""
     written = {(use.group, use.resource) for use in uses if {"create", "patch", "update"} & set(use.verbs)}
     for gvk in kinds:
         if find_builtin_schema(gvk) is None:
             yield (
-                f"{gvk} is not a built-in kind: its plural is taken to be {guess_plural(gvk)!r}, and if that is "
+                f"{gvk} is not a built-in kind: its plural is assumed to be {guess_plural(gvk)!r}; if that is "
                 "wrong, declare it with operator.uses(..., plural=...)"
             )
         if gvk.group == "rbac.authorization.k8s.io" and (gvk.group, guess_plural(gvk)) in written:
             yield (
-                f"{gvk} grants rights, and the API server lets nobody grant what he has not himself: "
-                "declare those with operator.uses(...)"
+                f"{gvk} grants permissions, and the API server requires that the operator has them itself: "
+                "declare them with operator.uses(...)"
             )
 
 

@@ -1,7 +1,7 @@
-"""From what is registered and how it is to run, to a process: every part is made here and told of the others.
+"""Construction of a process from the registrations and the options: it builds all parts and connects them.
 
-What serves, and what checks permissions, is imported where a run asks for it: the servers alone are a tenth of the
-memory of an operator that has few objects.
+The servers and the permission check are imported only if a run requires them: the servers take a tenth of the memory of
+an operator with few objects.
 """
 
 from __future__ import annotations
@@ -59,18 +59,18 @@ _log = logging.getLogger("konverge.operator")
 def build_process(
     registered: OperatorRegistrations, client: Client, options: RunOptions, *, clock: Clock, entropy: Entropy
 ) -> Process:
-    """The process of one run.
+    """Build the process of one run.
 
     Args:
-        registered: What the author has registered.
+        registered: The registrations of the author.
         client: The cluster.
-        options: How to run.
+        options: The options of the run.
         clock: The time.
         entropy: The randomness.
 
     Raises:
-        BuildError: What is registered does not fit together.
-        ConfigurationError: The options ask for what is not installed.
+        BuildError: The registrations are inconsistent.
+        ConfigurationError: An option requires a package that is not installed.
     """
     registered.validate()
     run = _ProcessParts(registered, client, options, clock, entropy)
@@ -118,12 +118,12 @@ class _ProcessParts:
         self.client = client.with_observer(_ObserverGroup(observers)) if observers else client
         self.assignment: OwnerAssignment | None = None
         if options.leases is not None:
-            # A renewal in a thread lives in real time; in simulated time it shares the loop.
+            # A renewal in a thread runs in real time; in simulated time it runs in the loop.
             in_thread = isinstance(clock, SystemClock)
             self.assignment = build_assignment(
                 options.leases, client, clock=clock, entropy=entropy, in_thread=in_thread
             )
-        # Of these nobody awaits the end before the operator's own: the probe of liveness looks whether they still run.
+        # These tasks run until the operator ends; the liveness probe checks that they still run.
         self._background_tasks: list[asyncio.Task[None]] = []
         self._limit = TimeLimit(options.function_limit)
         self._events: ClusterEventRecorder | None = None
@@ -136,15 +136,15 @@ class _ProcessParts:
         self._run = OperatorRun(clock, entropy, self.metrics, events=self._events)
 
     def build_owner_kind(self, registration: OwnerRegistration) -> OwnerKind:
-        """One kind of owners, as the runtime knows it."""
+        """Build the runtime's description of one kind of owners."""
         cls, factories = registration.cls, registration.factories
         definition, metrics = find_definition(cls), self.metrics
         reconciler = self._build_reconciler(registration)
         finalizer: Finalizer | None = None
         if cls in self._registered.finalizers:
-            found = self._registered.finalizers[cls]
-            finalize = DeletionReconciler(reconciler, found.names, found.reconciler, registration.timeout)
-            finalizer = Finalizer(found.names, finalize, found.is_needed)
+            cleanup = self._registered.finalizers[cls]
+            finalize = DeletionReconciler(reconciler, cleanup.names, cleanup.reconciler, registration.timeout)
+            finalizer = Finalizer(cleanup.names, finalize, cleanup.is_needed)
         return OwnerKind(
             name=definition.singular,
             gvk=definition.gvk,
@@ -160,20 +160,20 @@ class _ProcessParts:
         )
 
     def list_services(self) -> list[Service]:
-        """What runs beside the controllers, in the order in which it starts."""
-        found: list[Service] = [self._log_start, self._limit_functions]
-        found += (self._run_companion(companion) for companion in self._registered.companions)
+        """List the background services in the order of their start."""
+        services: list[Service] = [self._log_start, self._limit_functions]
+        services += (self._run_companion(companion) for companion in self._registered.companions)
         webhooks = self._build_webhook_server()
         if self._options.observability is not None:
-            found.append(lambda process: self._serve_observability(process, webhooks))
+            services.append(lambda process: self._serve_observability(process, webhooks))
         if self._options.checks_permissions:
-            found.append(self._check_permissions)
+            services.append(self._check_permissions)
         if webhooks is not None:
-            found.append(lambda process: self._serve_webhooks(webhooks))
-        return found
+            services.append(lambda process: self._serve_webhooks(webhooks))
+        return services
 
     def list_writing_services(self) -> list[Service]:
-        """What writes in the operator's name."""
+        """List the background services that write to the cluster."""
         return [] if self._events is None else [self._send_events]
 
     def _run_companion(self, companion: Companion) -> Service:
@@ -202,7 +202,7 @@ class _ProcessParts:
         hooks = self._registered.webhooks.build_hooks(self._limit)
         if self._options.webhooks is None:
             if hooks:
-                _log.warning("the handlers of webhooks are not served: this run has no address for them")
+                _log.warning("webhook handlers are registered but not served: set RunOptions.webhooks to serve them")
             return None
         from konverge.runtime.webhooks import WebhookServer
 
@@ -210,7 +210,7 @@ class _ProcessParts:
         if observer is not None:
             for path in (*(hook.path for hook in hooks.admission), *(hook.path for hook in hooks.conversion)):
                 observer.add_webhook(path)
-        # Every replica looks after the certificate in a Secret, leader or not: the client has no permit.
+        # Every replica renews the certificate in a Secret, leader or not: the client has no write permit.
         return WebhookServer(self._options.webhooks, hooks, client=self.client, clock=self._clock, observer=observer)
 
     @asynccontextmanager
@@ -220,11 +220,11 @@ class _ProcessParts:
 
     @asynccontextmanager
     async def _limit_functions(self, process: Process) -> AsyncIterator[None]:
-        """End the author's functions that take too long, and name what blocks the event loop where nothing can."""
+        """Interrupt author functions that take too long, and log the ones that cannot be interrupted."""
         limit = self._options.function_limit
         async with AsyncExitStack() as stack:
             stack.callback(self._limit.close)
-            if limit and isinstance(self._clock, SystemClock):  # both threads live in real time
+            if limit and isinstance(self._clock, SystemClock):  # both threads run in real time
                 await stack.enter_async_context(BlockedLoopWatchdog(limit, clock=self._clock))
             yield
 
@@ -280,12 +280,12 @@ class _ProcessParts:
             finally:
                 options = self._options.webhooks
                 if options is not None and options.service is None:
-                    # Nobody else answers there: every request for the kinds would be refused from now on. Also of some
-                    # manifests alone, and for those who are cancelled again while they wait for the server.
+                    # No other process serves the address: the API server would refuse every request for the kinds.
+                    # This is also necessary after a partial registration, and during a second cancellation.
                     await await_shielded(self._unregister_webhooks(server))
 
     async def _unregister_webhooks(self, server: WebhookServer) -> None:
-        """Remove what leads to this process, and leave what another one has put in its place meanwhile."""
+        """Remove the webhooks of this process, and keep those that another process has registered since."""
         for manifest in self._build_webhook_manifests(server):
             gvk, key = GroupVersionKind.of(manifest), ObjectKey.of(manifest)
             try:
@@ -300,7 +300,7 @@ class _ProcessParts:
                 await unregister(self.client, [manifest])
 
     def _build_webhook_manifests(self, server: WebhookServer) -> list[Object]:
-        """They change with the authorities of the server's certificate."""
+        """Build the webhook manifests, which change with the CA certificates of the server."""
         return self._registered.build_webhook_manifests(server.endpoint)
 
     @asynccontextmanager
@@ -313,14 +313,14 @@ class _ProcessParts:
 
     @asynccontextmanager
     async def _check_permissions(self, process: Process) -> AsyncIterator[None]:
-        """Say what the API server would refuse, before the first pass fails by it.
+        """Log missing permissions before the first reconcile fails because of them.
 
-        A check that fails holds nothing up: it is repeated in the background.
+        A failed check does not delay the start: it is repeated in the background.
         """
         try:
             await self._report_missing_permissions()
         except (ApiError, ConnectionFailedError, KindNotServedError) as error:
-            _log.warning("checking the permissions failed: %s; tried again in the background", describe_failure(error))
+            _log.warning("checking the permissions failed: %s; retrying in the background", describe_failure(error))
             async with background_task(self._retry_permission_check(), name="permission check"):
                 yield
         else:
@@ -344,12 +344,12 @@ class _ProcessParts:
             home=options.home,
             namespaces=options.namespaces,
         )
-        for one in missing:
-            _log.error("%s", one)
+        for permission in missing:
+            _log.error("%s", permission)
 
 
 class _ObserverGroup:
-    """Tells several observers of requests."""
+    """A group of request observers."""
 
     def __init__(self, observers: list[RequestObserver]) -> None:
         self._observers = observers
@@ -368,7 +368,7 @@ class _ObserverGroup:
 
 
 class _ControllerApplyMetrics:
-    """Counts what becomes of resources under the name of the controller."""
+    """Apply metrics with the name of the controller as an additional label."""
 
     def __init__(self, resources: ResourceMetrics, controller: str) -> None:
         self._resources = resources

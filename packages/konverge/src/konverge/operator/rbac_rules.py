@@ -1,4 +1,4 @@
-"""What is done with which resources, and the rules of RBAC that allow it: as few as possible, and always the same."""
+"""Access to resources, and the RBAC rules that permit it: a minimal and deterministic list."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from konverge.kube import GroupVersionKind, Object
 __all__ = ["READ", "WRITE", "AccessScope", "PolicyRule", "ResourceAccess", "build_rules", "guess_plural"]
 
 READ = ("get", "list", "watch")
-"""What reading from a shared cache takes."""
+"""The verbs for reads from a shared cache."""
 
 WRITE = ("create", "patch")
-"""What server-side apply takes: the API server asks for both when the object does not exist yet."""
+"""The verbs for server-side apply: the API server requires both if the object does not exist yet."""
 
-# Of the built-in kinds, those without a namespace; they have no Role.
+# The cluster-scoped built-in kinds, which a Role cannot grant.
 _CLUSTER_SCOPED = frozenset(
     {
         ("", "ComponentStatus"),
@@ -59,12 +59,12 @@ _CLUSTER_SCOPED = frozenset(
         ("storage.k8s.io", "VolumeAttributesClass"),
     }
 )
-# Whose plural is not what the rule for plurals makes of the kind.
+# The kinds whose plural does not follow the rule for plurals.
 _PLURALS = {("", "Endpoints"): "endpoints", ("gateway.networking.k8s.io", "Gateway"): "gateways"}
 
 
 class AccessScope(Enum):
-    """Where something is allowed."""
+    """The scope of an access."""
 
     OWNERS = "in the namespaces of the owners"
     CLUSTER = "for kinds without a namespace"
@@ -81,24 +81,23 @@ class PolicyRule:
     resource_names: tuple[str, ...] = ()
 
     def to_manifest(self) -> Object:
-        """The rule as a role has it."""
-        found: Object = {"apiGroups": list(self.api_groups), "resources": list(self.resources)}
+        """Return the rule in the form of a role."""
+        manifest: Object = {"apiGroups": list(self.api_groups), "resources": list(self.resources)}
         if self.resource_names:
-            found["resourceNames"] = list(self.resource_names)
-        return found | {"verbs": list(self.verbs)}
+            manifest["resourceNames"] = list(self.resource_names)
+        return manifest | {"verbs": list(self.verbs)}
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceAccess:
-    """What is done with the objects of one resource.
+    """Access to the objects of one resource.
 
     Args:
         group: The API group.
         resource: The plural, and after a slash the subresource: ``pods/log``.
         verbs: The API's verbs.
-        scope: Where.
-        names: Only these objects; empty for all. The server cannot know the name of an object that is yet to be
-            created, or of those in a list.
+        scope: The scope of the access.
+        names: The names of the objects; empty for all. RBAC cannot restrict a creation or a list to names.
     """
 
     group: str
@@ -111,21 +110,21 @@ class ResourceAccess:
     def of(
         cls, kind: GroupVersionKind | type[Any], verbs: Iterable[str], *, plural: str = "", subresource: str = ""
     ) -> ResourceAccess:
-        """The use of a kind.
+        """Return the access to a kind.
 
         Args:
             kind: The kind, or a custom resource class.
             verbs: The API's verbs, for example `READ`.
-            plural: The kind's plural; by the API's rule when not given, which holds for all built-in kinds.
-            subresource: For example ``status``.
+            plural: The kind's plural (default: by the API's rule, which holds for all built-in kinds).
+            subresource: A subresource, for example ``status``.
 
         Raises:
             ValueError: There are no verbs.
-            konverge.errors.BuildError: The class is no custom resource.
+            konverge.errors.BuildError: The class is not a custom resource.
         """
         verbs = tuple(verbs)
         if not verbs:
-            raise ValueError(f"expected what is done with {kind}: at least one verb")
+            raise ValueError(f"the access to {kind}: expected at least one verb, found none")
         if isinstance(kind, GroupVersionKind):
             resource, is_namespaced, group = guess_plural(kind), kind.group_kind not in _CLUSTER_SCOPED, kind.group
         else:
@@ -141,7 +140,7 @@ class ResourceAccess:
 
 
 def build_rules(uses: Iterable[ResourceAccess]) -> tuple[PolicyRule, ...]:
-    """The fewest rules for these uses, sorted; what is used in the same way shares one."""
+    """Build the minimal sorted list of rules; resources with the same verbs share one rule."""
     verbs: defaultdict[tuple[str, str, tuple[str, ...]], set[str]] = defaultdict(set)
     for use in uses:
         verbs[use.group, use.resource, tuple(sorted(use.names))].update(use.verbs)
@@ -152,12 +151,12 @@ def build_rules(uses: Iterable[ResourceAccess]) -> tuple[PolicyRule, ...]:
             resources[group, tuple(sorted(used)), names].add(resource)
     return tuple(
         sorted(
-            PolicyRule((group,), tuple(sorted(found)), used_verbs, names)
-            for (group, used_verbs, names), found in resources.items()
+            PolicyRule((group,), tuple(sorted(names_of_resources)), used_verbs, names)
+            for (group, used_verbs, names), names_of_resources in resources.items()
         )
     )
 
 
 def guess_plural(gvk: GroupVersionKind) -> str:
-    """The plural of a kind: of all built-in ones, and of others as far as they follow the rule."""
+    """Return the plural of a kind: correct for built-in kinds, and for others that follow the rule."""
     return _PLURALS.get(gvk.group_kind) or to_plural(gvk.kind)

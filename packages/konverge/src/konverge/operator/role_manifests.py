@@ -1,4 +1,4 @@
-"""The manifests that grant an operator its permissions: an account, roles, and what binds them together."""
+"""The manifests that grant an operator its permissions: a ServiceAccount, roles and bindings."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _API_GROUP = "rbac.authorization.k8s.io"
 def build_role_manifests(
     permissions: RequiredPermissions, account: ObjectKey, namespaces: Sequence[str] = ()
 ) -> list[Object]:
-    """The ServiceAccount, the roles of the same name and their bindings, in the order in which they can be applied.
+    """Build the ServiceAccount, the roles with the same name and their bindings, in the order of their application.
 
     Args:
-        permissions: What is granted.
-        account: The ServiceAccount that the operator's Pods run under; its namespace is where leases are.
-        namespaces: The namespaces of the owners, each of which gets a Role; none for a ClusterRole for all of them.
+        permissions: The permissions.
+        account: The ServiceAccount of the operator's Pods; its namespace has the Leases.
+        namespaces: The namespaces of the owners, one Role each; if empty, a ClusterRole for all namespaces.
 
     Raises:
-        ConfigurationError: A name is none.
+        ConfigurationError: A name is invalid.
     """
     mistakes = [
         *(f"account {account.name!r}: {mistake}" for mistake in validate_dns_subdomain(account.name)),
@@ -39,18 +39,18 @@ def build_role_manifests(
     if mistakes:
         raise ConfigurationError("; ".join(mistakes))
     metadata = {"name": account.name, "namespace": account.namespace}
-    found: list[Object] = [{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}]
+    manifests: list[Object] = [{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}]
     everywhere = permissions.cluster_rules if namespaces else (*permissions.rules, *permissions.cluster_rules)
-    found += _build_role_and_binding("", everywhere, account)
+    manifests += _build_role_and_binding("", everywhere, account)
     for namespace in sorted({*namespaces, account.namespace}):
         rules = permissions.rules if namespace in namespaces else ()
         home = permissions.home_rules if namespace == account.namespace else ()
-        found += _build_role_and_binding(namespace, (*rules, *home), account)
-    return found
+        manifests += _build_role_and_binding(namespace, (*rules, *home), account)
+    return manifests
 
 
 def _build_role_and_binding(namespace: str, rules: Sequence[PolicyRule], account: ObjectKey) -> Iterator[Object]:
-    """A role and its binding; nothing without rules."""
+    """Yield a role and its binding; nothing without rules."""
     if not rules:
         return
     kind = "Role" if namespace else "ClusterRole"

@@ -1,11 +1,10 @@
-"""Webhooks on a custom resource's class: handlers get instances, the API server gets verdicts, patches and objects.
+"""Webhooks for custom resource classes: handlers get instances; the API server gets results, patches and objects.
 
-`WebhookRegistry` makes `konverge.runtime.webhooks.OperatorHooks` of handlers; `konverge.operator.admission_handlers`
-calls
-them.
+`WebhookRegistry` builds `konverge.runtime.webhooks.OperatorHooks` from handlers, which
+`konverge.operator.admission_handlers` calls.
 
-A handler is a plain function or a coroutine function. A plain one runs in the event loop: it computes, and waits for
-nothing. One that does not return within the operator's time limit is ended, and its request refused.
+A handler is a plain function or a coroutine function. A plain one runs in the event loop and must not wait. A handler
+that exceeds the operator's time limit is interrupted, and its request is refused.
 """
 
 from __future__ import annotations
@@ -44,22 +43,22 @@ T = TypeVar("T")
 S = TypeVar("S")
 
 _OPERATIONS: tuple[AdmissionOperation, ...] = ("CREATE", "UPDATE", "DELETE")
-# Of scale, the object would be a Scale: no class has that form.
+# Not scale: its object is a Scale, which does not fit the class.
 _SUBRESOURCES = ("status",)
 
 
 ViolationArgument: TypeAlias = str | Violation
 ViolationsArgument: TypeAlias = Iterable[ViolationArgument] | None
 Validator: TypeAlias = Callable[[T, AdmissionRequest[T]], ViolationsArgument | Awaitable[ViolationsArgument]]
-"""Says what is wrong with an object; nothing, None or an empty list when it is fine."""
+"""Returns the violations of an object; None or an empty list for a valid object."""
 
 Defaulter: TypeAlias = Callable[[T, AdmissionRequest[T]], T | Awaitable[T | None] | None]
-"""Completes an object: changes it, or returns another."""
+"""Completes an object: modifies it, or returns another one."""
 
 
 @dataclass(slots=True)
 class _AdmissionWebhook:
-    """The handlers of one purpose on one class, which the API server knows as one webhook."""
+    """The handlers of one class for one purpose, which are one webhook for the API server."""
 
     purpose: Purpose
     cls: type[Any]
@@ -69,13 +68,15 @@ class _AdmissionWebhook:
 
     def build_hook(self, limit: TimeLimit | None) -> AdmissionHook:
         handlers = tuple(self.handlers)
-        answer = validate_object if self.purpose is Purpose.VALIDATE else default_object
+        review = validate_object if self.purpose is Purpose.VALIDATE else default_object
         return AdmissionHook(
             purpose=self.purpose,
             mapping=find_definition(self.cls).mapping,
-            review=partial(answer, self.cls, handlers, limit=limit),
-            operations=tuple(each for each in _OPERATIONS if any(each in handler.on for handler in handlers)),
-            subresources=tuple(sorted({each for handler in handlers for each in handler.subresources})),
+            review=partial(review, self.cls, handlers, limit=limit),
+            operations=tuple(
+                operation for operation in _OPERATIONS if any(operation in handler.on for handler in handlers)
+            ),
+            subresources=tuple(sorted({subresource for handler in handlers for subresource in handler.subresources})),
             failure_policy=self.failure_policy,
             timeout=self.timeout,
             handlers=", ".join(handler.name for handler in handlers),
@@ -99,7 +100,7 @@ class WebhookRegistry:
 
     @property
     def classes(self) -> tuple[type[Any], ...]:
-        """The classes with handlers for admission, in order."""
+        """The classes with admission handlers, in order."""
         return tuple(dict.fromkeys(cls for _, cls in self._webhooks))
 
     def validates(
@@ -111,22 +112,21 @@ class WebhookRegistry:
         failure_policy: FailurePolicy = "Fail",
         timeout: timedelta = DEFAULT_TIMEOUT,
     ) -> Callable[[Validator[T]], Validator[T]]:
-        """Register a function that judges objects of the class before they are stored; it stays callable.
+        """Register a function that validates objects of the class before they are stored; it stays callable.
 
-        It returns (or yields) what is wrong, as sentences or `Violation`; the request is refused with all of them. It
-        may raise `konverge.runtime.webhooks.AdmissionDeniedError` instead. An object that does not fit its class is
-        refused before
-        the function is called, unless it is being deleted already: its finalizers must come off.
+        It returns or yields violations, as sentences or `Violation`; the request is refused with all of them. It can
+        raise `konverge.runtime.webhooks.AdmissionDeniedError` instead. An object that does not fit its class is refused
+        before the function is called, unless it is being deleted: its finalizers must be removable.
 
         Args:
-            cls: A class under `konverge.crd.custom_resource`.
-            on: Which operations; for ``DELETE`` the function gets the object that is to go.
-            subresources: ``status``, to be asked about writes of the status too.
-            failure_policy: Whether requests are refused (``Fail``) or pass (``Ignore``) while nobody answers.
-            timeout: How long the API server waits, in whole seconds, 1 to 30.
+            cls: A class with the decorator `konverge.crd.custom_resource`.
+            on: The operations; for ``DELETE`` the function gets the deleted object.
+            subresources: ``status``, to validate writes of the status too.
+            failure_policy: ``Fail`` refuses requests and ``Ignore`` admits them while the webhook does not respond.
+            timeout: The time limit of the API server, in whole seconds, 1 to 30.
 
         Raises:
-            BuildError: The class is no custom resource, or an argument cannot be used.
+            BuildError: The class is not a custom resource, or an argument is invalid.
         """
 
         def register(handler: Validator[T]) -> Validator[T]:
@@ -144,21 +144,21 @@ class WebhookRegistry:
         failure_policy: FailurePolicy = "Fail",
         timeout: timedelta = DEFAULT_TIMEOUT,
     ) -> Callable[[Defaulter[T]], Defaulter[T]]:
-        """Register a function that completes objects of the class before they are judged and stored.
+        """Register a function that completes objects of the class before they are validated and stored.
 
-        It changes the object that it gets, or returns another one. What it changed is sent as a patch; fields that the
-        class does not know stay as they are. Of the metadata it may change labels, annotations and finalizers. It may
-        be called again with its own result, and must then change nothing.
+        It modifies the object, or returns another one. Its changes are sent as a patch; fields outside the class stay
+        as they are. In the metadata, it can change only labels, annotations and finalizers. It can be called again with
+        its own result, and must not change it then.
 
         Args:
-            cls: A class under `konverge.crd.custom_resource`.
-            on: Which operations; ``DELETE`` has nothing to change.
-            subresources: ``status``, to be asked about writes of the status too.
-            failure_policy: Whether requests are refused (``Fail``) or pass (``Ignore``) while nobody answers.
-            timeout: How long the API server waits, in whole seconds, 1 to 30.
+            cls: A class with the decorator `konverge.crd.custom_resource`.
+            on: The operations; ``DELETE`` is not possible.
+            subresources: ``status``, to complete writes of the status too.
+            failure_policy: ``Fail`` refuses requests and ``Ignore`` admits them while the webhook does not respond.
+            timeout: The time limit of the API server, in whole seconds, 1 to 30.
 
         Raises:
-            BuildError: The class is no custom resource, or an argument cannot be used.
+            BuildError: The class is not a custom resource, or an argument is invalid.
         """
 
         def register(handler: Defaulter[T]) -> Defaulter[T]:
@@ -170,18 +170,18 @@ class WebhookRegistry:
     def converts(
         self, source: type[S], target: type[T]
     ) -> Callable[[Callable[[S], T | Awaitable[T]]], Callable[[S], T | Awaitable[T]]]:
-        """Register the function that turns one version of a kind into another; both are classes of their own.
+        """Register a function that converts one version of a kind to another; each version is a separate class.
 
-        With functions from each version to the storage version and back, every version becomes every other. Only
-        labels and annotations of the metadata may change; the rest of it, and what neither class knows (such as the
-        status' conditions), is carried over.
+        With functions from each version to the storage version and back, every conversion is possible. In the metadata,
+        only labels and annotations can change. The rest, and fields outside both classes (such as the conditions of the
+        status), are copied.
 
         Args:
             source: The class of the version that the function gets.
             target: The class of the version that it returns.
 
         Raises:
-            BuildError: They are not two versions of one kind, or have a function already.
+            BuildError: The classes are not two versions of one kind, or have a function already.
         """
 
         def register(function: Callable[[S], T | Awaitable[T]]) -> Callable[[S], T | Awaitable[T]]:
@@ -194,10 +194,10 @@ class WebhookRegistry:
         return register
 
     def build_hooks(self, limit: TimeLimit | None = None) -> OperatorHooks:
-        """Everything that was registered, for a `konverge.runtime.webhooks.WebhookServer`.
+        """Build the hooks for a `konverge.runtime.webhooks.WebhookServer` from all registrations.
 
         Args:
-            limit: How long each handler may take without waiting for anything; None is without a limit.
+            limit: The time limit of each handler between two waits; None is without a limit.
 
         Raises:
             BuildError: A version of a kind cannot be converted to each of the others.
