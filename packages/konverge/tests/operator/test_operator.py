@@ -57,7 +57,7 @@ def test_a_registered_function_stays_callable() -> None:
 
 @pytest.mark.anyio
 async def test_an_operator_without_registrations_does_not_run(cluster: Cluster) -> None:
-    with pytest.raises(ConfigurationError, match="register a custom resource"):
+    with pytest.raises(ConfigurationError, match="the operator has no controllers"):
         await Operator("idle").run(cluster.client, clock=cluster.clock)
 
 
