@@ -1,4 +1,4 @@
-"""``konverge box``: operators that are written as data, in one YAML file."""
+"""``konverge box``: operators that are defined as data, in one YAML file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from konverge_box.file.yaml_source import MAX_BYTES
 
 __all__ = ["box", "read_box"]
 
-# Commands with a module of their own, which is imported when one is called or listed: the command, in the module.
+# Commands in their own modules, which are imported when a command is called or listed: module and command.
 _COMMANDS = {
     "import": ("konverge_box.cli.box_import", "box_import"),
     "lock": ("konverge_box.cli.box_lock", "box_lock"),
@@ -33,7 +33,7 @@ _COMMANDS = {
 
 
 class _BoxGroup(click.Group):
-    """A group some of whose commands are imported when they are needed."""
+    """A group that imports some of its commands on demand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted({*super().list_commands(ctx), *_COMMANDS})
@@ -70,27 +70,27 @@ def lint(ctx: click.Context, files: tuple[Path, ...], output: Literal["text", "j
     Each error has the file, line, column and field, so that an editor can open its position. Exit code 0: no errors, 1:
     validation errors, 3: a file cannot be read.
     """
-    # With everything that a running box needs: not for who lists the commands.
+    # It imports everything that a running box needs, so it is not imported to list the commands.
     from konverge_box.runtime.box_validation import find_box_errors
 
-    found: list[BoxFieldError] = []
+    errors: list[BoxFieldError] = []
     for file in files:
-        found += find_box_errors(read_box(file), file=str(file))
+        errors += find_box_errors(read_box(file), file=str(file))
     if output == "json":
-        click.echo(json.dumps({"files": len(files), "mistakes": msgspec.to_builtins(found)}, indent=2))
+        click.echo(json.dumps({"files": len(files), "mistakes": msgspec.to_builtins(errors)}, indent=2))
     else:
-        for mistake in found:
-            click.echo(str(mistake))
-        click.echo(f"{format_count(len(files), 'file')}, {format_count(len(found), 'mistake')}", err=True)
-    if found:
+        for error in errors:
+            click.echo(str(error))
+        click.echo(f"{format_count(len(files), 'file')}, {format_count(len(errors), 'error')}", err=True)
+    if errors:
         ctx.exit(ExitCode.FAILED)
 
 
 def read_box(file: Path) -> bytes:
-    """What a box file holds, or stdin; one that is too long is cut off where loading refuses it.
+    """Return the content of a box file or of stdin, cut off above the size that loading rejects.
 
     Raises:
-        konverge.errors.ConfigurationError: It cannot be read.
+        konverge.errors.ConfigurationError: The file cannot be read.
     """
     try:
         if file == STDIN:

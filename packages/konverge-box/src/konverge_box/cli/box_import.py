@@ -1,4 +1,4 @@
-"""``konverge box import``: a Katalog as a box, and what of it the box does not have."""
+"""``konverge box import``: conversion of a Katalog to a box, with a report of the parts without a counterpart."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def box_import(ctx: click.Context, file: Path, output: Path | None, report: Lite
 
 
 def _build_reader(file: Path) -> Callable[[str], bytes | None]:
-    """Reads files beside the Katalog or below, and no others."""
+    """Return a function that reads files in the directory of the Katalog or below it, and no others."""
     folder = Path() if file == STDIN else file.parent
 
     def read(name: str) -> bytes | None:
@@ -84,5 +84,5 @@ def _print_findings(found: KatalogImport) -> None:
     for each in found.listed:
         click.echo(" ".join(str(each).split()), err=True)
     count = len(found.listed)
-    said = f"{format_count(count, 'thing')} not carried over" if count else "everything is carried over"
-    click.echo(f"{said}; {len(found.decisions)} not quite the same, see the comments", err=True)
+    summary = f"{format_count(count, 'part')} not converted" if count else "everything converted"
+    click.echo(f"{summary}; {len(found.decisions)} converted with differences, see the comments", err=True)

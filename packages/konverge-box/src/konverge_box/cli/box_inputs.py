@@ -1,4 +1,4 @@
-"""What surrounds a box on the command line in place of a cluster: objects that are there, answers of external calls."""
+"""Inputs of a box on the command line in place of a cluster: objects, and responses to external calls."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def input_options(*, given: str, answers: str) -> Callable[[F], F]:
-    """Give a command ``given_files`` and ``answers_file``.
+    """Add the options ``given_files`` and ``answers_file`` to a command.
 
     Args:
-        given: What the help says of the former.
-        answers: What it says of the latter.
+        given: The help text of ``--given``.
+        answers: The help text of ``--answers``.
     """
     file = click.Path(path_type=Path)
     options = (
@@ -41,26 +41,26 @@ def input_options(*, given: str, answers: str) -> Callable[[F], F]:
 
 
 def read_input_objects(files: Iterable[Path]) -> list[Object]:
-    """The objects of all files.
+    """Return the objects of all files.
 
     Raises:
-        konverge.errors.ConfigurationError: One is no file of objects.
+        konverge.errors.ConfigurationError: A file does not contain objects.
     """
     return [obj for file in files for obj in read_objects(file)]
 
 
 def read_answers(file: Path | None) -> dict[str, ScriptedAnswer]:
-    """What calls are answered, by name; nothing without a file.
+    """Return the responses to calls by name; none without a file.
 
     Raises:
-        konverge.errors.ConfigurationError: It is something else.
+        konverge.errors.ConfigurationError: The file contains something else.
     """
     if file is None:
         return {}
-    found = read_objects(file)
-    if len(found) > 1:
-        raise ConfigurationError(f"{file}: expected one document, found {len(found)}")
+    documents = read_objects(file)
+    if len(documents) > 1:
+        raise ConfigurationError(f"{file}: expected one document, found {len(documents)}")
     try:
-        return msgspec.convert(found[0] if found else {}, dict[str, ScriptedAnswer])
+        return msgspec.convert(documents[0] if documents else {}, dict[str, ScriptedAnswer])
     except msgspec.ValidationError as error:
         raise ConfigurationError(f"{file}: {error}") from None

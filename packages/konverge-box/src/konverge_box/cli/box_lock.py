@@ -1,4 +1,4 @@
-"""``konverge box lock``: get what a box imports, and lock it."""
+"""``konverge box lock``: fetch the imports of a box, and lock them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def box_lock(ctx: click.Context, /, file: Path, **given: Any) -> None:
     flags = replace(flags, setup=replace(flags.setup, options=options))
     roots = list_imports(read_box(file), str(file))
     if not roots:
-        click.echo(f"{file} imports nothing", err=True)
+        click.echo(f"{file}: nothing to lock: the box has no imports", err=True)
         return
     with exit_with_reason(ctx):
         asyncio.run(lock_roots(flags, roots))

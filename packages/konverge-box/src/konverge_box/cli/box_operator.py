@@ -1,4 +1,4 @@
-"""The operator of a box file, for ``konverge run FILE.yaml``, which finds this by its entry point."""
+"""The operator of a box file for ``konverge run FILE.yaml``, which finds it by its entry point."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["load_box_operator"]
 
 
 def load_box_operator(file: Path) -> Operator:
-    """Load and check a box file.
+    """Load and validate a box file.
 
     Raises:
-        konverge.errors.ConfigurationError: It cannot be read, or something is wrong with it.
+        konverge.errors.ConfigurationError: The file cannot be read, or is invalid.
     """
     return build_box_operator(load_valid_box(read_box(file), file=str(file)), file=file)

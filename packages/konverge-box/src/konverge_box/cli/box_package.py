@@ -51,7 +51,7 @@ def box_package(
     operator = build_box_operator(box)
     permissions = derive_permissions(operator.registered.declaration, DEPLOYED_FEATURES)
     for gap in permissions.gaps:
-        click.echo(f"konverge: not derived: {' '.join(gap.split())}", err=True)
+        click.echo(f"konverge: permission not derived: {' '.join(gap.split())}", err=True)
     chosen = PackagingOptions(
         image=image,
         namespace=namespace,
@@ -60,5 +60,5 @@ def box_package(
         is_namespace_made=make_namespace,
     )
     definitions = [crd_manifest(resource) for resource in operator.defined_resources]
-    found = build_manifests(box, content.decode(), permissions, definitions, chosen)
-    click.echo(format_manifests(found, output), nl=False)
+    manifests = build_manifests(box, content.decode(), permissions, definitions, chosen)
+    click.echo(format_manifests(manifests, output), nl=False)

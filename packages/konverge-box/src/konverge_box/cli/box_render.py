@@ -1,4 +1,4 @@
-"""``konverge box render``: what a custom resource would produce, step by step, without a cluster."""
+"""``konverge box render``: the objects that a custom resource produces, step by step, without a cluster."""
 
 from __future__ import annotations
 
@@ -98,10 +98,10 @@ def _parse_time(text: str | None) -> datetime:
     if text is None:
         return DEFAULT_TIME
     try:
-        found = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         raise click.UsageError(f"--at: expected a time such as 2026-03-01T08:00:00Z, found {text!r}") from None
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
 def _format_rendering(rendering: Rendering, step: str | None, output: Literal["yaml", "json"]) -> str:

@@ -1,4 +1,4 @@
-"""``konverge box simulate``: a box at work in a cluster, step by step, held against what is expected of it."""
+"""``konverge box simulate``: a box that runs in a cluster, step by step, compared with its expectations."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def box_simulate(
     The output marks changes with + (created), ~ (updated) and - (deleted). Responses to calls come from the file; no
     call is sent. Exit code 1: an expectation is not met, or a box is not steady.
     """
-    # What passes fail with is part of the report.
+    # The report contains the errors of reconciles, so the log stays silent by default.
     logging.basicConfig(level=logging.DEBUG if is_verbose(ctx) else logging.CRITICAL)
     files = [file for path in paths for file in _list_files(path)]
     objects, given, answers = (
@@ -111,7 +111,7 @@ def box_simulate(
     failed = 0
     for file in files:
         click.secho(str(file), bold=True)
-        # On a cluster that others use, each has a namespace of its own.
+        # In a shared cluster, each simulation has its own namespace.
         is_shared = cluster == "kubeconfig"
         namespace = f"simulation-{SystemEntropy().name_suffix(8)}" if is_shared else _DEFAULT_NAMESPACE
         if _read_kind(file) == KIND:
@@ -123,7 +123,7 @@ def box_simulate(
             run = partial(
                 reconcile_until_steady, box, objects or _build_samples(box), cycles=cycles, given=given, answers=answers
             )
-            is_well = _run_in_cluster(cluster, namespace, DEFAULT_TIME, partial(run, tell=_print_report))
+            is_well = _run_in_cluster(cluster, namespace, DEFAULT_TIME, partial(run, on_report=_print_report))
             click.echo("  steady" if is_well else f"  not steady after {cycles} cycles")
         failed += not is_well
     if len(files) > 1 or failed:
@@ -135,10 +135,10 @@ def box_simulate(
 def _run_in_cluster(
     kind: ClusterKind, namespace: str, starts_at: datetime, job: Callable[[SimulatedCluster], Awaitable[bool]]
 ) -> bool:
-    """Run something in a cluster."""
+    """Run a job in a cluster of this kind."""
     if kind == "kubeconfig":
         return asyncio.run(_run_with_timeout(_connect_kubeconfig(namespace), job))
-    # Hours of simulated time pass at once, and nobody waits for a network.
+    # Simulated time advances at once, and there is no network to wait for.
     with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
         return runner.run(_run_with_timeout(_start_embedded(namespace, starts_at), job))
 
@@ -181,27 +181,27 @@ async def _connect_kubeconfig(namespace: str) -> AsyncIterator[SimulatedCluster]
 
 async def _clean_up(client: Client, transport: HttpTransport, namespace: str) -> None:
     await transport.close()
-    with suppress(KonvergeError):  # it was not made, or what has gone wrong is known already
+    with suppress(KonvergeError):  # the namespace does not exist, or an earlier error is already reported
         await client.delete(_NAMESPACE, ObjectKey("", namespace))
 
 
 async def _simulate(loaded: LoadedSimulation, cluster: SimulatedCluster) -> bool:
-    return not any(report.failures for report in await simulate(loaded, cluster, tell=_print_report))
+    return not any(report.failures for report in await simulate(loaded, cluster, on_report=_print_report))
 
 
 def _print_report(report: StepReport) -> None:
     if report.skipped:
-        click.echo(f"  {report.name}: left out: {report.skipped}")
+        click.echo(f"  {report.name}: skipped: {report.skipped}")
         return
     click.echo(f"  {report.name}")
-    shown: dict[tuple[str, str, bool], int] = {}
+    counts: dict[tuple[str, str, bool], int] = {}
     for each in report.operations:
-        shown[each.verb, each.object_name, each.is_status] = (
-            shown.get((each.verb, each.object_name, each.is_status), 0) + 1
+        counts[each.verb, each.object_name, each.is_status] = (
+            counts.get((each.verb, each.object_name, each.is_status), 0) + 1
         )
-    for (verb, which, is_status), count in shown.items():
-        told = f"{_SIGNS[verb]} {which}{' status' if is_status else ''}{f' ({count} times)' if count > 1 else ''}"
-        click.secho(f"    {told}", fg=_STYLES[verb])
+    for (verb, name, is_status), count in counts.items():
+        line = f"{_SIGNS[verb]} {name}{' status' if is_status else ''}{f' ({count} times)' if count > 1 else ''}"
+        click.secho(f"    {line}", fg=_STYLES[verb])
     for text in report.conditions:
         click.echo(f"    {text}")
     for text in report.errors:
@@ -211,16 +211,16 @@ def _print_report(report: StepReport) -> None:
 
 
 def _build_samples(box: OperatorBox) -> list[Object]:
-    """Custom resources as the schemas allow them."""
-    found: list[Object] = []
+    """Build custom resources that the schemas allow."""
+    samples: list[Object] = []
     for declared in box.spec.crds.values():
         for number, sample in enumerate(
             build_sample_objects(find_definition(build_resource_class(declared)), _SAMPLES).objects, 1
         ):
             name = f"{declared.resource.kind.lower()}-{number}"
-            # Without what would be somebody's namespace, or another UID.
-            found.append({**sample, "metadata": {"name": name}})
-    return found
+            # Without the sample's namespace, which may belong to another user, and without its UID.
+            samples.append({**sample, "metadata": {"name": name}})
+    return samples
 
 
 def _list_files(path: Path) -> list[Path]:
@@ -228,10 +228,10 @@ def _list_files(path: Path) -> list[Path]:
         return [path]
     if (path / _FILE).is_file():
         return [path / _FILE]
-    found = sorted(path.glob(f"*/{_FILE}"))
-    if not found:
+    files = sorted(path.glob(f"*/{_FILE}"))
+    if not files:
         raise ConfigurationError(f"{path}: expected a {_FILE} in this folder or in its subfolders, found none")
-    return found
+    return files
 
 
 def _read_kind(file: Path) -> str:

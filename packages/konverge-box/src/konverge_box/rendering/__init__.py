@@ -1,11 +1,12 @@
-"""What a custom resource would come to, step by step, without a cluster.
+"""The result of reconciling a custom resource, step by step, without a cluster.
 
-In go a box, a custom resource, the objects that would be in the cluster and the answers of calls; out comes a
-`Rendering`: what each step has made of what came before it, and why.
+The input is a box, a custom resource, the objects in the cluster and the responses to calls. The output is a
+`Rendering`: the result of each step and the reasons for it.
 
-It is a pass like any other, over a context that writes nothing (`konverge.operator.dry_run`), and over a private API
-server in memory that holds what was given: so defaults of schemas, and what a server refuses, are its own. Nothing is
-called. Values of Secrets, and what is made of them, are masked. Equal input gives equal output.
+It is a normal reconcile with a context that writes nothing (`konverge.operator.dry_run`), against a private API server
+in
+memory with the given objects: defaults of schemas and rejections come from that server. No call is sent. Values of
+Secrets, and values computed from them, are masked. Equal input gives equal output.
 """
 
 from konverge_box.rendering.renderer import DEFAULT_TIME, render_box

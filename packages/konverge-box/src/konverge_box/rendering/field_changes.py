@@ -1,4 +1,4 @@
-"""Which fields of an object are others than before. Pure."""
+"""Detection of the changed fields of an object. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["find_changes"]
 
 
 def find_changes(before: Any, after: Any) -> tuple[RenderedChange, ...]:
-    """The changed fields, by path; lists are compared as a whole."""
+    """Return the changed fields by path; lists are compared as a whole."""
     return tuple(_iter_changes(before, after, ()))
 
 

@@ -1,4 +1,4 @@
-"""A private API server that holds what a rendering was given."""
+"""A private API server with the initial objects of a rendering."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ async def private_server(
     given: Iterable[Object],
     namespace: str,
     *,
-    made: Mapping[GroupVersionKind, bool],
+    further_kinds: Mapping[GroupVersionKind, bool],
     clock: Clock,
     entropy: Entropy,
 ) -> AsyncIterator[Client]:
-    """A server in memory without controllers: what it holds stays as it is.
+    """Run a server in memory without controllers: its objects do not change by themselves.
 
-    Kinds that no server knows by itself are made up: their objects take anything.
+    Kinds that the server does not know get definitions that accept any object.
 
     Args:
         kinds: The custom resources of the box.
-        given: The objects, with their status; those without a namespace whose kind has one get the default.
-        namespace: The default; it is made, as are all that objects name.
-        made: Further kinds, and whether they have namespaces.
-        clock: Its time.
-        entropy: Its identifiers.
+        given: The objects, with their status; namespaced ones without a namespace get the default.
+        namespace: The default namespace; it is created, as are the namespaces of the objects.
+        further_kinds: Further kinds, and whether they are namespaced.
+        clock: The clock of the server.
+        entropy: The source of its identifiers.
 
     Raises:
-        konverge.errors.ConfigurationError: It refuses an object; the message says which.
+        konverge.errors.ConfigurationError: The server rejects an object, which the message names.
     """
     try:
         from konverge_cluster.embedded import LocalCluster
@@ -56,10 +56,10 @@ async def private_server(
             for cls in kinds:
                 await client.apply(_build_definition(cls), field_manager=_FIELD_MANAGER)
             objects = list(given)
-            for gvk, is_namespaced in {**made, **_collect_kinds(objects)}.items():
+            for gvk, is_namespaced in {**further_kinds, **_collect_kinds(objects)}.items():
                 await _serve_kind(client, gvk, is_namespaced=is_namespaced)
             await client.close()
-            client = Client(cluster.transport(), user_agent=_USER_AGENT, clock=clock)  # one that has not asked before
+            client = Client(cluster.transport(), user_agent=_USER_AGENT, clock=clock)  # one without cached discovery
             for obj in sorted(objects, key=lambda each: GroupVersionKind.of(each) != _NAMESPACE):
                 try:
                     await store_object(client, obj, namespace)
@@ -71,44 +71,44 @@ async def private_server(
 
 
 async def store_object(client: Client, obj: Object, namespace: str) -> Object:
-    """Put an object into the server, with its status, and its namespace with it.
+    """Store an object in the server, with its status and its namespace.
 
     Raises:
-        konverge.errors.KonvergeError: The server refuses it.
+        konverge.errors.KonvergeError: The server rejects the object.
     """
     gvk = GroupVersionKind.of(obj)
     metadata = dict(obj.get("metadata") or {})
     if (await client.mapping(gvk)).namespaced:
         metadata.setdefault("namespace", namespace)
-        home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": metadata["namespace"]}}
+        parent = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": metadata["namespace"]}}
         with suppress(ConflictError):
-            await client.create(home)
+            await client.create(parent)
     for name in ("uid", "resourceVersion", "creationTimestamp", "managedFields", "generation"):
         metadata.pop(name, None)
     try:
-        made = await client.create({**obj, "metadata": metadata})
+        stored = await client.create({**obj, "metadata": metadata})
     except ConflictError:
         if gvk != _NAMESPACE:
             raise
-        made = await client.get(gvk, ObjectKey("", str(metadata["name"])))
+        stored = await client.get(gvk, ObjectKey("", str(metadata["name"])))
     if obj.get("status"):
-        made = await client.update({**made, "status": obj["status"]}, subresource="status")
-    return made
+        stored = await client.update({**stored, "status": obj["status"]}, subresource="status")
+    return stored
 
 
 async def _serve_kind(client: Client, gvk: GroupVersionKind, *, is_namespaced: bool) -> None:
     try:
         await client.mapping(gvk)
     except KindNotServedError:
-        made_up = unstructured_resource(gvk, {}, scope="Namespaced" if is_namespaced else "Cluster")
-        await client.apply(_build_definition(made_up), field_manager=_FIELD_MANAGER)
+        resource = unstructured_resource(gvk, {}, scope="Namespaced" if is_namespaced else "Cluster")
+        await client.apply(_build_definition(resource), field_manager=_FIELD_MANAGER)
 
 
 def _build_definition(cls: type[UnstructuredResource]) -> Object:
-    """The definition of a kind; one whose schema the cluster would have takes anything."""
+    """Return the definition of a kind; one without a schema in the box accepts any object."""
     definition = find_definition(cls)
     manifest = crd_manifest(cls)
-    if definition.gvk.group.endswith(".k8s.io"):  # a server wants to know who has agreed to that
+    if definition.gvk.group.endswith(".k8s.io"):  # the API server requires an approval for this group
         manifest["metadata"].setdefault("annotations", {})["api-approved.kubernetes.io"] = "unapproved, made up"
     if definition.schema.get("properties", {}).get("spec", {}).get(_OPEN):
         for version in manifest["spec"]["versions"]:

@@ -1,4 +1,4 @@
-"""Rendering a custom resource: one pass whose steps are watched."""
+"""The rendering of a custom resource: one observed reconcile."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from konverge_box.steps.resource_plan import PlannedGroup, PlannedResource
 __all__ = ["DEFAULT_TIME", "render_box"]
 
 DEFAULT_TIME = datetime(2026, 1, 1, tzinfo=UTC)
-"""The time of a rendering that is given none: the same each time."""
+"""The default time of a rendering, always the same."""
 
 _FUNCTION_LIMIT = timedelta(seconds=10)
 _FIRST = ("apiVersion", "kind", "metadata")
@@ -58,30 +58,32 @@ async def render_box(
     namespace: str = "default",
     pool: ProviderPool | None = None,
 ) -> Rendering:
-    """What the first pass over a custom resource would come to; nothing is called and nothing is written.
+    """Render the first reconcile of a custom resource; no call is sent and nothing is written.
 
-    It needs an event loop of its own with simulated time (`konverge.clock.SimulatedLoop`), whose time is zero.
+    It requires a separate event loop with simulated time (`konverge.clock.SimulatedLoop`) that starts at zero.
 
     Args:
         box: The box.
         owner: The custom resource.
-        given: What would be in the cluster.
-        answers: What external calls are answered, by name; others are not made.
-        at: The time of the pass.
-        namespace: Of objects that name none.
-        pool: The providers, none of which is called; those of installed packages when not given.
+        given: The objects in the cluster.
+        answers: The responses to external calls, by name; other calls are not sent.
+        at: The time of the reconcile.
+        namespace: The namespace for objects without one.
+        pool: The providers, which are not called (default: those of installed packages).
 
     Raises:
-        konverge.errors.ConfigurationError: The box has no such custom resource, or a given object is none.
+        konverge.errors.ConfigurationError: The box has no such custom resource, or a given object is invalid.
     """
     running = BoxController(box, pool=pool)
     name = _find_crd(box, owner)
     pipeline = running.active.pipelines[name]
     clock, entropy = SimulatedClock(at), SeededEntropy()
     kinds = [build_resource_class(declared) for declared in box.spec.crds.values()]
-    made = _collect_kinds(box)
-    async with private_server(kinds, given, namespace, made=made, clock=clock, entropy=entropy) as server:
-        shown = Rendering(
+    further_kinds = _collect_kinds(box)
+    async with private_server(
+        kinds, given, namespace, further_kinds=further_kinds, clock=clock, entropy=entropy
+    ) as server:
+        rendering = Rendering(
             box=box.metadata.name,
             crd=name,
             object=_format_object_name(owner),
@@ -92,22 +94,22 @@ async def render_box(
         try:
             live = await store_object(server, owner, namespace)
         except KonvergeError as error:
-            return replace(shown, steps=(RenderedStep(step="object", error=format_error(error)),))
+            return replace(rendering, steps=(RenderedStep(step="object", error=format_error(error)),))
         first = RenderedStep(step="object", object=_build_object(live))
-        shown = replace(shown, object=_format_object_name(live))
-        watched = await _record_reconcile(running, pipeline, live, server, answers or {}, clock)
-    denied = isinstance(watched.failure, DeniedError)
+        rendering = replace(rendering, object=_format_object_name(live))
+        recorder = await _record_reconcile(running, pipeline, live, server, answers or {}, clock)
+    denied = isinstance(recorder.failure, DeniedError)
     return replace(
-        shown,
-        result="ok" if watched.failure is None and not watched.has_problems else "denied" if denied else "failed",
-        steps=(first, *watched.steps),
-        conditions=tuple(watched.conditions),
+        rendering,
+        result="ok" if recorder.failure is None and not recorder.has_problems else "denied" if denied else "failed",
+        steps=(first, *recorder.steps),
+        conditions=tuple(recorder.conditions),
     )
 
 
 @dataclass
 class _StepRecorder:
-    """What is seen of a pass while it runs."""
+    """The record of a reconcile while it runs."""
 
     pipeline: Pipeline
     caller: OfflineCaller
@@ -120,7 +122,7 @@ class _StepRecorder:
 
     @property
     def has_problems(self) -> bool:
-        """Tell whether an object cannot be rendered."""
+        """True if an object cannot be rendered."""
         return any(each.problem for step in self.steps for group in step.groups for each in group.objects)
 
     def on_step(self, step: str, seconds: float, state: ReconcileState) -> None:
@@ -132,8 +134,10 @@ class _StepRecorder:
         self.note_count = len(state.notes)
         if step in _HIDDEN_STEPS and not (error or notes):
             return
-        made = {} if error and step not in ("external", "onCreate", "onReconcile") else self._describe_step(step, state)
-        self.steps.append(RenderedStep(step=step, error=error, notes=notes, **made))
+        fields = (
+            {} if error and step not in ("external", "onCreate", "onReconcile") else self._describe_step(step, state)
+        )
+        self.steps.append(RenderedStep(step=step, error=error, notes=notes, **fields))
         self.before = copy_json(state.object)
 
     def _describe_step(self, name: str, state: ReconcileState) -> dict[str, Any]:
@@ -144,14 +148,14 @@ class _StepRecorder:
                 return {"changes": changes, **({"object": _build_object(state.object)} if changes else {})}
             case "validation" if state.results.violations is not None:
                 denied, warned = state.results.violations.denied, state.results.violations.warned
-                texts = [tuple(f"{each.field}: {each.message}" for each in found) for found in (denied, warned)]
+                texts = [tuple(f"{each.field}: {each.message}" for each in rules) for rules in (denied, warned)]
                 return {"denied": texts[0], "warned": texts[1]}
             case "cross" if declared.cross:
                 return {"values": mask_sensitive(scope.get("cross", {}))}
             case "external" if declared.external:
-                answered = mask_sensitive(scope.get("external", {}))
-                told = {each: self._describe_call(each, answered) for each in answered}
-                return {"values": answered, "calls": told}
+                responses = mask_sensitive(scope.get("external", {}))
+                calls = {call: self._describe_call(call, responses) for call in responses}
+                return {"values": responses, "calls": calls}
             case "onCreate" | "onReconcile" if state.results.plan is not None:
                 first = len(declared.on_create)
                 groups = state.results.plan.groups[:first] if name == "onCreate" else state.results.plan.groups[first:]
@@ -170,11 +174,11 @@ class _StepRecorder:
                 return {"values": mask_sensitive(status)} if status else {}
         return {}
 
-    def _describe_call(self, name: str, answered: Mapping[str, Any]) -> str:
+    def _describe_call(self, name: str, responses: Mapping[str, Any]) -> str:
         if name not in self.caller.requests:
-            return "not made: its conditions do not hold"
-        how = "answered" if answered[name].get("called") else "not called"
-        return f"{how}: {self.caller.requests[name]}"
+            return "not sent: its conditions do not hold"
+        outcome = "answered" if responses[name].get("called") else "not called"
+        return f"{outcome}: {self.caller.requests[name]}"
 
     def _iter_items(self, state: ReconcileState) -> Iterable[RenderedItem]:
         for each in self.pipeline.providers.plan_items(state.scope):
@@ -198,18 +202,18 @@ async def _record_reconcile(
 ) -> _StepRecorder:
     entropy = SeededEntropy()
     with closing(TimeLimit(_FUNCTION_LIMIT)) as limit:
-        rehearsed = DryRun(server, live, clock=clock, time_limit=limit)
-        cluster = DryRunCluster(server, rehearsed.client, running.operator.registered.indexes)
+        dry_run = DryRun(server, live, clock=clock, time_limit=limit)
+        cluster = DryRunCluster(server, dry_run.client, running.operator.registered.indexes)
         ctx = DryRunContext(
-            client=rehearsed.client,
-            owner=rehearsed.owner,
+            client=dry_run.client,
+            owner=dry_run.owner,
             clock=clock,
             time_limit=limit,
-            observer=rehearsed,
+            observer=dry_run,
             dry_run_cluster=cluster,
         )
         async with OfflineCaller(answers, clock=clock, entropy=entropy) as caller:
-            watched = _StepRecorder(pipeline, caller, ctx.owner, before=copy_json(live))
+            recorder = _StepRecorder(pipeline, caller, ctx.owner, before=copy_json(live))
             is_unique = await build_cluster_uniqueness_check(ctx.cluster, pipeline, ctx.owner)
             inputs = ReconcileInputs(
                 pipeline=pipeline,
@@ -220,18 +224,18 @@ async def _record_reconcile(
                 now=clock.now(),
                 is_dry_run=True,
             )
-            one = BoxReconciler(inputs, watched)
+            reconciler = BoxReconciler(inputs, recorder)
             try:
-                await one.reconcile()
-            except Exception as error:  # noqa: BLE001  # what a step has met is what is to be shown
-                watched.failure = one.state.failure or error
-                if one.state.failure is None:
-                    watched.steps.append(RenderedStep(step="status", error=format_error(error)))
-        found = (ctx.owner.get("status") or {}).get("conditions") or []
-        watched.conditions = [
-            {name: value for name, value in each.items() if name != "lastTransitionTime"} for each in found
+                await reconciler.reconcile()
+            except Exception as error:  # noqa: BLE001  # the rendering shows every error of a step
+                recorder.failure = reconciler.state.failure or error
+                if reconciler.state.failure is None:
+                    recorder.steps.append(RenderedStep(step="status", error=format_error(error)))
+        conditions = (ctx.owner.get("status") or {}).get("conditions") or []
+        recorder.conditions = [
+            {name: value for name, value in each.items() if name != "lastTransitionTime"} for each in conditions
         ]
-    return watched
+    return recorder
 
 
 def _build_group(group: PlannedGroup) -> RenderedGroup:
@@ -261,18 +265,18 @@ def _build_resource(entry: PlannedResource) -> RenderedObject:
 
 
 def _build_object(obj: Object) -> Object:
-    shown: Object = mask_sensitive(obj)
-    metadata = {name: value for name, value in shown["metadata"].items() if name not in _HIDDEN_METADATA}
-    return _order_fields({**{name: value for name, value in shown.items() if name != "status"}, "metadata": metadata})
+    masked: Object = mask_sensitive(obj)
+    metadata = {name: value for name, value in masked["metadata"].items() if name not in _HIDDEN_METADATA}
+    return _order_fields({**{name: value for name, value in masked.items() if name != "status"}, "metadata": metadata})
 
 
 def _order_fields(obj: Object) -> Object:
-    """As people write objects."""
+    """Return an object with its fields in the conventional order."""
     return {name: obj[name] for name in (*_FIRST, *obj) if name in obj}
 
 
 def _collect_kinds(box: OperatorBox) -> dict[GroupVersionKind, bool]:
-    """The kinds of all that is made, and whether they have namespaces, as far as the file tells."""
+    """Return the kinds of all declared resources, and whether they are namespaced, as far as the file determines it."""
     return {
         resource.gvk: KINDS[resource.kind].namespaced
         for declared in box.spec.crds.values()
@@ -291,7 +295,7 @@ def _find_crd(box: OperatorBox, owner: Object) -> str:
         if declared.resource.gvk == gvk:
             return name
     known = ", ".join(str(declared.resource.gvk) for declared in box.spec.crds.values())
-    raise ConfigurationError(f"the box {box.metadata.name} has no custom resource {gvk}; it has: {known}")
+    raise ConfigurationError(f"box {box.metadata.name}: expected a custom resource of {known}, found {gvk}")
 
 
 def _format_object_name(obj: Object) -> str:

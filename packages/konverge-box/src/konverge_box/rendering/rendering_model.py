@@ -1,4 +1,4 @@
-"""What a rendering is: plain values, for programs as for people."""
+"""The model of a rendering: plain values, for programs and for people."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["RenderedChange", "RenderedGroup", "RenderedItem", "RenderedObject", 
 
 
 class _RenderingStruct(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What all parts share: what there is not is not shown."""
+    """The base of all parts; empty parts are left out of the output."""
 
 
 class RenderedChange(_RenderingStruct, frozen=True, kw_only=True):
-    """A field that a step has changed; a side that is absent had, or has, no such field."""
+    """A field that a step has changed; an absent side means that the field did not exist on it."""
 
     path: str
     before: Any = msgspec.UNSET
@@ -28,13 +28,13 @@ class RenderedObject(_RenderingStruct, frozen=True, kw_only=True):
     """An object that a step has decided on.
 
     Args:
-        path: What of the file it was made from.
+        path: The path of its entry in the file.
         object: Its identity, for example ``apps/v1/Deployment/default/web``.
-        decision: What would be done: apply, leave, skip, delete.
-        why: For people.
-        blocked: What it waits for.
-        problem: Why it cannot be rendered.
-        manifest: What would be applied; the values of Secrets are masked.
+        decision: The action: apply, leave, skip, delete.
+        why: The explanation of the decision.
+        blocked: The unmet condition that it waits for.
+        problem: The error that prevents its rendering.
+        manifest: The object to apply; the values of Secrets are masked.
     """
 
     path: str
@@ -47,15 +47,15 @@ class RenderedObject(_RenderingStruct, frozen=True, kw_only=True):
 
 
 class RenderedGroup(_RenderingStruct, frozen=True, kw_only=True):
-    """A group, with its objects in the order in which they are made.
+    """A group with its objects in the order of their creation.
 
     Args:
-        name: The component's.
-        condition: The type of the condition through which it reports.
-        is_off: Its conditions do not hold.
-        is_suspended: Its workloads are taken down.
-        waits_for: The conditions of the groups that come first.
-        objects: One by one.
+        name: The name of the component.
+        condition: The type of the condition that reports its state.
+        is_off: Whether its conditions do not hold.
+        is_suspended: Whether its workloads are scaled down.
+        waits_for: The conditions of the groups that it waits for.
+        objects: The objects of the group.
     """
 
     name: str
@@ -67,7 +67,7 @@ class RenderedGroup(_RenderingStruct, frozen=True, kw_only=True):
 
 
 class RenderedItem(_RenderingStruct, frozen=True, kw_only=True):
-    """Something outside of the cluster that would be asked for; values of Secrets are not in its spec."""
+    """An item outside of the cluster that a provider would create; its spec contains no values of Secrets."""
 
     path: str
     provider: str
@@ -78,20 +78,20 @@ class RenderedItem(_RenderingStruct, frozen=True, kw_only=True):
 
 
 class RenderedStep(_RenderingStruct, frozen=True, kw_only=True):
-    """What one step has made of what came before it.
+    """The result of one step.
 
     Args:
-        step: Its name.
-        error: Why it failed, with the path in the file; what came before is in the steps before.
-        changes: Of normalize and mutation: the fields of the custom resource that are others now.
-        object: Of the first step, and of those that changed it: the custom resource as later steps see it.
-        denied: Of validation: rules that deny, each with its field.
-        warned: Of validation: rules that warn.
-        values: Of cross and external, what expressions see; of status, its fields.
-        calls: Of external: whom each call asks, whether it was answered or not.
-        groups: Of onCreate and onReconcile.
-        items: Of providers.
-        notes: What went wrong that stops nothing.
+        step: The name of the step.
+        error: The error with its path in the file; earlier results are in the steps before.
+        changes: For normalize and mutation: the fields of the custom resource that changed.
+        object: For the first step and those that changed it: the custom resource as later steps read it.
+        denied: For validation: the violated rules that deny, each with its field.
+        warned: For validation: the violated rules that warn.
+        values: For cross and external, the values that expressions read; for status, its fields.
+        calls: For external: the request of each call, with its outcome.
+        groups: For onCreate and onReconcile: the groups.
+        items: For providers: the items.
+        notes: Problems that do not stop the reconcile.
     """
 
     step: str
@@ -108,16 +108,16 @@ class RenderedStep(_RenderingStruct, frozen=True, kw_only=True):
 
 
 class Rendering(_RenderingStruct, frozen=True, kw_only=True):
-    """All steps of a pass, and what it says in the end.
+    """All steps of a reconcile, with its result.
 
     Args:
-        box: The box's name.
-        crd: What the file calls the custom resource.
+        box: The name of the box.
+        crd: The name of the custom resource in the file.
         object: Its identity.
-        time: The time of the pass.
+        time: The time of the reconcile.
         result: ``ok``, ``denied`` or ``failed``.
-        steps: In their order.
-        conditions: Those that the pass reports first, without their times: nothing is ready yet.
+        steps: The steps in order.
+        conditions: The conditions of the first reconcile, without times: nothing is ready yet.
     """
 
     box: str

@@ -1,12 +1,14 @@
-"""Simulations: what is done to a cluster in which a box runs, and what is expected to come of it.
+"""Simulations: changes to a cluster in which a box runs, and the expected results.
 
-A file of the kind `Simulation` stands next to the box. In go its steps: objects are applied, patched, deleted, time
-goes by, calls are answered otherwise. Out comes a report of each step: what the operator created, updated and deleted,
-what its conditions say, and which expectations do not hold, with what was found instead.
+A file of the kind `Simulation` belongs to a box. Its steps apply, patch and delete objects, advance the time, and
+change
+the responses to calls. The result is a report for each step: the objects that the operator created, updated and
+deleted,
+its conditions, and the expectations that are not met, with the actual values.
 
-It is the operator itself that runs, against any cluster: the embedded one in simulated time, or a real one. Only calls
-are answered by the file; nothing is sent for them. Judging is pure (`konverge_box.simulation.expectations`), running
-is not.
+The operator itself runs, against any cluster: the embedded one in simulated time, or a real one. Only the responses to
+calls come from the file; no call is sent. The comparison is pure (`konverge_box.simulation.expectations`), the run is
+not.
 """
 
 from konverge_box.simulation.simulated_box import SimulatedCluster

@@ -1,4 +1,4 @@
-"""The JSON Schema of simulation files, for the completion of editors; made of the model."""
+"""The JSON Schema of simulation files for completion in editors, generated from the model."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from konverge_box.simulation.simulation_model import Simulation
 __all__ = ["SCHEMA_FILE", "format_schema"]
 
 SCHEMA_FILE = "simulation.schema.json"
-"""The file beside this module that has it."""
+"""Name of the schema file beside this module."""
 
 _ID = "https://konverge.dev/schemas/simulation.v1alpha1.json"
 
 
 def format_schema() -> str:
-    """The content of the file: one line for each definition, so that a change shows as one."""
+    """Return the content of the schema file, with one line per definition so that diffs stay small."""
     (root,), found = msgspec.json.schema_components([Simulation], ref_template="#/$defs/{name}")
     whole: dict[str, Any] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

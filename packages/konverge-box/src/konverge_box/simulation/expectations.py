@@ -1,8 +1,9 @@
-"""Whether what is there is what was expected. Pure. The values of Secrets are compared, and never shown."""
+"""Comparison of actual and expected results. Pure. The values of Secrets are compared and never shown."""
 
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -24,69 +25,69 @@ _STATUSES = {
     "False": ExpectedCondition(status="False"),
     "Unknown": ExpectedCondition(status="Unknown"),
 }
-"""What a text expects that is a status; any other is a reason."""
+"""The strings that name a status; any other string names a reason."""
 
 
 def find_object_failures(expected: ExpectedObject, found: Object | None) -> Iterator[str]:
-    """What of an object is not as expected, one sentence each.
+    """Yield the differences between an object and its expectation, one sentence each.
 
     Args:
-        expected: What should be.
-        found: The object; None when there is none.
+        expected: The expected object.
+        found: The object; None if there is none.
     """
     what = f"{expected.kind}/{expected.name}"
     if found is None:
-        yield f"{what}: expected to be there, found none"
+        yield f"{what}: expected an object, found none"
         return
-    for kind, wanted in expected.conditions.items():
-        yield from _find_condition_failures(f"{what}: {kind}", wanted, find_condition(found, kind))
+    for kind, expected_condition in expected.conditions.items():
+        yield from _find_condition_failures(f"{what}: {kind}", expected_condition, find_condition(found, kind))
     is_secret = GroupVersionKind.of(found).is_secret
-    seen = _decode_secret_data(found) if is_secret else found
-    for name, wanted_value in {"status": expected.status, **expected.has}.items():
+    actual = _decode_secret_data(found) if is_secret else found
+    for name, expected_value in {"status": expected.status, **expected.has}.items():
         hides = is_secret and name in _SECRET_FIELDS
-        yield from _find_differences(wanted_value, seen.get(name), f"{what}: {name}", hides=hides)
+        yield from _find_differences(expected_value, actual.get(name), f"{what}: {name}", hides=hides)
 
 
 def find_operation_failures(
     expected: Expectations, done: Iterable[RecordedOperation], owners: Iterable[str]
 ) -> Iterator[str]:
-    """What the operator did otherwise than expected.
+    """Yield the differences between the operator's changes and the expected changes.
 
     Args:
-        expected: What should be.
-        done: What it did in the step.
-        owners: The kinds of its custom resources, which do not count.
+        expected: The expectations.
+        done: The changes of the operator in this step.
+        owners: The kinds of its custom resources; their changes are ignored.
     """
-    listed = [each for each in done if each.kind not in set(owners) and not each.is_status]
-    wanted_by_verb = {"created": expected.created, "updated": expected.updated, "deleted": expected.deleted}
-    for verb, wanted in wanted_by_verb.items():
-        if isinstance(wanted, UnsetType):
+    operations = [each for each in done if each.kind not in set(owners) and not each.is_status]
+    names_by_verb = {"created": expected.created, "updated": expected.updated, "deleted": expected.deleted}
+    for verb, names in names_by_verb.items():
+        if isinstance(names, UnsetType):
             continue
-        found = {each.object_name for each in listed if each.verb == verb}
-        for which in wanted:
-            if which not in found:
-                yield f"{which}: expected to be {verb}, it was not"
-        for which in sorted(found - set(wanted)):
-            yield f"{which}: was {verb}, which was not expected"
+        found = {each.object_name for each in operations if each.verb == verb}
+        for name in names:
+            if name not in found:
+                yield f"{name}: expected it to be {verb}, found no such change"
+        for name in sorted(found - set(names)):
+            yield f"{name}: expected no such change, found it {verb}"
 
 
 def _find_condition_failures(
-    what: str, wanted: bool | str | ExpectedCondition, found: Condition | None
+    what: str, expected: bool | str | ExpectedCondition, found: Condition | None
 ) -> Iterator[str]:
-    if isinstance(wanted, bool):
-        wanted = ExpectedCondition(status=wanted)
-    elif isinstance(wanted, str):
-        wanted = _STATUSES.get(wanted) or ExpectedCondition(reason=wanted)
+    if isinstance(expected, bool):
+        expected = ExpectedCondition(status=expected)
+    elif isinstance(expected, str):
+        expected = _STATUSES.get(expected) or ExpectedCondition(reason=expected)
     if found is None:
         yield f"{what}: expected a condition, found none"
         return
-    shown = f"{found.status} {found.reason}: {found.message}".rstrip(": ")
-    if wanted.status is not None and str(wanted.status) != found.status:
-        yield f"{what}: expected {wanted.status}, found {shown}"
-    elif wanted.reason and wanted.reason != found.reason:
-        yield f"{what}: expected the reason {wanted.reason}, found {shown}"
-    elif wanted.message not in found.message:
-        yield f"{what}: expected {wanted.message!r} in the message, found {shown}"
+    actual = f"{found.status} {found.reason}: {found.message}".rstrip(": ")
+    if expected.status is not None and str(expected.status) != found.status:
+        yield f"{what}: expected {expected.status}, found {actual}"
+    elif expected.reason and expected.reason != found.reason:
+        yield f"{what}: expected the reason {expected.reason}, found {actual}"
+    elif expected.message not in found.message:
+        yield f"{what}: expected {expected.message!r} in the message, found {actual}"
 
 
 def _find_differences(wanted: Any, found: Any, path: str, *, hides: bool) -> Iterator[str]:
@@ -105,7 +106,8 @@ def _find_differences(wanted: Any, found: Any, path: str, *, hides: bool) -> Ite
         return
     if wanted != found or isinstance(wanted, bool) is not isinstance(found, bool):
         if hides:
-            yield f"{path}: {'expected a value, found none' if found is UNSET else 'is another value (not shown)'}"
+            problem = "a value, found none" if found is UNSET else "another value (not shown)"
+            yield f"{path}: expected {problem}"
         else:
             yield f"{path}: expected {_format_value(wanted)}, found {_format_value(found)}"
 
@@ -113,12 +115,13 @@ def _find_differences(wanted: Any, found: Any, path: str, *, hides: bool) -> Ite
 def _format_value(value: Any) -> str:
     if value is UNSET or value is None:
         return "nothing"
-    return shorten(repr(value), _MAX_VALUE_LENGTH)
+    text = repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return shorten(text, _MAX_VALUE_LENGTH)
 
 
 def _decode_secret_data(secret: Object) -> Object:
     texts: dict[str, str] = {}
     for key, value in (secret.get("data") or {}).items():
-        with suppress(ValueError):  # what is no text cannot be expected as such
+        with suppress(ValueError):  # binary values have no form in a simulation file
             texts[key] = base64.b64decode(value).decode()
     return {**secret, "stringData": texts}

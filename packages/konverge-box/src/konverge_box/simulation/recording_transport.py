@@ -1,4 +1,4 @@
-"""What the operator writes, seen where its requests pass by."""
+"""A transport that records the operator's writes."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from konverge_box.simulation.step_report import RecordedOperation
 __all__ = ["RecordingTransport"]
 
 _WRITES = ("POST", "PUT", "PATCH", "DELETE")
-# What an operator writes about itself, and questions that are asked by POST.
+# Objects that an operator writes for itself, and reviews, which are requests by POST without an effect.
 _ASIDE = frozenset({"events", "leases", "selfsubjectaccessreviews", "selfsubjectrulesreviews", "tokenreviews"})
 
 
 class RecordingTransport:
-    """Passes requests on, and notes those that have changed something.
+    """Forwards requests and records those that change an object.
 
     Args:
-        transport: Carries the requests.
-        namespace: That of the simulation, which is not shown.
+        transport: The transport for the requests.
+        namespace: The namespace of the simulation; it is left out of the records.
 
     Attributes:
-        operations: What was done, in order.
+        operations: The recorded changes, in order.
     """
 
     def __init__(self, transport: Transport, namespace: str) -> None:
@@ -38,7 +38,7 @@ class RecordingTransport:
         self._versions: dict[str, str] = {}
 
     def register_kind(self, plural: str, kind: str) -> None:
-        """What is called so in paths is of that kind: answers to deletions do not tell."""
+        """Register the kind of a plural in paths: responses to deletions do not contain the kind."""
         self._kinds[plural] = kind
 
     async def request(
@@ -51,13 +51,13 @@ class RecordingTransport:
         body: bytes | None = None,
         timeout_seconds: float,
     ) -> Response:
-        """Send one request (`konverge.client.Transport.request`)."""
-        answer = await self._transport.request(
+        """Send one request and record its change (`konverge.client.Transport.request`)."""
+        response = await self._transport.request(
             method, path, query=query, headers=headers, body=body, timeout_seconds=timeout_seconds
         )
-        if method in _WRITES and answer.status < 300 and "dryRun" not in query:
-            self._record_operation(method, path, answer)
-        return answer
+        if method in _WRITES and response.status < 300 and "dryRun" not in query:
+            self._record_operation(method, path, response)
+        return response
 
     def stream(
         self,
@@ -68,27 +68,27 @@ class RecordingTransport:
         headers: Mapping[str, str] = {},
         connect_timeout_seconds: float,
     ) -> AbstractAsyncContextManager[StreamingResponse]:
-        """Open a stream (`konverge.client.Transport.stream`)."""
+        """Open a stream without recording (`konverge.client.Transport.stream`)."""
         return self._transport.stream(
             method, path, query=query, headers=headers, connect_timeout_seconds=connect_timeout_seconds
         )
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Close all connections of the transport."""
         await self._transport.close()
 
-    def _record_operation(self, method: str, path: str, answer: Response) -> None:
+    def _record_operation(self, method: str, path: str, response: Response) -> None:
         namespace, resource, name, subresource = _parse_path(path)
         if resource in _ASIDE:
             return
         try:
-            obj: Any = msgspec.json.decode(answer.body)
+            obj: Any = msgspec.json.decode(response.body)
         except DECODE_ERRORS:
             obj = {}
         metadata = obj.get("metadata") if isinstance(obj, dict) else None
         metadata = metadata if isinstance(metadata, dict) else {}
         is_object = isinstance(metadata.get("uid"), str) and obj.get("kind") != "Status"
-        verb = "deleted" if method == "DELETE" else "created" if answer.status == 201 else "updated"
+        verb = "deleted" if method == "DELETE" else "created" if response.status == 201 else "updated"
         if is_object:
             version = str(metadata.get("resourceVersion"))
             if self._versions.get(metadata["uid"]) == version and verb == "updated":
@@ -106,7 +106,7 @@ class RecordingTransport:
 
 
 def _parse_path(path: str) -> tuple[str, str, str, str]:
-    """Namespace, resource, name and subresource of a path of the API."""
+    """Return namespace, resource, name and subresource of an API path."""
     parts = path.strip("/").split("/")
     rest = parts[2:] if parts[0] == "api" else parts[3:]
     namespace = ""

@@ -1,4 +1,4 @@
-"""A box at work in a cluster, as a simulation sees it: what its operator writes, and when it has come to rest."""
+"""A running box in a simulated cluster, with its operator's writes and its idle state."""
 
 from __future__ import annotations
 
@@ -42,20 +42,21 @@ _IDLE_TIMEOUT_SECONDS = 60.0
 _DELETION_TIMEOUT_SECONDS = 30.0
 _CRD = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 
-_Which = tuple[GroupVersionKind, ObjectKey]
+_ObjectId = tuple[GroupVersionKind, ObjectKey]
 
 
 @dataclass(frozen=True)
 class SimulatedCluster:
-    """Where a simulation runs.
+    """The cluster in which a simulation runs.
 
     Args:
-        client: An administrator's.
-        transport: Another connection, for the operator.
-        clock: The cluster's time.
-        entropy: The operator's randomness.
-        namespace: Where objects go that name none; it is made if it is not there.
-        is_embedded: Its time is simulated, and nobody else uses it: hours pass at once, and nothing is cleaned up.
+        client: A client with full permissions.
+        transport: A separate transport for the operator.
+        clock: The cluster's clock.
+        entropy: The operator's source of randomness.
+        namespace: The namespace for objects without one; it is created if it does not exist.
+        is_embedded: Whether its time is simulated and it has no other users: hours pass at once, and cleanup is
+            unnecessary.
     """
 
     client: Client
@@ -67,17 +68,17 @@ class SimulatedCluster:
 
 
 class SimulatedBox:
-    """A running box; `start_simulated_box` makes one.
+    """A running box; created by `start_simulated_box`.
 
     Args:
         cluster: The cluster.
-        running: The box at work.
-        recording: What its operator sends.
-        answers: What calls are answered.
+        running: The controller of the box.
+        recording: The transport of its operator.
+        answers: The responses to calls.
 
     Attributes:
-        answers: What calls are answered from now on, by name.
-        task: Its operator; None before it is started.
+        answers: The current responses to calls, by name.
+        task: The task of its operator; None before the start.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class SimulatedBox:
         self._running = running
         self._recording = recording
         self.task: asyncio.Task[None] | None = None
-        self._applied: list[_Which] = []
+        self._applied: list[_ObjectId] = []
 
     @property
     def owner_kinds(self) -> frozenset[str]:
@@ -101,25 +102,25 @@ class SimulatedBox:
 
     @property
     def operations(self) -> list[RecordedOperation]:
-        """What the operator has done so far."""
+        """The changes that the operator has made so far."""
         return self._recording.operations
 
     @property
     def failed_reconciles(self) -> int:
-        """How many passes have failed so far."""
+        """The number of reconciles that have failed so far."""
         return sum(
-            found.results[BoxReconcileResult.ERROR]
+            health.results[BoxReconcileResult.ERROR]
             for run in self._running.active.runs
-            for found in run.health.resources.values()
+            for health in run.health.resources.values()
         )
 
     def list_last_errors(self) -> list[str]:
-        """What the last failures were, of each custom resource of the box."""
-        found = [health.last_error for run in self._running.active.runs for health in run.health.resources.values()]
-        return [text for text in found if text]
+        """Return the last error of each custom resource of the box."""
+        errors = [health.last_error for run in self._running.active.runs for health in run.health.resources.values()]
+        return [text for text in errors if text]
 
     async def apply(self, obj: Object) -> None:
-        """Apply an object with its status, and wait until the operator knows, if it looks at such objects."""
+        """Apply an object with its status, and wait until the operator's caches contain it."""
         gvk, key = await self._resolve_object(GroupVersionKind.of(obj), obj["metadata"])
         status = obj.get("status")
         body = {**obj, "metadata": {**obj["metadata"], **({"namespace": key.namespace} if key.namespace else {})}}
@@ -135,7 +136,7 @@ class SimulatedBox:
         await self._wait_for_caches(gvk, key, live)
 
     async def patch(self, gvk: GroupVersionKind, name: str, namespace: str, body: Mapping[str, Any]) -> None:
-        """Merge this into an object and its status, and wait until the operator knows."""
+        """Merge a patch into an object and its status, and wait until the operator's caches contain it."""
         gvk, key = await self._resolve_object(gvk, {"name": name, "namespace": namespace})
         client = self.cluster.client
         parts = [({key: value for key, value in body.items() if key != "status"}, "")]
@@ -146,14 +147,14 @@ class SimulatedBox:
                 await self._wait_for_caches(gvk, key, live)
 
     async def delete(self, gvk: GroupVersionKind, name: str, namespace: str) -> None:
-        """Delete an object, and wait until the operator knows."""
+        """Delete an object, and wait until the operator's caches reflect it."""
         gvk, key = await self._resolve_object(gvk, {"name": name, "namespace": namespace})
         live = await self.cluster.client.get(gvk, key)
         await self.cluster.client.delete(gvk, key, uid=live["metadata"]["uid"])
         await self._wait_for_caches(gvk, key, None, uid=live["metadata"]["uid"])
 
     async def find(self, gvk: GroupVersionKind, name: str, namespace: str) -> Object | None:
-        """An object as the server has it; None when there is none."""
+        """Return an object from the server; None if there is none."""
         try:
             gvk, key = await self._resolve_object(gvk, {"name": name, "namespace": namespace})
             return await self.cluster.client.get(gvk, key)
@@ -161,39 +162,40 @@ class SimulatedBox:
             return None
 
     async def wait_until_idle(self) -> None:
-        """Wait until no pass is under way or due.
+        """Wait until no reconcile is running or due.
 
         Raises:
-            konverge.errors.KonvergeError: The operator has ended, or does not come to rest.
+            konverge.errors.KonvergeError: The operator has stopped, or does not become idle.
         """
         try:
             async with asyncio.timeout(_IDLE_TIMEOUT_SECONDS):
                 while self._is_busy():
                     await self.sleep_briefly()
         except TimeoutError:
-            raise KonvergeError(f"the operator has not come to rest within {_IDLE_TIMEOUT_SECONDS:g} s") from None
+            problem = f"expected the operator to be idle within {_IDLE_TIMEOUT_SECONDS:g} s, found further reconciles"
+            raise KonvergeError(problem) from None
 
     async def reconcile_all(self) -> list[RecordedOperation]:
-        """Have one more pass over every custom resource, and answer what was written in it."""
+        """Reconcile every custom resource once more, and return the changes of these reconciles."""
         before = len(self.operations)
         for run in self._running.active.runs:
             for pipeline in self._running.active.pipelines.values():
                 owners = run.process.list_owners(pipeline.gvk)
-                run.process.enqueue(pipeline.gvk, owners, reason="the simulation asks for another pass")
+                run.process.enqueue(pipeline.gvk, owners, reason="the simulation requests another reconcile")
         await self.wait_until_idle()
         return self.operations[before:]
 
     async def describe_ready_conditions(self) -> list[str]:
-        """What Ready says of each custom resource."""
-        found: list[str] = []
+        """Return the Ready condition of each custom resource, one text each."""
+        texts: list[str] = []
         for run in self._running.active.runs:
             for pipeline in self._running.active.pipelines.values():
                 for key in sorted(run.process.list_owners(pipeline.gvk)):
-                    found += await self._describe_ready(pipeline.gvk, key)
-        return found
+                    texts += await self._describe_ready(pipeline.gvk, key)
+        return texts
 
     async def delete_applied(self) -> None:
-        """Delete what was applied, the custom resources first, while the operator still finalizes them."""
+        """Delete the applied objects, custom resources first, while the operator can still finalize them."""
         owners = [each for each in self._applied if each[0].kind in self.owner_kinds]
         others = [each for each in reversed(self._applied) if each not in owners]
         for gvk, key in (*owners, *others):
@@ -208,11 +210,11 @@ class SimulatedBox:
         if live is None:
             return []
         ready = find_condition(live, "Ready")
-        said = "no Ready" if ready is None else f"Ready {ready.status} {ready.reason}"
+        text = "no Ready condition" if ready is None else f"Ready {ready.status} {ready.reason}"
         more = "" if ready is None or ready.status == "True" or not ready.message else f": {ready.message}"
-        return [f"{gvk.kind}/{key.name}: {said}{more}"]
+        return [f"{gvk.kind}/{key.name}: {text}{more}"]
 
-    async def _resolve_object(self, gvk: GroupVersionKind, metadata: Mapping[str, Any]) -> _Which:
+    async def _resolve_object(self, gvk: GroupVersionKind, metadata: Mapping[str, Any]) -> _ObjectId:
         namespaced = (await self.cluster.client.mapping(gvk)).namespaced
         namespace = str(metadata.get("namespace") or self.cluster.namespace) if namespaced else ""
         return gvk, ObjectKey(namespace, str(metadata["name"]))
@@ -220,8 +222,8 @@ class SimulatedBox:
     async def _wait_for_caches(
         self, gvk: GroupVersionKind, key: ObjectKey, live: Object | None, *, uid: str = ""
     ) -> None:
-        """Wait until the operator's caches know of a change, if they hold such objects at all."""
-        with suppress(TimeoutError):  # a cache that does not cover it
+        """Wait until the operator's caches reflect a change, if they contain objects of its kind."""
+        with suppress(TimeoutError):  # a cache that does not cover the object
             async with asyncio.timeout(_CACHE_TIMEOUT_SECONDS):
                 while not all(self._has_seen(run.process, gvk, key, live, uid) for run in self._running.active.runs):
                     await self.sleep_briefly()
@@ -229,13 +231,13 @@ class SimulatedBox:
     def _has_seen(self, process: Process, gvk: GroupVersionKind, key: ObjectKey, live: Object | None, uid: str) -> bool:
         if gvk not in process.informers.running:
             return True
-        held = process.get_cached(gvk, key)
+        cached = process.get_cached(gvk, key)
         if live is None:
-            return held is None or held["metadata"]["uid"] != uid or is_deleting(held)
-        return held is not None and _get_version(held) >= _get_version(live)
+            return cached is None or cached["metadata"]["uid"] != uid or is_deleting(cached)
+        return cached is not None and _get_version(cached) >= _get_version(live)
 
     async def _wait_for_deletion(self, gvk: GroupVersionKind, key: ObjectKey) -> None:
-        with suppress(TimeoutError):  # what holds it is told by nobody here; the cluster keeps it
+        with suppress(TimeoutError):  # a finalizer blocks the deletion; the object stays in the cluster
             async with asyncio.timeout(_DELETION_TIMEOUT_SECONDS):
                 while await self.find(gvk, key.name, key.namespace) is not None:
                     await self.sleep_briefly()
@@ -250,14 +252,14 @@ class SimulatedBox:
         return False
 
     async def sleep_briefly(self) -> None:
-        """Wait a moment.
+        """Sleep for one polling interval.
 
         Raises:
-            konverge.errors.KonvergeError: The operator has ended meanwhile.
+            konverge.errors.KonvergeError: The operator has stopped.
         """
         if self.task is not None and self.task.done():
             self.task.result()
-            raise KonvergeError("the operator has ended")
+            raise KonvergeError("the operator has stopped")
         await self.cluster.clock.sleep(_POLL_SECONDS)
 
 
@@ -270,17 +272,18 @@ async def start_simulated_box(
     *,
     pool: ProviderPool | None = None,
 ) -> AsyncIterator[SimulatedBox]:
-    """A box that runs in the cluster, whose definitions it has installed, beside what is given.
+    """Run a box in the cluster, with its definitions and the given objects.
 
-    On leaving, the operator is stopped; in a cluster that others use, what was applied is deleted before. So it is for
-    one who is cancelled, also while leaving.
+    On exit, the operator is stopped; in a shared cluster, the applied objects are deleted before. Both also happen if
+    the
+    caller is cancelled, even during the exit.
 
     Raises:
-        konverge.errors.KonvergeError: The cluster refuses a definition or an object, or the operator ends.
+        konverge.errors.KonvergeError: The cluster rejects a definition or an object, or the operator stops.
     """
-    known = dict(answers)
+    responses = dict(answers)
     running = BoxController(
-        box, pool=pool, make_caller=lambda clock, entropy: ScriptedCaller(known, clock=clock, entropy=entropy)
+        box, pool=pool, make_caller=lambda clock, entropy: ScriptedCaller(responses, clock=clock, entropy=entropy)
     )
     client = cluster.client
     with suppress(ConflictError):
@@ -289,42 +292,43 @@ async def start_simulated_box(
         await client.apply(crd_manifest(cls), field_manager=_FIELD_MANAGER)
     await _wait_until_served(cluster, [find_definition(cls).gvk for cls in running.operator.defined_resources])
     recording = RecordingTransport(cluster.transport, cluster.namespace)
-    stage = SimulatedBox(cluster, running, recording, known)
+    simulated = SimulatedBox(cluster, running, recording, responses)
     try:
-        # Only the caches of a cluster of our own are sure to hold nothing of others; events would be theirs to clear.
+        # Only in a cluster without other users do the caches contain no foreign objects; elsewhere events would remain.
         options = RunOptions(grace=timedelta(seconds=5), records_events=cluster.is_embedded)
         operator_client = Client(recording, user_agent=f"konverge-simulate ({box.metadata.name})", clock=cluster.clock)
         for obj in given:
-            await stage.apply(obj)
-        made = {gvk for pipeline in running.active.pipelines.values() for gvk in pipeline.groups.kinds}
-        for gvk in made | {kind.gvk for kind in KINDS.values() if kind.gvk is not None}:
+            await simulated.apply(obj)
+        created = {gvk for pipeline in running.active.pipelines.values() for gvk in pipeline.groups.kinds}
+        for gvk in created | {kind.gvk for kind in KINDS.values() if kind.gvk is not None}:
             with suppress(KindNotServedError):
                 recording.register_kind((await client.mapping(gvk)).plural, gvk.kind)
         work = running.operator.run(operator_client, options, clock=cluster.clock, entropy=cluster.entropy)
-        stage.task = asyncio.create_task(work, name=f"simulated {box.metadata.name}")
-        await _wait_until_started(stage, running)
-        yield stage
+        simulated.task = asyncio.create_task(work, name=f"simulated {box.metadata.name}")
+        await _wait_until_started(simulated, running)
+        yield simulated
     finally:
-        await await_shielded(_stop_box(stage))
+        await await_shielded(_stop_box(simulated))
 
 
-async def _stop_box(stage: SimulatedBox) -> None:
+async def _stop_box(simulated: SimulatedBox) -> None:
     try:
-        if not stage.cluster.is_embedded:
-            await stage.delete_applied()
+        if not simulated.cluster.is_embedded:
+            await simulated.delete_applied()
     finally:
-        if stage.task is not None:
-            stage.task.cancel()
-            await asyncio.wait([stage.task])
+        if simulated.task is not None:
+            simulated.task.cancel()
+            await asyncio.wait([simulated.task])
 
 
-async def _wait_until_started(stage: SimulatedBox, running: BoxController) -> None:
+async def _wait_until_started(simulated: SimulatedBox, running: BoxController) -> None:
     try:
         async with asyncio.timeout(_SERVED_TIMEOUT_SECONDS):
             while not (running.active.runs and all(run.process.controllers for run in running.active.runs)):
-                await stage.sleep_briefly()
+                await simulated.sleep_briefly()
     except TimeoutError:
-        raise KonvergeError(f"the operator has not started within {_SERVED_TIMEOUT_SECONDS:g} s") from None
+        problem = f"expected the operator to start within {_SERVED_TIMEOUT_SECONDS:g} s, found no controllers"
+        raise KonvergeError(problem) from None
 
 
 async def _wait_until_served(cluster: SimulatedCluster, kinds: Iterable[GroupVersionKind]) -> None:
@@ -341,7 +345,8 @@ async def _wait_until_served(cluster: SimulatedCluster, kinds: Iterable[GroupVer
                     else:
                         break
         except TimeoutError:
-            raise KonvergeError(f"{gvk} is not served after {_SERVED_TIMEOUT_SECONDS:g} s: {problem}") from None
+            problem = f"expected the server to serve it within {_SERVED_TIMEOUT_SECONDS:g} s, found: {problem}"
+            raise KonvergeError(f"{gvk}: {problem}") from None
 
 
 def _list_kinds(definition: Object) -> list[GroupVersionKind]:

@@ -1,6 +1,6 @@
-"""From a simulation file to a simulation with its box and its objects: all of it, or every mistake with its place.
+"""From a simulation file to a simulation with its box and objects, or every error with its position.
 
-``{{ namespace }}`` in a text is the namespace in which the simulation runs; there are no other expressions.
+``{{ namespace }}`` in a string stands for the namespace of the simulation; other expressions are not supported.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _COMMON = {
 
 @dataclass(frozen=True)
 class LoadedSimulation:
-    """A simulation that can be run.
+    """A valid simulation.
 
     Args:
-        simulation: What the file says.
+        simulation: The content of the file.
         box: Its box.
-        box_file: Where the box is.
-        given: The objects that are there at the beginning.
-        applied: Of each step, the objects that it applies.
-        kinds: The kinds that may be named without their API version.
+        box_file: The file of the box.
+        given: The initial objects.
+        applied: The objects that each step applies.
+        kinds: The kinds that need no API version.
     """
 
     simulation: Simulation
@@ -54,36 +54,36 @@ class LoadedSimulation:
     kinds: dict[str, GroupVersionKind]
 
     def find_gvk(self, named: ObjectName | Patch | ExpectedObject) -> GroupVersionKind:
-        """The kind in full."""
+        """Return the group, version and kind of a named object."""
         if named.api_version is not None:
             return GroupVersionKind.parse(named.api_version, named.kind)
         return self.kinds[named.kind]
 
 
 def load_simulation(file: File, *, namespace: str = "default", pool: ProviderPool | None = None) -> LoadedSimulation:
-    """The simulation of a file, with its box and the files that it names, which are looked for beside it.
+    """Load the simulation of a file, with its box and the files that it names, relative to it.
 
     Args:
         file: The file.
-        namespace: Where the simulation runs.
-        pool: The providers that the box may use; those of installed packages when not given.
+        namespace: The namespace of the simulation.
+        pool: The providers that the box may use (default: those of installed packages).
 
     Raises:
-        BoxFileError: The simulation or its box cannot be used; the error has every mistake of the one or the other.
+        BoxFileError: The simulation or its box is invalid; the error holds every error of one of them.
         konverge.errors.ConfigurationError: A file cannot be read.
     """
-    mistakes, loaded = _load_file(_read_file(file), file, namespace, pool)
-    if mistakes or loaded is None:
-        raise BoxFileError(mistakes)
+    errors, loaded = _load_file(_read_file(file), file, namespace, pool)
+    if errors or loaded is None:
+        raise BoxFileError(errors)
     return loaded
 
 
 def find_simulation_errors(file: File, *, namespace: str = "default") -> tuple[BoxFieldError, ...]:
-    """What is wrong in a simulation file, or else in its box; empty for one that can be run.
+    """Return the errors of a simulation file, or else of its box; empty for a valid simulation.
 
     Args:
         file: The file.
-        namespace: Where the simulation runs.
+        namespace: The namespace of the simulation.
 
     Raises:
         konverge.errors.ConfigurationError: The file or its box cannot be read.
@@ -100,9 +100,9 @@ def _load_file(
     sources = parse_source(text, str(file))
     source = sources[0] if sources else YamlSource(str(file))
     if not sources:
-        source.add_error((), f"the file is empty; expected a document of the kind {KIND}")
+        source.add_error((), f"expected a document of the kind {KIND}, found an empty file")
     for other in sources[1:]:
-        source.add_error_at(other.positions[()], (), "a second document; expected one simulation in a file")
+        source.add_error_at(other.positions[()], (), "expected one simulation in a file, found a second document")
     simulation = BAD
     if source.value is not None:
         simulation = StructReader(source, {}).read_struct(Simulation, _replace_namespace(source.value, namespace), ())
@@ -120,21 +120,25 @@ def _load_file(
     for path, kind in _iter_kind_names(simulation):
         if kind not in kinds:
             near = format_hint(kind, kinds)
-            source.add_error((*path, "kind"), f"neither of the box nor of Kubernetes: add its apiVersion{near}")
+            source.add_error(
+                (*path, "kind"), f"expected a kind of the box or of Kubernetes; add apiVersion for other kinds{near}"
+            )
     calls = {call.name for declared in box.spec.crds.values() for call in declared.external}
     places: list[tuple[Path, Any]] = [(("spec",), spec.answers)]
     places += [(("spec", "steps", index), step.answers) for index, step in enumerate(spec.steps)]
     for path, answers in places:
         for name in answers:
             if name not in calls:
-                source.add_error((*path, "answers", name), f"no call of the box{format_hint(name, calls)}")
+                source.add_error(
+                    (*path, "answers", name), f"expected a call of the box, found {name}{format_hint(name, calls)}"
+                )
     if source.errors:
         return _sort_errors(source), None
     return [], LoadedSimulation(simulation, box, box_file, given, applied, kinds)
 
 
 def _sort_errors(source: YamlSource) -> list[BoxFieldError]:
-    return sorted(source.errors, key=lambda mistake: (mistake.line, mistake.column))
+    return sorted(source.errors, key=lambda error: (error.line, error.column))
 
 
 def _collect_kinds(box: OperatorBox) -> dict[str, GroupVersionKind]:
@@ -164,7 +168,7 @@ def _iter_kind_names(simulation: Simulation) -> Iterator[tuple[Path, str]]:
 def _read_objects(
     source: YamlSource, listed: tuple[dict[str, Any] | str, ...], path: Path, folder: File
 ) -> tuple[Object, ...]:
-    found: list[Object] = []
+    objects: list[Object] = []
     for index, each in enumerate(listed):
         at = (*path, index)
         if isinstance(each, str):
@@ -177,10 +181,10 @@ def _read_objects(
             documents = [each]
         for obj in documents:
             if _is_object(obj):
-                found.append(obj)
+                objects.append(obj)
             else:
                 source.add_error(at, "expected an object with apiVersion, kind and metadata.name")
-    return tuple(found)
+    return tuple(objects)
 
 
 def _is_object(value: Any) -> bool:
@@ -196,7 +200,7 @@ def _read_documents(file: File) -> list[Any]:
 
 
 def _replace_namespace(value: Any, namespace: str) -> Any:
-    """With the namespace in place."""
+    """Return the value with the namespace in all its strings."""
     return _map_strings(value, lambda text: _NAMESPACE.sub(namespace, text))
 
 

@@ -1,4 +1,4 @@
-"""What a simulation file says. Frozen; objects and files of objects are still as the file has them."""
+"""The content of a simulation file as frozen values; objects and names of object files are not read yet."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ Which: TypeAlias = Annotated[
 
 
 class _SimulationStruct(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=to_camel_case):
-    """What all parts share."""
+    """The base of all parts of a simulation file."""
 
 
 class ObjectName(_SimulationStruct, frozen=True, kw_only=True):
-    """An object. ``apiVersion`` may be left out of kinds that the box or Kubernetes has.
+    """An object by kind and name; ``apiVersion`` is optional for kinds of the box and of Kubernetes.
 
-    Without ``namespace`` it is in that of the simulation, if its kind has one.
+    Without ``namespace``, a namespaced object is in the namespace of the simulation.
     """
 
     kind: KindName
@@ -55,7 +55,7 @@ class ObjectName(_SimulationStruct, frozen=True, kw_only=True):
 
 
 class Patch(_SimulationStruct, frozen=True, kw_only=True):
-    """A merge patch of an object; with ``status`` in it, of that, too."""
+    """A merge patch for an object; a ``status`` in it is merged into the status."""
 
     kind: KindName
     name: str
@@ -65,7 +65,7 @@ class Patch(_SimulationStruct, frozen=True, kw_only=True):
 
 
 class ExpectedCondition(_SimulationStruct, frozen=True, kw_only=True):
-    """What a condition has to say; ``message`` is a part of it."""
+    """An expected condition; ``message`` is a part of its message."""
 
     status: Literal["True", "False", "Unknown"] | bool | None = None
     reason: str = ""
@@ -73,11 +73,12 @@ class ExpectedCondition(_SimulationStruct, frozen=True, kw_only=True):
 
 
 class ExpectedObject(_SimulationStruct, frozen=True, kw_only=True):
-    """An object that is there, with at least this in it.
+    """An object that must exist and contain at least these fields.
 
-    A condition is its status, or its reason, or both and a part of its message. ``status`` and ``has`` are compared
-    field by field: what is not named does not count, null is a field that is absent. Of a Secret, ``stringData`` is
-    its data as text.
+    A condition is given as its status, or its reason, or both with a part of its message. ``status`` and ``has`` are
+    compared field by field: other fields are ignored, and null means that a field is absent. For a Secret,
+    ``stringData``
+    is its decoded data.
     """
 
     kind: KindName
@@ -90,10 +91,12 @@ class ExpectedObject(_SimulationStruct, frozen=True, kw_only=True):
 
 
 class Expectations(_SimulationStruct, frozen=True, kw_only=True):
-    """What is to hold after a step, at the latest after ``within``.
+    """The state that must be reached after a step, within ``within`` (default: 30s).
 
-    ``created``, ``updated`` and ``deleted`` are all that the operator did in the step, besides its custom resources;
-    ``steady`` is a pass over all of them that writes nothing, ``noErrors`` that no pass of the step failed.
+    ``created``, ``updated`` and ``deleted`` list all changes of the operator in the step, except to its custom
+    resources.
+    ``steady`` requires a reconcile of all custom resources without writes, ``noErrors`` that no reconcile of the step
+    fails.
     """
 
     within: Duration = "30s"
@@ -107,10 +110,11 @@ class Expectations(_SimulationStruct, frozen=True, kw_only=True):
 
 
 class SimulationStep(_SimulationStruct, frozen=True, kw_only=True):
-    """One thing that happens: answers change, then objects are applied, patched and deleted, then time goes by.
+    """One step: responses change, objects are applied, patched and deleted, and time advances, in this order.
 
-    ``apply`` has objects, or names of files with objects. ``only: embedded`` is left out on a real cluster, as is an
-    ``advance`` of more than ten seconds with all of its step: nobody waits for hours.
+    ``apply`` lists objects, or names of files with objects. A real cluster skips steps with ``only: embedded``, and
+    steps
+    with an ``advance`` of more than ten seconds.
     """
 
     name: str
@@ -124,10 +128,11 @@ class SimulationStep(_SimulationStruct, frozen=True, kw_only=True):
 
 
 class SimulationSpec(_SimulationStruct, frozen=True, kw_only=True):
-    """The box, the cluster before it runs, and the steps.
+    """The box, the initial state of the cluster, and the steps.
 
-    ``given`` has objects, or names of files with objects. ``answers`` says by name what external calls are answered;
-    any other fails. ``startsAt`` is the time on the embedded cluster.
+    ``given`` lists objects, or names of files with objects. ``answers`` sets the responses to external calls by name;
+    other
+    calls fail. ``startsAt`` is the initial time on the embedded cluster.
     """
 
     steps: tuple[SimulationStep, ...]
@@ -138,7 +143,7 @@ class SimulationSpec(_SimulationStruct, frozen=True, kw_only=True):
 
 
 class Simulation(_SimulationStruct, frozen=True, kw_only=True):
-    """What is done to a cluster in which a box runs, and what is expected of it."""
+    """Changes to a cluster in which a box runs, with the expected results."""
 
     api_version: Literal["konverge.dev/v1alpha1"]
     kind: Literal["Simulation"]

@@ -1,4 +1,4 @@
-"""A box without a simulation file: objects are applied, and passes are run until one writes nothing."""
+"""A run of a box without a simulation file: objects are applied and reconciled until nothing is written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from konverge_box.simulation.step_report import StepReport
 __all__ = ["reconcile_until_steady"]
 
 _BETWEEN = timedelta(seconds=5)
-"""Simulated time in which the cluster's controllers do their part."""
+"""Simulated time between reconciles, in which the cluster's controllers react."""
 
 
 async def reconcile_until_steady(
@@ -25,45 +25,45 @@ async def reconcile_until_steady(
     cycles: int = 10,
     given: Iterable[Object] = (),
     answers: Mapping[str, ScriptedAnswer] | None = None,
-    tell: Callable[[StepReport], None] = lambda report: None,
+    on_report: Callable[[StepReport], None] = lambda report: None,
 ) -> bool:
-    """Apply custom resources, and have passes over them until one writes nothing.
+    """Apply custom resources, and reconcile them until nothing is written.
 
     Args:
         box: The box.
         objects: The custom resources.
-        cluster: Where it runs.
-        cycles: So many passes at most.
-        given: What is in the cluster before.
-        answers: What external calls are answered, by name.
-        tell: Hears of each cycle.
+        cluster: The cluster in which it runs.
+        cycles: The maximum number of reconciles of all custom resources.
+        given: The initial objects.
+        answers: The responses to external calls, by name.
+        on_report: Callback for the report of each cycle.
 
     Returns:
-        Whether the last pass wrote nothing, and none failed in it.
+        Whether the last cycle wrote nothing and had no error.
 
     Raises:
-        konverge.errors.KonvergeError: The cluster refuses something, or the operator ends.
+        konverge.errors.KonvergeError: The cluster rejects an object, or the operator stops.
     """
-    async with start_simulated_box(box, cluster, given, answers or {}) as stage:
+    async with start_simulated_box(box, cluster, given, answers or {}) as simulated:
         for number in range(1, cycles + 1):
-            before, failed = len(stage.operations), stage.failed_reconciles
+            before, failed = len(simulated.operations), simulated.failed_reconciles
             if number == 1:
                 for obj in objects:
-                    await stage.apply(obj)
-                await stage.wait_until_idle()
+                    await simulated.apply(obj)
+                await simulated.wait_until_idle()
             else:
-                await stage.reconcile_all()
+                await simulated.reconcile_all()
             if cluster.is_embedded:
                 await cluster.clock.sleep(_BETWEEN.total_seconds())
-            await stage.wait_until_idle()
-            has_failed = stage.failed_reconciles > failed
-            done = tuple(stage.operations[before:])
-            tell(
+            await simulated.wait_until_idle()
+            has_failed = simulated.failed_reconciles > failed
+            done = tuple(simulated.operations[before:])
+            on_report(
                 StepReport(
                     name=f"cycle {number}",
                     operations=done,
-                    conditions=tuple(await stage.describe_ready_conditions()),
-                    errors=tuple(stage.list_last_errors()) if has_failed else (),
+                    conditions=tuple(await simulated.describe_ready_conditions()),
+                    errors=tuple(simulated.list_last_errors()) if has_failed else (),
                 )
             )
             if not done and number > 1:

@@ -1,4 +1,4 @@
-"""What came of a step."""
+"""The report of a simulation step."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ __all__ = ["RecordedOperation", "StepReport"]
 
 
 class RecordedOperation(Struct, frozen=True, kw_only=True):
-    """Something that the operator did.
+    """One change that the operator made.
 
     Args:
         verb: ``created``, ``updated`` or ``deleted``.
-        kind: Of the object.
-        namespace: Of the object; empty for one without, and in that of the simulation.
-        name: Of the object.
-        is_status: Only its status was written.
+        kind: The kind of the object.
+        namespace: The namespace of the object; empty for none, and for the namespace of the simulation.
+        name: The name of the object.
+        is_status: Whether only the status was written.
     """
 
     verb: str
@@ -26,21 +26,21 @@ class RecordedOperation(Struct, frozen=True, kw_only=True):
 
     @property
     def object_name(self) -> str:
-        """The object as expectations have it."""
+        """The object in the form of expectations."""
         return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
 
 
 class StepReport(Struct, frozen=True, kw_only=True):
-    """What came of a step.
+    """The report of one step.
 
     Args:
-        name: What the file calls it.
-        operations: What the operator did, in order.
-        conditions: What the conditions of its custom resources say afterwards, one text each.
-        failures: The expectations that do not hold, each with its field and what was found.
-        skipped: Why it was left out; empty when it was not.
-        errors: What passes failed with.
-        seconds: How long it took on the cluster's clock.
+        name: The name of the step in the file.
+        operations: The changes that the operator made, in order.
+        conditions: The conditions of its custom resources after the step, one text each.
+        failures: The unmet expectations, each with its field and the actual value.
+        skipped: The reason if the step was skipped; otherwise empty.
+        errors: The errors of failed reconciles.
+        seconds: The duration on the cluster's clock.
     """
 
     name: str

@@ -16,7 +16,7 @@ def test_the_examples_have_no_mistake(started_konverge: Konverge) -> None:
 
     done = started_konverge("box", "lint", *files)
 
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", f"{len(files)} files, 0 mistakes\n")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", f"{len(files)} files, 0 errors\n")
 
 
 def test_each_mistake_is_a_line_that_an_editor_can_follow(konverge: Konverge, tmp_path: Path) -> None:
@@ -30,7 +30,7 @@ def test_each_mistake_is_a_line_that_an_editor_can_follow(konverge: Konverge, tm
         "bad.yaml:8:7: spec.crds.web.onReconcil: unknown field; did you mean onReconcile?\n"
         "bad.yaml:9:7: spec.crds.web.finalizers: expected a list, found a number\n"
     )
-    assert done.stderr == "2 files, 2 mistakes\n"
+    assert done.stderr == "2 files, 2 errors\n"
 
 
 def test_json_has_the_parts_of_each_mistake(konverge: Konverge, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_all_of_a_katalog_is_carried_over(konverge: Konverge, tmp_path: Path) ->
     done = konverge("box", "import", "katalog.yaml", "-o", "box.yaml")
 
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr == "everything is carried over; 0 not quite the same, see the comments\n"
+    assert done.stderr == "everything converted; 0 converted with differences, see the comments\n"
     box = load_box((tmp_path / "box.yaml").read_text())
     assert box.spec.crds["cup"].resource.schema is not None
     assert konverge("box", "lint", "box.yaml").returncode == 0

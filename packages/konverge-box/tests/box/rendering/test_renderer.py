@@ -148,7 +148,7 @@ async def test_calls_without_an_answer_are_not_made() -> None:
     assert step(found, "external").calls == {
         "config": "answered: GET https://example.com",
         "second": "not called: GET https://example.org",
-        "off": "not made: its conditions do not hold",
+        "off": "not sent: its conditions do not hold",
     }
     ((made,),) = [group.objects for group in step(found, "onReconcile").groups]
     assert made.manifest is not None
@@ -190,7 +190,7 @@ async def test_items_of_providers_are_shown_and_not_made() -> None:
 
 
 async def test_another_kind_than_those_of_the_box_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="has no custom resource apps/v1/Deployment"):
+    with pytest.raises(ConfigurationError, match="found apps/v1/Deployment"):
         await render_box(
             build_box(shelf=build_custom_resource("Shelf")),
             {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}},

@@ -34,7 +34,7 @@ async def test_the_example_does_what_its_simulation_expects(folder: str, cluster
     loaded = load_simulation(EXAMPLES / folder / "simulate.yaml", namespace=cluster.namespace)
     told: list[StepReport] = []
 
-    await simulate(loaded, build_simulated_cluster(cluster), tell=told.append)
+    await simulate(loaded, build_simulated_cluster(cluster), on_report=told.append)
 
     assert len(told) == len(loaded.simulation.spec.steps)
     assert {report.name: report.failures for report in told if report.failures} == {}
@@ -63,7 +63,7 @@ async def test_the_provider_example_makes_a_database_and_drops_it(
             rows = connection.execute("SELECT datname FROM pg_database WHERE datname = %s", [tenant]).fetchall()
             databases.append([name for (name,) in rows])
 
-    await simulate(loaded, build_simulated_cluster(cluster), tell=look)
+    await simulate(loaded, build_simulated_cluster(cluster), on_report=look)
 
     assert [report.failures for report in told] == [(), ()]
     assert databases == [[tenant], []]

@@ -48,8 +48,8 @@ def test_what_is_there_is_as_expected(expected: dict[str, Any]) -> None:
     ("expected", "told"),
     [
         ({"has": {"spec": {"replicas": 3}}}, "Site/a: spec.replicas: expected 3, found 2"),
-        ({"has": {"spec": {"on": 1}}}, "Site/a: spec.on: expected 1, found True"),
-        ({"has": {"spec": {"hosts": ["a"]}}}, "Site/a: spec.hosts: expected ['a'], found ['a', 'b']"),
+        ({"has": {"spec": {"on": 1}}}, "Site/a: spec.on: expected 1, found true"),
+        ({"has": {"spec": {"hosts": ["a"]}}}, 'Site/a: spec.hosts: expected ["a"], found ["a", "b"]'),
         ({"has": {"spec": {"hosts": ["a", "c"]}}}, "Site/a: spec.hosts[1]: expected 'c', found 'b'"),
         ({"has": {"spec": {"size": 1}}}, "Site/a: spec.size: expected 1, found nothing"),
         ({"has": {"spec": {"replicas": None}}}, "Site/a: spec.replicas: expected nothing, found 2"),
@@ -66,7 +66,7 @@ def test_what_is_otherwise_is_told_with_its_field(expected: dict[str, Any], told
 
 
 def test_an_object_that_is_not_there_is_told_once() -> None:
-    assert failures(None, has={"spec": {"replicas": 3}}) == ["Site/a: expected to be there, found none"]
+    assert failures(None, has={"spec": {"replicas": 3}}) == ["Site/a: expected an object, found none"]
 
 
 def test_values_of_secrets_are_compared_and_not_shown() -> None:
@@ -75,7 +75,7 @@ def test_values_of_secrets_are_compared_and_not_shown() -> None:
 
     assert failures(secret, has={"stringData": {"password": "open sesame"}}) == []
     (told,) = failures(secret, has={"stringData": {"password": "guess"}})
-    assert told == "Site/a: stringData.password: is another value (not shown)"
+    assert told == "Site/a: stringData.password: expected another value (not shown)"
 
 
 def test_what_the_operator_did_besides_is_told_and_status_and_owners_do_not_count() -> None:
@@ -91,7 +91,7 @@ def test_what_the_operator_did_besides_is_told_and_status_and_owners_do_not_coun
 
     assert told(created=("ConfigMap/a", "Secret/other/b"), updated=()) == []
     assert told(created=("ConfigMap/a", "Service/a")) == [
-        "Service/a: expected to be created, it was not",
-        "Secret/other/b: was created, which was not expected",
+        "Service/a: expected it to be created, found no such change",
+        "Secret/other/b: expected no such change, found it created",
     ]
     assert told() == []

@@ -43,11 +43,13 @@ def complaints(folder: Path, spec: str) -> list[str]:
         ),
         (
             "  steps: [{name: a, delete: [{kind: Shelv, name: a}]}]\n",
-            ["spec.steps[0].delete[0].kind: neither of the box nor of Kubernetes: add its apiVersion; did you mean"],
+            [
+                "spec.steps[0].delete[0].kind: expected a kind of the box or of Kubernetes; add apiVersion for other kinds"
+            ],
         ),
         (
             "  answers: {setings: {}}\n  steps: []\n",
-            ["5:13: spec.answers.setings: no call of the box; did you mean settings?"],
+            ["5:13: spec.answers.setings: expected a call of the box, found setings; did you mean settings?"],
         ),
         ("  steps: [{name: a, apply: [none.yaml]}]\n", ["5:29: spec.steps[0].apply[0]:"]),
         (

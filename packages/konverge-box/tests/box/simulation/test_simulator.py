@@ -44,7 +44,7 @@ async def test_a_box_that_writes_in_each_pass_is_not_steady(cluster: Cluster, tm
 
     (report,) = await reports(tmp_path, cluster, "{within: 5s, steady: true}", onReconcile=made)
 
-    assert report.failures == ("expected a pass that writes nothing, found one that updated ConfigMap/top",)
+    assert report.failures == ("expected a reconcile without writes, found: updated ConfigMap/top",)
 
 
 async def test_a_pass_that_failed_is_told_where_none_was_to(cluster: Cluster, tmp_path: Path) -> None:
