@@ -77,7 +77,7 @@ def lint(ctx: click.Context, files: tuple[Path, ...], output: Literal["text", "j
     for file in files:
         errors += find_box_errors(read_box(file), file=str(file))
     if output == "json":
-        click.echo(json.dumps({"files": len(files), "mistakes": msgspec.to_builtins(errors)}, indent=2))
+        click.echo(json.dumps({"files": len(files), "errors": msgspec.to_builtins(errors)}, indent=2))
     else:
         for error in errors:
             click.echo(str(error))

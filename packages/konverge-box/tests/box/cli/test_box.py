@@ -41,7 +41,7 @@ def test_json_has_the_parts_of_each_mistake(konverge: Konverge, tmp_path: Path) 
     assert done.returncode == 1
     assert json.loads(done.stdout) == {
         "files": 1,
-        "mistakes": [
+        "errors": [
             {
                 "file": "bad.yaml",
                 "line": 8,
