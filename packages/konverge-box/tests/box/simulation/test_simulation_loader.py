@@ -43,9 +43,7 @@ def complaints(folder: Path, spec: str) -> list[str]:
         ),
         (
             "  steps: [{name: a, delete: [{kind: Shelv, name: a}]}]\n",
-            [
-                "spec.steps[0].delete[0].kind: expected a kind of the box or of Kubernetes; add apiVersion"
-            ],
+            ["spec.steps[0].delete[0].kind: expected a kind of the box or of Kubernetes; add apiVersion"],
         ),
         (
             "  answers: {setings: {}}\n  steps: []\n",
