@@ -30,7 +30,7 @@ def test_the_opening_names_the_noisiest_source() -> None:
     assert opening.seconds == 2.0
 
 
-def test_an_open_breaker_says_so_once_and_slows_down_its_key_alone() -> None:
+def test_an_open_breaker_is_reported_once_and_slows_down_only_its_key() -> None:
     breaker = Breaker[str](OPTIONS)
     spend(breaker, "a", 10, now=0.0)
 

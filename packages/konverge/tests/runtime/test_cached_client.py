@@ -150,7 +150,7 @@ async def test_a_read_does_not_see_what_was_just_deleted(desk: Desk) -> None:
         await client.get(CONFIG_MAP, KEY)
 
 
-async def test_who_fails_to_update_what_has_gone_does_not_see_it_again(desk: Desk) -> None:
+async def test_a_failed_update_of_a_deleted_object_hides_it_from_reads(desk: Desk) -> None:
     client = desk.client()
     held = await client.create(config_map(greeting="Hello"))
     desk.clients.read_tracker.finish(ME, complete=True)
@@ -176,7 +176,7 @@ async def test_what_has_no_such_subresource_has_not_gone(desk: Desk) -> None:
     assert await client.get(CONFIG_MAP, KEY)
 
 
-async def test_a_live_read_sees_what_the_watch_has_not_told(desk: Desk) -> None:
+async def test_a_live_read_sees_a_change_before_the_watch(desk: Desk) -> None:
     client = desk.client()
     with pytest.raises(NotFoundError):
         await client.get(CONFIG_MAP, KEY)
@@ -234,7 +234,7 @@ async def test_a_list_sees_what_was_just_written_and_later_changes_wake_its_read
     assert len(await client.list(CONFIG_MAP, labels={"app": "web"})) == 2
 
 
-async def test_a_list_finds_what_was_there_before_anybody_asked_for_it(desk: Desk) -> None:
+async def test_a_list_contains_objects_from_before_its_first_read(desk: Desk) -> None:
     obj = config_map(colour="blue")
     obj["metadata"]["labels"] = {"app": "web"}
     await desk.admin.create(obj)
@@ -269,7 +269,7 @@ async def test_a_delete_whose_answer_was_lost_is_seen_by_the_next_read(desk: Des
         await client.get(CONFIG_MAP, KEY)
 
 
-async def test_two_who_read_a_forgotten_list_at_once_both_see_all_of_it(desk: Desk) -> None:
+async def test_two_concurrent_readers_of_a_forgotten_list_both_see_all_of_it(desk: Desk) -> None:
     first = desk.client()
     assert await first.list(CONFIG_MAP, namespace="default", labels={"app": "web"}) == []
     desk.clients.read_tracker.finish(ME, complete=True)
@@ -299,7 +299,7 @@ async def test_what_was_created_under_a_name_of_the_servers_wakes_its_owner(desk
     assert desk.woken == ["me"]
 
 
-async def test_a_pass_sees_what_one_before_created_and_was_cancelled_while_the_kind_was_being_listed(
+async def test_a_reconcile_sees_a_create_of_one_that_was_cancelled_during_the_list(
     desk: Desk,
 ) -> None:
     desk.transport.lists_come.clear()

@@ -88,7 +88,7 @@ async def test_no_more_keys_at_once_than_workers() -> None:
     assert recorder.most_at_once == 2
 
 
-async def test_events_during_a_pass_mean_exactly_one_more() -> None:
+async def test_events_during_a_reconcile_cause_exactly_one_more() -> None:
     recorder = Recorder(seconds=2)
     async with running(recorder) as controller:
         controller.enqueue(A)
@@ -100,7 +100,7 @@ async def test_events_during_a_pass_mean_exactly_one_more() -> None:
     assert recorder.runs == [(0.0, "a"), (2.0, "a")]
 
 
-async def test_a_pass_can_ask_for_another_one_later() -> None:
+async def test_a_reconcile_can_request_another_one_later() -> None:
     recorder = Recorder(result=Result(requeue_after=timedelta(seconds=30)))
     async with running(recorder) as controller:
         controller.enqueue(A)
@@ -190,7 +190,7 @@ async def test_a_terminal_error_is_not_tried_again_before_the_next_change() -> N
     assert [moment for moment, _ in recorder.runs] == [0.0, 3600.0]
 
 
-async def test_a_pass_that_failed_for_good_can_ask_for_another_one_later() -> None:
+async def test_a_terminal_failure_can_request_another_reconcile_later() -> None:
     recorder = Recorder(error=PartialFailureError(TerminalError("no use"), timedelta(minutes=1)))
     async with running(recorder) as controller:
         controller.enqueue(A)
@@ -199,7 +199,7 @@ async def test_a_pass_that_failed_for_good_can_ask_for_another_one_later() -> No
     assert [moment for moment, _ in recorder.runs] == [0.0, 60.0]
 
 
-async def test_a_pass_that_takes_too_long_is_cancelled_and_backs_off(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_reconcile_beyond_its_time_limit_is_cancelled_and_backs_off(caplog: pytest.LogCaptureFixture) -> None:
     recorder = Recorder(seconds=100)
     async with running(recorder, timeout=timedelta(seconds=10)) as controller:
         controller.enqueue(A)
@@ -233,7 +233,7 @@ async def test_awaiting_something_that_was_cancelled_is_a_failure_like_any_other
     assert len(runs) > 1
 
 
-async def test_a_pass_that_cancels_its_own_task_is_a_failure_like_any_other(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_reconcile_that_cancels_its_own_task_is_an_ordinary_failure(caplog: pytest.LogCaptureFixture) -> None:
     runs = []
 
     async def reconcile(key: ObjectKey) -> None:
@@ -266,7 +266,7 @@ async def test_an_error_that_is_its_own_cause_is_a_failure_like_any_other(error:
     assert len(runs) > 1
 
 
-async def test_stop_lets_the_passes_under_way_end_and_starts_no_other() -> None:
+async def test_stop_lets_running_reconciles_end_and_starts_no_other() -> None:
     recorder = Recorder(seconds=5)
     async with running(recorder, workers=1) as controller:
         controller.enqueue(A)
@@ -277,7 +277,7 @@ async def test_stop_lets_the_passes_under_way_end_and_starts_no_other() -> None:
     assert recorder.runs == [(0.0, "a")]
 
 
-async def test_cancelling_the_controller_cancels_its_passes(caplog: pytest.LogCaptureFixture) -> None:
+async def test_cancelling_the_controller_cancels_its_reconciles(caplog: pytest.LogCaptureFixture) -> None:
     let_go = []
 
     async def reconcile(key: ObjectKey) -> None:
@@ -300,7 +300,7 @@ async def test_cancelling_the_controller_cancels_its_passes(caplog: pytest.LogCa
     assert not caplog.text  # no reconcile has failed
 
 
-async def test_the_pass_shows_on_every_record_logged_within(caplog: pytest.LogCaptureFixture) -> None:
+async def test_every_record_of_a_reconcile_has_its_fields(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     caplog.handler.addFilter(ReconciliationFilter())
 
@@ -316,7 +316,7 @@ async def test_the_pass_shows_on_every_record_logged_within(caplog: pytest.LogCa
     assert fields == {"outside": "", "within": "default/a"}
 
 
-async def test_a_pass_that_may_not_write_any_more_ends_quietly(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_reconcile_without_permit_ends_quietly(caplog: pytest.LogCaptureFixture) -> None:
     error = ReconcileError("config/ConfigMap: not written")
     error.__cause__ = NoPermitError("PATCH /x was not sent")
     recorder = Recorder(error=error)
@@ -329,7 +329,7 @@ async def test_a_pass_that_may_not_write_any_more_ends_quietly(caplog: pytest.Lo
     assert [record.levelname for record in caplog.records] == ["INFO"]
 
 
-async def test_a_pass_that_is_abandoned_frees_its_key() -> None:
+async def test_an_abandoned_reconcile_frees_its_key() -> None:
     recorder = Recorder(seconds=10)
     async with running(recorder) as controller:
         controller.enqueue(A)
@@ -363,7 +363,7 @@ async def test_a_key_that_never_comes_to_rest_is_slowed_down(caplog: pytest.LogC
     assert "99 of them because: ConfigMap default/a changed" in line
 
 
-async def test_an_edit_by_somebody_else_does_not_wait_for_the_end_of_a_loop() -> None:
+async def test_an_edit_by_a_user_does_not_wait_for_the_end_of_a_loop() -> None:
     runs = []
 
     async def reconcile(key: ObjectKey) -> None:
@@ -381,7 +381,7 @@ async def test_an_edit_by_somebody_else_does_not_wait_for_the_end_of_a_loop() ->
     assert (before, len(runs)) == (100, 101), "one for the edit, and none for what that one wrote"
 
 
-async def test_an_author_who_asks_to_be_woken_often_is_not_slowed_down() -> None:
+async def test_a_frequent_requeue_after_is_not_slowed_down() -> None:
     recorder = Recorder(result=Result(requeue_after=timedelta(seconds=0.1)))
     async with running(recorder) as controller:
         controller.enqueue(A)
@@ -400,7 +400,7 @@ class _Unreadable(Exception):
     [_Unreadable(), BaseExceptionGroup("both", [ValueError("a"), GeneratorExit()]), SystemExit(3), KonvergeError("")],
     ids=["no text", "a group", "an exit", "an empty one"],
 )
-async def test_whatever_a_pass_raises_harms_no_other_key(error: BaseException) -> None:
+async def test_an_exception_of_a_reconcile_affects_no_other_key(error: BaseException) -> None:
     good = Recorder()
 
     async def reconcile(key: ObjectKey) -> Result | None:
@@ -419,7 +419,7 @@ async def test_whatever_a_pass_raises_harms_no_other_key(error: BaseException) -
 
 
 @pytest.mark.parametrize("odd", [True, "ok", 5, timedelta(seconds=1)])
-async def test_a_result_that_is_none_is_the_passes_failure(odd: object, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_result_of_a_wrong_type_fails_the_reconcile(odd: object, caplog: pytest.LogCaptureFixture) -> None:
     async def reconcile(key: ObjectKey) -> Result | None:
         return odd  # type: ignore[return-value]
 
@@ -430,7 +430,7 @@ async def test_a_result_that_is_none_is_the_passes_failure(odd: object, caplog: 
     assert f"returned a {type(odd).__name__}: expected None or a konverge.Result" in caplog.text
 
 
-def test_a_result_says_what_it_cannot_be_made_of() -> None:
+def test_a_result_rejects_invalid_arguments() -> None:
     with pytest.raises(TypeError, match="expected a timedelta or None, found int"):
         Result(5)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="priority: expected an int, found str"):
@@ -439,7 +439,7 @@ def test_a_result_says_what_it_cannot_be_made_of() -> None:
         Result(timedelta(seconds=-1))
 
 
-async def test_asking_for_another_pass_at_once_for_ever_is_slowed_down(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_endless_immediate_requeue_is_slowed_down(caplog: pytest.LogCaptureFixture) -> None:
     recorder = Recorder(seconds=0.001, result=Result(requeue_after=timedelta(0)))
     async with running(recorder) as controller:
         controller.enqueue(A)
@@ -449,7 +449,7 @@ async def test_asking_for_another_pass_at_once_for_ever_is_slowed_down(caplog: p
     assert "because: its own requeue_after of 0 s" in caplog.text
 
 
-async def test_a_pass_that_is_abandoned_before_its_first_step_frees_its_key() -> None:
+async def test_a_reconcile_that_is_abandoned_before_its_first_step_frees_its_key() -> None:
     recorder = Recorder(seconds=1)
     loop = asyncio.get_running_loop()
     async with running(recorder, workers=1) as controller:
@@ -466,7 +466,7 @@ async def test_a_pass_that_is_abandoned_before_its_first_step_frees_its_key() ->
     assert {name for _, name in recorder.runs} == {"a", "b"}
 
 
-async def test_a_pass_that_is_abandoned_again_while_it_cleans_up_frees_its_key() -> None:
+async def test_a_reconcile_that_is_abandoned_again_while_it_cleans_up_frees_its_key() -> None:
     async def reconcile(key: ObjectKey) -> None:
         try:
             await CLOCK.sleep(100)

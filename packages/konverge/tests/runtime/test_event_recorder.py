@@ -53,7 +53,7 @@ async def list_events(cluster: Cluster, gvk: GroupVersionKind = EVENT) -> list[O
     return [event for event in found.items if event.get(name) == "webapp"]
 
 
-async def test_an_event_says_what_happened_to_which_object(cluster: Cluster) -> None:
+async def test_an_event_contains_the_incident_and_its_object(cluster: Cluster) -> None:
     web = await owner(cluster)
     child = await owner(cluster, "child")
     recorder: EventRecorder

@@ -112,7 +112,7 @@ def test_the_caches_hold_owners_their_objects_and_what_they_read() -> None:
     assert not routing.is_needed(SECRET, meta("nobodys"))
 
 
-def test_a_kind_that_is_not_open_concerns_nobody() -> None:
+def test_a_kind_that_is_not_open_concerns_no_owner() -> None:
     routing = a_routing()
     routing.close_kind(SECRET)
 
@@ -194,13 +194,13 @@ def test_owners_of_other_replicas_and_what_they_control_are_not_held() -> None:
     assert not routing.is_needed(SECRET, meta("token", build_controller_reference("other")))
 
 
-def test_a_reference_with_the_uid_of_another_owner_concerns_nobody() -> None:
+def test_a_reference_with_the_uid_of_another_owner_concerns_no_owner() -> None:
     forged = OwnerReference("demo.konverge.dev/v1alpha1", "WebApp", "web", "uid-of-an-earlier-one", controller=True)
 
     assert a_routing().find_owners(SECRET, None, meta("token", forged)) == {}
 
 
-def test_that_an_owner_is_gone_concerns_it_whatever_the_predicate_says() -> None:
+def test_the_deletion_of_an_owner_concerns_it_despite_its_predicate() -> None:
     assert set(a_routing(when=lambda change: False).find_owners(WEB_APP, meta("web"), None)) == {WEB}
 
 

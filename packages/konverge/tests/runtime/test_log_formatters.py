@@ -70,7 +70,7 @@ def test_a_json_line_has_time_level_logger_and_message() -> None:
 
 
 @pytest.mark.usefixtures("in_a_pass")
-def test_a_line_within_a_pass_says_which() -> None:
+def test_a_line_within_a_reconcile_has_its_fields() -> None:
     line = as_json("hello")
     assert (line["controller"], line["object"], line["reconcile_id"]) == ("webapp", "default/web", "id-1")
     assert write_log("text", "hello") == (

@@ -201,7 +201,7 @@ def test_thousands_of_refused_keys_do_not_flood_the_server() -> None:
     assert 15.0 <= tries / 1000.0 <= 30.0, "about twenty attempts a second, however many keys there are"
 
 
-def test_a_failing_key_holds_nobody_up() -> None:
+def test_a_failing_key_delays_no_other_key() -> None:
     queue = a_queue()
     queue.add("bad", 0.0)
     queue.add("good", 0.0)
@@ -229,7 +229,7 @@ def test_finishing_what_does_not_run_is_a_mistake() -> None:
         queue.mark_done("a", 0.0)
 
 
-def test_the_story_of_a_key_tells_what_happened_and_why() -> None:
+def test_the_history_of_a_key_has_its_events_and_their_causes() -> None:
     queue = a_queue()
     queue.add("a", 0.0, reason="Deployment default/web changed")
     queue.add("b", 0.0)
@@ -243,7 +243,7 @@ def test_the_story_of_a_key_tells_what_happened_and_why() -> None:
     ]
 
 
-def test_the_story_is_bounded() -> None:
+def test_the_history_is_limited() -> None:
     queue: Queue[int] = Queue(SeededEntropy(1), history_length=3)
     for _ in range(10):
         queue.add(1, 0.0)

@@ -28,7 +28,7 @@ def complete_pass(reads: ReadTracker, reader: ReadingOwner, *objects: Read) -> N
     reads.finish(reader, complete=True)
 
 
-def test_an_object_concerns_all_who_read_it() -> None:
+def test_an_object_concerns_all_its_readers() -> None:
     reads = ReadTracker()
     complete_pass(reads, ME, TOKEN)
     complete_pass(reads, OTHER, TOKEN, KEY)
@@ -45,7 +45,7 @@ def test_a_read_counts_at_once() -> None:
     assert readers(reads, "token") == {ME}
 
 
-def test_what_a_complete_pass_no_longer_read_is_forgotten() -> None:
+def test_a_complete_reconcile_forgets_reads_that_it_did_not_repeat() -> None:
     reads = ReadTracker()
     complete_pass(reads, ME, TOKEN, KEY)
     complete_pass(reads, ME, KEY)
@@ -55,7 +55,7 @@ def test_what_a_complete_pass_no_longer_read_is_forgotten() -> None:
 
 
 @pytest.mark.parametrize("read_again", [(), (KEY,)])
-def test_a_pass_that_stopped_early_forgets_nothing(read_again: tuple[ReadObject, ...]) -> None:
+def test_a_reconcile_that_stopped_early_forgets_nothing(read_again: tuple[ReadObject, ...]) -> None:
     reads = ReadTracker()
     complete_pass(reads, ME, TOKEN)
     reads.begin(ME)
@@ -92,7 +92,7 @@ def test_a_list_concerns_its_readers_by_what_matches_before_or_after() -> None:
     assert not set(reads.find_readers(SECRET, [meta("far", "elsewhere", app="web")]))
 
 
-def test_a_list_that_is_read_no_more_concerns_nobody() -> None:
+def test_a_list_without_readers_concerns_no_owner() -> None:
     reads = ReadTracker()
     everything = ReadList(SECRET, "", LabelSelector.parse(""))
     complete_pass(reads, ME, everything)
@@ -128,7 +128,7 @@ def test_lists_of_many_owners_are_found_by_their_label() -> None:
         ReadList(SECRET, "", LabelSelector.parse(""), triggers=False),
     ],
 )
-def test_a_read_that_does_not_wake_keeps_the_object_in_memory_and_concerns_nobody(read: Read) -> None:
+def test_a_read_without_trigger_keeps_the_object_cached_and_concerns_no_owner(read: Read) -> None:
     reads = ReadTracker()
     complete_pass(reads, ME, read)
 
@@ -136,7 +136,7 @@ def test_a_read_that_does_not_wake_keeps_the_object_in_memory_and_concerns_nobod
     assert readers(reads, "token") == set()
 
 
-def test_who_reads_in_both_ways_is_woken() -> None:
+def test_a_reader_in_both_ways_is_triggered() -> None:
     reads = ReadTracker()
     complete_pass(reads, ME, TOKEN._replace(triggers=False), TOKEN)
 

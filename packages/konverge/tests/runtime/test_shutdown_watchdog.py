@@ -45,7 +45,7 @@ def terminate_when_ready(process: subprocess.Popen[str]) -> subprocess.Popen[str
 
 
 @pytest.mark.slow
-def test_a_process_that_does_not_end_is_ended_and_says_why() -> None:
+def test_a_hanging_process_is_ended_and_logs_the_cause() -> None:
     # Both at once: each gets the same five seconds.
     with stubborn("blocks") as blocking, stubborn("swallows") as swallowing:
         messages = [
@@ -58,7 +58,7 @@ def test_a_process_that_does_not_end_is_ended_and_says_why() -> None:
     assert "reconcile shop default/corner" in messages[1]
 
 
-def test_who_is_disarmed_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_disarmed_watchdog_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
     ended: list[int] = []
     fired = threading.Event()
 

@@ -47,7 +47,7 @@ def report_request(observer: RequestObserver, code: str = "200", seconds: float 
     observer.on_request("PATCH", PATH, code=code, seconds=seconds, sent_bytes=10, received_bytes=20)
 
 
-def test_a_pass_is_a_span_that_says_which(spans: Spans, tracing: ReconcileTracer) -> None:
+def test_a_reconcile_is_a_span_with_its_object(spans: Spans, tracing: ReconcileTracer) -> None:
     with tracing.start_span("webapp", WEB, "id-1"):
         pass
 
@@ -126,7 +126,7 @@ def test_the_words_of_an_authors_exception_are_recorded_nowhere(spans: Spans, tr
         assert (span.attributes or {})["error.type"] in ("builtins.ValueError", "konverge.errors.ReconcileError")
 
 
-def test_a_cancelled_pass_is_no_error(spans: Spans, tracing: SpanRecorder) -> None:
+def test_a_cancelled_reconcile_is_no_error(spans: Spans, tracing: SpanRecorder) -> None:
     with pytest.raises(KeyboardInterrupt), tracing.start_span("webapp", WEB, "id-1"):
         raise KeyboardInterrupt
 

@@ -78,7 +78,7 @@ async def lease(cluster: Cluster) -> Object:
     return await cluster.client.get(LEASE, ObjectKey(cluster.namespace, "web"))
 
 
-async def test_one_of_two_leads_and_the_lease_says_which(cluster: Cluster) -> None:
+async def test_one_of_two_leads_and_the_lease_names_it(cluster: Cluster) -> None:
     async with electing(cluster, "a") as (a, _), electing(cluster, "b", seed=1) as (b, _):
         async with asyncio.timeout(30):
             await asyncio.wait(
@@ -279,7 +279,7 @@ async def test_a_process_that_is_cut_short_again_and_again_closes_its_client(clu
 
 
 @in_simulated_time
-async def test_a_mistake_in_the_renewal_is_told_once_and_ends_the_term_only_if_it_lasts(
+async def test_an_unexpected_error_in_the_renewal_is_logged_once_and_ends_the_term_only_if_it_lasts(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     retry = options(cluster).retry_period.total_seconds()
@@ -311,9 +311,7 @@ async def test_a_mistake_in_the_renewal_is_told_once_and_ends_the_term_only_if_i
         {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "other"}, "spec": {}},
     ],
 )
-async def test_answers_of_something_on_the_way_make_nobody_lead_and_are_got_over(
-    cluster: Cluster, answer: Object
-) -> None:
+async def test_responses_of_a_proxy_establish_no_leader_and_are_survived(cluster: Cluster, answer: Object) -> None:
     async with electing(cluster, "a") as (a, connection):
         await a.wait_until_held()
         connection.other_answer = answer
@@ -390,7 +388,7 @@ class SlowToLetGo(InterruptibleClient):
 
 
 @in_simulated_time
-async def test_who_is_cancelled_again_and_again_closes_the_client_when_no_request_is_under_way(
+async def test_a_repeated_cancellation_closes_the_client_when_no_request_is_running(
     cluster: Cluster,
 ) -> None:
     connection = SlowToLetGo(cluster.new_client("a"))

@@ -128,7 +128,7 @@ def test_a_foreign_lease_is_waited_for_by_the_local_clock_alone() -> None:
     assert takes.lease["spec"]["leaseTransitions"] == 4
 
 
-def test_a_renewal_by_somebody_else_starts_the_wait_anew() -> None:
+def test_a_renewal_by_another_holder_restarts_the_wait() -> None:
     waiting = candidate()
     waiting.decide(0.0, WALL)
     waiting.on_read(HELD_BY_CLIENT_GO, 0.0)
@@ -142,7 +142,7 @@ def test_a_renewal_by_somebody_else_starts_the_wait_anew() -> None:
     assert isinstance(waiting.decide(28.0, WALL), WaitForLease)
 
 
-def test_a_label_that_somebody_adds_does_not_prolong_a_dead_holders_lease() -> None:
+def test_a_new_label_does_not_prolong_a_dead_holders_lease() -> None:
     waiting = candidate()
     waiting.decide(0.0, WALL)
     waiting.on_read(HELD_BY_CLIENT_GO, 0.0)
@@ -189,7 +189,7 @@ def test_what_is_not_ours_in_a_lease_stays() -> None:
     assert takes.lease["spec"]["strategy"] == "OldestEmulationVersion"
 
 
-def test_a_process_of_the_same_identity_is_somebody_else() -> None:
+def test_a_process_of_the_same_identity_is_another_holder() -> None:
     _, lease = holder_since(0.0, identity="web-0")
     twin = candidate("web-0")
     twin.decide(0.0, WALL)
@@ -249,7 +249,7 @@ def test_a_slow_server_gets_longer_attempts_first_and_a_second_one_always_fits()
     assert holder.compute_request_timeout(9.0) == 1.0
 
 
-def test_a_holder_whose_lease_somebody_took_has_lost_it_when_it_reads_so() -> None:
+def test_a_holder_has_lost_its_lease_when_it_reads_another_holder() -> None:
     holder, _ = holder_since(0.0)
     holder.decide(2.0, WALL)
     holder.on_conflict(2.0)
@@ -298,7 +298,7 @@ def test_a_holder_whose_term_ran_out_reads_the_lease_before_it_writes_again() ->
     assert isinstance(holder.decide(moment, WALL), UpdateLease)
 
 
-def test_an_answer_to_something_else_makes_nobody_the_holder() -> None:
+def test_a_response_to_another_request_establishes_no_holder() -> None:
     waiting = candidate()
     waiting.decide(0.0, WALL)
     waiting.on_read(None, 0.0)
@@ -378,7 +378,7 @@ def test_an_older_list_does_not_overrule_what_was_written_since() -> None:
         {"holderIdentity": 7, "leaseDurationSeconds": "15", "renewTime": "yesterday", "leaseTransitions": -1},
     ],
 )
-def test_a_lease_without_a_holder_is_free_whatever_else_it_says(spec: object) -> None:
+def test_a_lease_without_a_holder_is_free_despite_its_other_fields(spec: object) -> None:
     assert LeaseRecord.from_lease({"spec": spec}) == LeaseRecord()
 
 

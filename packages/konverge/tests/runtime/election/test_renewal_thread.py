@@ -133,7 +133,7 @@ async def test_a_loop_that_is_blocked_for_longer_loses_its_permit_and_the_culpri
 
 
 @on_the_real_cluster
-async def test_a_loop_that_never_hears_of_the_loss_has_its_process_ended(cluster: Cluster) -> None:
+async def test_a_loop_that_ignores_the_loss_has_its_process_ended(cluster: Cluster) -> None:
     codes: list[int] = []
     async with electing(cluster, "a", codes.append) as a:
         await a.wait_until_held()
@@ -187,7 +187,7 @@ class Silent:
 
 
 @pytest.mark.slow
-async def test_sharding_in_threads_tells_the_main_loop_and_hands_over(cluster: Cluster) -> None:
+async def test_sharding_in_threads_reports_to_the_main_loop_and_hands_over(cluster: Cluster) -> None:
     kubeconfig = await cluster.write_kubeconfig()
     first, second = Silent(), Silent()
 
@@ -203,7 +203,7 @@ async def test_sharding_in_threads_tells_the_main_loop_and_hands_over(cluster: C
             assert ("lost", 2) not in first.events
 
 
-async def test_a_campaign_that_cannot_be_made_is_told(cluster: Cluster) -> None:
+async def test_a_campaign_that_cannot_be_created_is_reported(cluster: Cluster) -> None:
     def raise_error() -> Client:
         raise ValueError("no client")
 

@@ -38,7 +38,7 @@ def plan_when_stable(
     return board, board.plan(frozenset(held.get(me, ())), now)
 
 
-def test_nobody_takes_anything_before_others_had_time_to_show_up() -> None:
+def test_no_replica_takes_a_shard_before_others_had_time_to_start() -> None:
     board = ShardView("web", 8, "a", TIMING)
     board.update(leases({"a": set()}), 0.0)
     assert board.plan(NOTHING, 0.0).campaign == NOTHING
@@ -71,17 +71,17 @@ def test_a_fair_division_stays_as_it_is() -> None:
         assert (plan.campaign, plan.hand_over) == (NOTHING, NOTHING)
 
 
-def test_those_above_their_share_hand_over_to_one_who_joins() -> None:
+def test_members_above_their_target_hand_over_to_a_new_one() -> None:
     joined: dict[str, set[int]] = {"a": {0, 1}, "b": {2, 3, 4}, "c": {5, 6, 7}, "d": set()}
     handed = {me: plan_when_stable(joined, me)[1].hand_over for me in joined}
     assert {me: len(each) for me, each in handed.items()} == {"a": 0, "b": 1, "c": 1, "d": 0}
 
 
-def test_nobody_hands_over_while_a_shard_is_free() -> None:
+def test_no_member_hands_over_while_a_shard_is_unheld() -> None:
     assert plan_when_stable({"a": {0, 1, 2, 3, 4, 5, 6}, "b": set()}, "a")[1].hand_over == NOTHING
 
 
-def test_nobody_hands_over_while_the_picture_changes() -> None:
+def test_no_member_hands_over_while_the_state_changes() -> None:
     board = ShardView("web", 8, "a", TIMING)
     for moment in range(0, 8, 2):
         board.update(leases({"a": set(range(8))}, renewal=moment), float(moment))
@@ -101,7 +101,7 @@ def test_a_dead_members_shards_are_shared_out_when_they_have_run_out() -> None:
     assert board.plan(frozenset({0, 1}), 115.0).campaign == {5, 6}
 
 
-def test_an_orphan_that_its_heir_does_not_take_is_anybodys_after_a_while() -> None:
+def test_an_orphan_is_free_for_every_member_after_a_while() -> None:
     members: dict[str, set[int]] = {"a": {0, 1, 2, 3}, "b": {4, 5, 6}}  # b should take 7, and does not
     board, plan = plan_when_stable(members, "a")
     assert plan.campaign == NOTHING
@@ -130,7 +130,7 @@ def test_holders_of_another_division_are_rivals_where_the_ranges_overlap() -> No
     assert [shard for shard in range(8) if board.find_rivals([shard], 15.0)] == []  # they have expired
 
 
-def test_other_names_are_nobodys_shards() -> None:
+def test_other_names_are_no_shards() -> None:
     board = ShardView("web", 8, "a", TIMING)
     names = ["web-shard-1-of-x", "web-shard-9-of-4", "web-shard--1-of-4", "webshop-shard-1-of-4", "shard-1-of-4"]
     board.update([a_lease(name, "x") for name in names], 0.0)
@@ -139,7 +139,7 @@ def test_other_names_are_nobodys_shards() -> None:
 
 @pytest.mark.slow
 @given(st.integers(1, 24), st.lists(st.sampled_from(["a", "b", "c", "d", ""]), min_size=24, max_size=24))
-def test_from_any_division_everybody_doing_as_planned_ends_in_a_fair_one(shards: int, first: list[str]) -> None:
+def test_from_any_division_the_plans_lead_to_a_fair_one(shards: int, first: list[str]) -> None:
     members = ("a", "b", "c", "d")
     division = {me: {shard for shard in range(shards) if first[shard] == me} for me in members}
     moves = 0

@@ -180,7 +180,7 @@ async def test_when_one_dies_the_others_share_what_it_held_within_the_lease_dura
         assert [event for event, _ in c.events].count("lost") in (2, 3)
 
 
-async def test_one_who_joins_gets_its_share_and_every_handover_is_drained_first(cluster: Cluster) -> None:
+async def test_a_new_replica_gets_its_share_and_every_handover_is_drained_first(cluster: Cluster) -> None:
     async with (
         Replica(cluster, "a", drain_seconds=1.0) as a,
         Replica(cluster, "b", drain_seconds=1.0) as b,
@@ -199,7 +199,7 @@ async def test_one_who_joins_gets_its_share_and_every_handover_is_drained_first(
             assert len(c.held) in (2, 3)
 
 
-async def test_one_who_stops_hands_over_at_once(cluster: Cluster) -> None:
+async def test_a_stopping_replica_hands_over_at_once(cluster: Cluster) -> None:
     async with Replica(cluster, "a") as a, Replica(cluster, "b") as b:
         await wait_until_shared(cluster, [4, 4], a, b)
         await b.stop()
@@ -243,7 +243,7 @@ async def test_passes_that_do_not_end_keep_the_shard_until_the_permit_has_run_ou
 
 
 @in_simulated_time
-async def test_replicas_that_divide_otherwise_wait_for_those_who_were_there(
+async def test_replicas_of_another_division_wait_for_the_present_ones(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A rolling update that changes the number of shards."""
@@ -284,7 +284,7 @@ async def test_a_missing_permission_to_list_is_one_line_that_names_the_rule(
 
 
 @in_simulated_time
-async def test_a_mistake_in_a_look_is_told_once_and_ends_nothing(
+async def test_an_unexpected_error_in_a_list_is_logged_once_and_ends_nothing(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     replica = Replica(cluster, "a")

@@ -63,7 +63,7 @@ async def test_a_token_is_read_from_the_header_or_is_none(header: str, token: st
     assert parse_bearer_token(header) == token
 
 
-async def test_who_is_known_and_may_is_let_in() -> None:
+async def test_an_authorized_client_has_access() -> None:
     server = ApiServer()
 
     decision = await ClusterAuthorization(server, clock=SimulatedClock()).decide(TOKEN, method="GET", path="/metrics")
@@ -73,14 +73,14 @@ async def test_who_is_known_and_may_is_let_in() -> None:
     assert (access["user"], access["groups"]) == ("scraper", ["readers"])
 
 
-async def test_who_is_unknown_is_401_and_who_may_not_is_403() -> None:
+async def test_an_unknown_client_gets_401_and_an_unauthorized_one_403() -> None:
     authorization = ClusterAuthorization(ApiServer(), clock=SimulatedClock())
 
     assert (await authorization.decide("another", method="GET", path="/metrics")).status == 401
     assert (await authorization.decide(TOKEN, method="GET", path="/debug/")).status == 403
 
 
-async def test_without_a_token_nobody_is_asked() -> None:
+async def test_a_request_without_a_token_sends_no_review() -> None:
     server = ApiServer()
 
     assert (await ClusterAuthorization(server).decide("", method="GET", path="/metrics")).status == 401
@@ -136,7 +136,7 @@ async def test_a_flood_of_tokens_neither_fills_memory_nor_floods_the_server() ->
     assert len(server.reviews) == 2
 
 
-async def test_a_failing_server_lets_nobody_in_and_its_words_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failing_server_grants_no_access_and_its_text_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     server = ApiServer()
     server.failure = InvalidError(f"spec.token: {TOKEN}")
     authorization = ClusterAuthorization(server, clock=SimulatedClock())
@@ -149,7 +149,7 @@ async def test_a_failing_server_lets_nobody_in_and_its_words_are_not_logged(capl
     assert (await authorization.decide(TOKEN, method="GET", path="/metrics")).status == 200
 
 
-async def test_an_operator_that_may_not_review_is_told_what_to_bind(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_missing_permission_for_reviews_is_logged_with_its_role(caplog: pytest.LogCaptureFixture) -> None:
     server = ApiServer()
     server.failure = ForbiddenError("no")
 
@@ -183,7 +183,7 @@ async def test_a_token_of_the_file_is_let_in_everywhere(tmp_path: Path) -> None:
     assert (await tokens.decide("", method="GET", path="/debug/")).status == 401
 
 
-async def test_a_token_file_is_read_anew_and_without_it_nobody_is_let_in(
+async def test_a_token_file_is_read_anew_and_without_it_no_client_has_access(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "tokens"

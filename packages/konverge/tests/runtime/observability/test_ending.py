@@ -60,7 +60,7 @@ def test_a_server_that_is_cancelled_while_it_starts_leaves_nothing(server: Serve
 
 
 @pytest.mark.parametrize("again", range(1, 4))
-def test_nobody_stays_connected_to_a_server_that_is_cancelled_again_while_it_stops(again: int) -> None:
+def test_no_client_stays_connected_to_a_server_that_is_cancelled_again_while_it_stops(again: int) -> None:
     answered = asyncio.Event()
     kept: list[socket.socket] = []
 
@@ -81,7 +81,7 @@ def test_nobody_stays_connected_to_a_server_that_is_cancelled_again_while_it_sto
 
 
 @pytest.mark.parametrize("turns", range(4))
-def test_who_connects_in_the_turn_in_which_a_server_stops_is_hung_up_on(turns: int) -> None:
+def test_a_client_that_connects_while_a_server_stops_is_disconnected(turns: int) -> None:
     late: list[socket.socket] = []
 
     async def serve_one() -> None:

@@ -352,7 +352,7 @@ async def test_a_late_event_loop_is_measured() -> None:
     assert read_sample(metrics, "konverge_event_loop_lag_seconds_count") == 10
 
 
-async def test_leases_say_who_leads() -> None:
+async def test_leases_are_exported_with_their_holding() -> None:
     leases = {"webapp-0": True, "webapp-1": False}
     metrics = Metrics(RuntimeSources(leases=lambda: leases))
 

@@ -51,7 +51,7 @@ async def test_a_failure_shows_all_checks_and_its_reason() -> None:
     assert found.text == "[+]ping ok\n[-]database failed: no answer\nlivez check failed\n"
 
 
-async def test_excluding_what_is_not_there_is_told() -> None:
+async def test_excluding_an_unknown_check_is_reported() -> None:
     found = build_probe_response("readyz", [FINE], exclude={"no\nsuch"}, verbose=True)
 
     assert found.text == (
@@ -65,7 +65,7 @@ async def test_one_check_alone_answers_for_itself() -> None:
     assert build_check_response(BROKEN).text == "internal server error: no answer\n"
 
 
-async def test_a_check_that_raises_has_failed_and_does_not_tell_why() -> None:
+async def test_a_check_that_raises_fails_without_the_text_of_its_exception() -> None:
     def raise_error() -> str | None:
         raise ValueError("password=hunter2")
 

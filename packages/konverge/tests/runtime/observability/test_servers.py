@@ -366,7 +366,7 @@ async def test_scrapes_one_after_the_other_are_all_answered() -> None:
     assert statuses == [200] * 6
 
 
-async def test_a_request_that_fails_tells_nothing_and_harms_no_other(
+async def test_a_failing_request_reveals_nothing_and_affects_no_other(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with running_servers(options()) as serving:
@@ -381,7 +381,7 @@ async def test_a_request_that_fails_tells_nothing_and_harms_no_other(
     assert "'/metrics': the handler of a request failed" in caplog.text
 
 
-async def test_leaving_cuts_off_who_is_still_connected() -> None:
+async def test_leaving_closes_the_remaining_connections() -> None:
     async with running_servers(options()) as serving:
         assert serving.probe_port is not None
         reader, writer = await asyncio.open_connection("127.0.0.1", serving.probe_port)
@@ -487,7 +487,7 @@ async def test_connections_that_never_end_their_handshake_are_counted_too(tmp_pa
         await asyncio.wait(ends)
 
 
-async def test_who_says_nothing_is_hung_up_on_without_tls_too(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_silent_client_is_disconnected_without_tls_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("konverge.runtime.observability.read_server._SILENT_SECONDS", 0.1)
     async with running_servers(options()) as serving:
         reader, writer = await asyncio.open_connection("127.0.0.1", serving.probe_port)

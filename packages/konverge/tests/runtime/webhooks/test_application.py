@@ -132,7 +132,7 @@ async def test_a_question_over_tls_is_answered() -> None:
         ("/validate/other", b"{}", {}, 404, b"404"),
     ],
 )
-async def test_what_is_no_question_is_told_so(
+async def test_an_invalid_request_gets_the_cause(
     path: str, body: bytes, headers: Any, status: int, message: bytes
 ) -> None:
     async with serving(limits=ServerLimits(admission_bytes=1000)) as (_, session):
@@ -260,7 +260,7 @@ async def test_no_more_are_worked_on_than_there_is_room_for() -> None:
     assert recorder.started_count == 6
 
 
-async def test_whoever_goes_away_takes_the_handler_along() -> None:
+async def test_a_disconnect_cancels_the_handler() -> None:
     gate, recorder = Gate(), Recorder()
     async with serving(build_hook(gate.review), observer=recorder) as (_, session):
         asking = asyncio.create_task(ask(session))
@@ -304,7 +304,7 @@ async def test_stopping_does_not_wait_for_ever() -> None:
     asking.exception()
 
 
-async def test_a_port_that_is_taken_is_told() -> None:
+async def test_a_port_in_use_is_reported() -> None:
     async with serving() as (server, _):
         with pytest.raises(ConfigurationError, match=rf"cannot listen on 127.0.0.1:{server.port}: "):
             await WebhookServer(WebhookOptions(port=server.port), OperatorHooks()).__aenter__()

@@ -46,7 +46,7 @@ def is_trusted(kept: CertificateBundle, bundle: tuple[bytes, ...], now: datetime
 
 @settings(max_examples=15)
 @given(hours=st.lists(st.integers(2, 24 * 20), min_size=50, max_size=120))
-def test_who_is_one_look_behind_still_trusts_the_certificate(hours: list[int]) -> None:
+def test_a_client_that_is_one_refresh_behind_still_trusts_the_certificate(hours: list[int]) -> None:
     now = BEGIN
     kept = plan_rotation(None, HOSTS, now)
     for pause in hours:
@@ -171,7 +171,7 @@ async def test_what_is_registered_follows_the_shared_authorities(cluster: Cluste
     assert server.unready_reason
 
 
-async def test_who_is_cancelled_while_a_certificate_is_written_ends_when_it_is(
+async def test_a_cancellation_waits_for_the_write_of_a_certificate(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, may_go_on = threading.Event(), threading.Event()

@@ -212,7 +212,9 @@ async def test_the_answer_has_the_uid_of_the_question() -> None:
     }
 
 
-async def test_a_handler_that_raises_is_a_refusal_that_tells_the_type_alone(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_handler_that_raises_is_a_refusal_with_only_the_exceptions_type(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def fails(review: AdmissionReview) -> AdmissionResponse:
         raise KeyError("hunter2")
 
@@ -384,7 +386,7 @@ async def test_another_kind_is_not_converted() -> None:
         AdmissionResponse(warnings=("\ud800 is no letter",)),
     ],
 )
-async def test_a_text_that_has_no_form_in_utf8_is_told_with_question_marks(verdict: AdmissionResponse) -> None:
+async def test_a_text_that_utf8_cannot_encode_gets_question_marks(verdict: AdmissionResponse) -> None:
     async def review(_: AdmissionReview) -> AdmissionResponse:
         return verdict
 

@@ -102,7 +102,7 @@ async def test_a_body_has_a_deadline() -> None:
         await slow.until_closed()
 
 
-async def test_whoever_sends_most_goes_when_all_bodies_together_are_too_long() -> None:
+async def test_the_largest_body_is_dropped_when_all_together_are_too_large() -> None:
     async with serving(all_bytes=200_000, receive_seconds=30) as town:
         greedy = await town.stranger()
         greedy.begin(1_000_000, b"x" * 150_000)
@@ -116,7 +116,7 @@ async def test_whoever_sends_most_goes_when_all_bodies_together_are_too_long() -
 
 
 @pytest.mark.parametrize("head", [b"", b"POST / HTTP/1.1\r\nHost: "])
-async def test_whoever_says_no_whole_head_is_hung_up_on(head: bytes) -> None:
+async def test_a_client_without_a_complete_head_is_disconnected(head: bytes) -> None:
     async with serving(receive_seconds=0.1) as town:
         silent = await town.stranger()
         silent.say(head)
@@ -124,7 +124,7 @@ async def test_whoever_says_no_whole_head_is_hung_up_on(head: bytes) -> None:
         await silent.until_closed()
 
 
-async def test_whoever_does_not_shake_hands_is_hung_up_on() -> None:
+async def test_a_client_without_a_handshake_is_disconnected() -> None:
     async with serving(receive_seconds=0.1) as town:
         await (await town.stranger(tls=False)).until_closed()
 
