@@ -24,19 +24,19 @@ class ComparisonServer:
         self.namespace = namespace
 
     def new_comparison(self, group_version: str, plural: str, schema: Schema | None = None) -> ServerComparison:
-        """An object of the namespace that does not exist yet.
+        """Return the comparison for an object of the namespace that does not exist yet.
 
         Args:
-            group_version: As in a URL path, for example ``apis/apps/v1``.
-            plural: For example ``deployments``.
-            schema: Of a custom resource.
+            group_version: The group and version in a URL path, for example ``apis/apps/v1``.
+            plural: The plural, for example ``deployments``.
+            schema: The schema of a custom resource.
         """
         name = f"t-{SystemEntropy().name_suffix(8)}"
         path = f"/{group_version}/namespaces/{self.namespace}/{plural}/{name}"
         return ServerComparison(self._url, self._token, path, schema)
 
     def compare_path(self, path: str) -> ServerComparison:
-        """One object by its whole path."""
+        """Return the comparison for one object by its whole path."""
         return ServerComparison(self._url, self._token, path)
 
 

@@ -23,5 +23,5 @@ NAMES = list(_load_all(""))
 
 
 def load_rich_object(name: str, namespace: str = "default") -> Object:
-    """One object, by apiVersion and kind, for a namespace."""
+    """Load one object by apiVersion and kind, for a namespace."""
     return copy.deepcopy(_load_all(namespace)[name])

@@ -1,4 +1,4 @@
-"""One write, done twice: by the real API server, and by this package on the object that the server had before."""
+"""The comparison of a write by the real API server with the same write by this package."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _TRIES = 50
 
 
 class ServerComparison:
-    """Drives one object on the real server and, write by write, through this package.
+    """One object that each write changes on the real server and through this package.
 
     Args:
         url: The server.
         token: An administrator's bearer token.
         path: The URL path of the object; objects that are written get its name if they have none.
-        schema: Its kind's schema; None for a built-in kind.
+        schema: The schema of the kind; None for a built-in kind.
     """
 
     def __init__(self, url: str, token: str, path: str, schema: Schema | None = None) -> None:
@@ -40,10 +40,10 @@ class ServerComparison:
         self._schema = schema
 
     def request(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Any:
-        """The decoded answer.
+        """Send a request and return the decoded response.
 
         Raises:
-            konverge.errors.ApiError: The server refused.
+            konverge.errors.ApiError: The server rejected the request.
         """
         request = urllib.request.Request(
             self._url + path,
@@ -70,7 +70,7 @@ class ServerComparison:
         return found
 
     def apply(self, manager: str, applied: Object, *, force: bool = False, subresource: str = "") -> Object:
-        """Apply on both sides, check that they agree, and answer the object."""
+        """Apply on both sides, check that they agree, and return the object."""
         applied = self._with_name(applied)
         query = f"?fieldManager={manager}&force={json.dumps(force)}"
 
@@ -94,7 +94,7 @@ class ServerComparison:
         return self._write_both(applied, really, ours)
 
     def patch(self, manager: str, patch: Object, *, subresource: str = "") -> Object:
-        """Merge-patch on both sides, check that they agree, and answer the object."""
+        """Merge-patch on both sides, check that they agree, and return the object."""
         query = f"?fieldManager={manager}"
 
         def really(body: Object) -> Object:
@@ -111,7 +111,7 @@ class ServerComparison:
         return self._write_both(patch, really, ours)
 
     def create(self, manager: str, obj: Object) -> Object:
-        """Create on both sides, check that they agree, and answer the object."""
+        """Create on both sides, check that they agree, and return the object."""
         obj = self._with_name(obj)
 
         def really(body: Object) -> Object:
@@ -170,7 +170,7 @@ class ServerComparison:
 
 
 def _read_write_time(answer: Object) -> datetime:
-    """When the server wrote, so that both write at the same time; the order of managedFields depends on it."""
+    """Read the time of the server's write for the other side; the order of managedFields depends on it."""
     times = [entry["time"] for entry in answer["metadata"].get("managedFields", ()) if "time" in entry]
     return parse_time(max(times)) if times else SystemClock().now()
 
@@ -183,7 +183,7 @@ def _with_resource_version(body: Object, before: Object | None) -> Object:
 
 
 def _normalize_managed_fields(obj: Object) -> Any:
-    """managedFields, but for when: only whether an entry has a time."""
+    """Normalize managedFields: of the times, keep only their presence."""
     return sorted(
         (
             entry["operation"],
@@ -201,7 +201,7 @@ _IDENTITY = ("creationTimestamp", "generation", "managedFields", "namespace", "r
 
 
 def _content(obj: Object, only: Any = None) -> Any:
-    """The object without what tracks it; on create only the fields that we have too, the server allocates others."""
+    """Return the comparable part of the object; on create only the fields that both sides have."""
     metadata = {name: value for name, value in obj["metadata"].items() if name not in _IDENTITY}
     content = {**obj, "metadata": metadata}
     return content if only is None else _keep_known_fields(content, only)
@@ -214,7 +214,7 @@ def _keep_known_fields(value: Any, like: Any) -> Any:
 
 
 def _reset(new: Object, live: Object | None, subresource: str) -> Object:
-    """What an endpoint does not write is put back, as the server does."""
+    """Reset the fields that an endpoint does not write, like the server."""
     if live is None:
         return new
     fields = find_reset_fields(GroupVersionKind.of(new), subresource)
@@ -237,7 +237,7 @@ def _restore_fields(new: Any, live: Any, fields: FieldSet) -> Any:
 
 
 def _apply_merge_patch(live: Any, patch: Any) -> Any:
-    """JSON merge patch (RFC 7386)."""
+    """Apply a JSON merge patch (RFC 7386)."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(live) if isinstance(live, dict) else {}

@@ -1,4 +1,4 @@
-"""The defaults, kind by kind, are tested on the real server with rich objects; here is what is hard to see there."""
+"""Defaults that are hard to test with the rich objects on the real server, which cover each kind."""
 
 from __future__ import annotations
 

@@ -47,9 +47,9 @@ def get_owned_fields(obj: Object, manager: str) -> FieldSet:
 
 
 def timeless(obj: Object | None) -> Any:
-    """The object without when its managers wrote, and without their order, which follows from it.
+    """Remove the times of the managers and their order, which follows from the times.
 
-    The server writes both anew, even when nothing else changes, as long as an applied value is not in its own form.
+    The server renews both, even if nothing else changes, while an applied value is not in canonical form.
     """
     assert obj is not None
     entries = obj["metadata"].get("managedFields", [])
@@ -58,7 +58,7 @@ def timeless(obj: Object | None) -> Any:
 
 
 def apply_twice(live: Object | None, wanted: Object, manager: str) -> Object:
-    """Twice: an empty list that replaces items of ours only shows up the second time, as on the real server."""
+    """Apply twice: an empty list that replaces own items only appears the second time, as on the real server."""
     return apply_to_object(apply_to_object(live, wanted, manager), wanted, manager)
 
 

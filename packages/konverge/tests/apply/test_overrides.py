@@ -1,4 +1,4 @@
-"""Which live values still mean what was applied."""
+"""Live values that have the same meaning as the applied ones, and overrides."""
 
 from __future__ import annotations
 

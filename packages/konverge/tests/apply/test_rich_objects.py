@@ -1,4 +1,4 @@
-"""One object of each kind, full of traps: what the real server makes of it, and what we say that it will."""
+"""One object of each kind with many special cases: the real server's result against the predicted one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.real
 
 
 class Kind:
-    """Where the server serves the objects of a kind."""
+    """The path of a kind on the server."""
 
     def __init__(self, server: ComparisonServer, obj: Object) -> None:
         root = f"/apis/{obj['apiVersion']}" if "/" in obj["apiVersion"] else f"/api/{obj['apiVersion']}"
@@ -70,7 +70,7 @@ def test_the_normal_form_is_applied_without_a_difference(kind: Kind, wanted: Obj
 
 
 def test_defaults_are_filled_as_the_server_fills_them(kind: Kind, wanted: Object) -> None:
-    """But for what admission adds and the kind's own logic allocates, which is not in ours and so is left out."""
+    """Fields that admission or the kind's own logic adds are not predicted, so they are left out."""
     stored = kind.create(wanted)
     for obj in (stored, filled := with_builtin_defaults(wanted)):
         obj["metadata"] = {name: obj["metadata"].get(name) for name in ("labels", "annotations", "finalizers")}

@@ -10,7 +10,7 @@ DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 
 
 def at(schema: Schema | None, *names: str) -> Schema:
-    """The schema at a path of fields; ``*`` stands for a list's items."""
+    """Return the schema at a path of fields; ``*`` stands for the items of a list."""
     for name in names:
         assert schema is not None
         schema = schema.items if name == "*" else schema.find_child(name)

@@ -1,4 +1,4 @@
-"""The same writes on the real API server and through this package; `ServerComparison` compares each answer."""
+"""The same writes on the real API server and through this package; `ServerComparison` compares the responses."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def deployment(*containers: Object, pod: Object | None = None, **spec: Any) -> O
 
 
 def partial_deployment(*containers: Object, **metadata: Any) -> Object:
-    """What a second manager applies: only its own containers."""
+    """Build the object of a second manager: only its own containers."""
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",

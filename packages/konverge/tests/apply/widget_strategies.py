@@ -1,4 +1,4 @@
-"""Widgets of every shape, for properties."""
+"""Hypothesis strategies for widgets of every shape."""
 
 from __future__ import annotations
 

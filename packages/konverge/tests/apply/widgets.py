@@ -1,4 +1,4 @@
-"""A custom resource that merges in every way there is."""
+"""A custom resource with every merge rule."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ WIDGETS: Object = {
 
 
 def widget(spec: dict[str, Any] | None = None, *, status: dict[str, Any] | None = None, **metadata: Any) -> Object:
-    """A Widget; its name is given where it is written."""
+    """Build a Widget without a name; the write adds the name."""
     made: Object = {"apiVersion": "apply.konverge.test/v1", "kind": "Widget", "metadata": metadata}
     if spec is not None:
         made["spec"] = spec

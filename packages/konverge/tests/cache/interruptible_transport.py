@@ -1,4 +1,4 @@
-"""A transport whose streams a test cuts."""
+"""A transport with streams that a test can cut."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["InterruptibleTransport"]
 
 
 class InterruptibleTransport:
-    """Passes everything on until a test cuts its streams, with a line of the test's own as the last one.
+    """A transport that forwards everything until a test cuts its streams, optionally after a last line of the test.
 
     Args:
-        inner: What really carries it.
+        inner: The real transport.
 
     Attributes:
         reachable: Whether new streams are opened.
@@ -28,7 +28,7 @@ class InterruptibleTransport:
         self.reachable = True
 
     def cut(self, last_line: bytes = b"") -> None:
-        """End every stream, also one that is silent."""
+        """End every stream, even a silent one."""
         for stream in self._open:
             stream.last_line = last_line
             stream.is_cut.set()
@@ -75,7 +75,7 @@ class InterruptibleTransport:
 
 
 class InterruptibleStream:
-    """A stream that loses what comes after it was cut."""
+    """A stream that drops all data after the cut."""
 
     def __init__(self, inner: StreamingResponse) -> None:
         self._inner = inner

@@ -1,4 +1,4 @@
-"""Small objects for the cache, in the forms in which a server sends them."""
+"""Small objects for the cache, in the forms of a server's responses."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ def config_map(
 
 
 def raw(obj: Object) -> RawObject:
-    """As the reflector hands it to the store."""
+    """Return the object in the form that the reflector passes to the store."""
     return parse_object(obj)
 
 
 def item(obj: Object) -> msgspec.Raw:
-    """As an item of a list."""
+    """Return the object as an item of a list."""
     return msgspec.Raw(msgspec.json.encode(obj))
 
 
 def line(event_type: str, obj: Object) -> bytes:
-    """As a line of a watch."""
+    """Return the object as a line of a watch."""
     return msgspec.json.encode({"type": event_type, "object": obj})
 
 

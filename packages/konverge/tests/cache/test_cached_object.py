@@ -1,4 +1,4 @@
-"""What is held of an object."""
+"""The part of an object that the cache keeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shared collections on a scripted server, in simulated time: who waits for what, and what is told to whom."""
+"""The informer factory on a scripted server, in simulated time: waits, reads and reported changes."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ ABSENT = GroupVersionKind("demo.dev", "v1", "Widget")
 
 
 def build_synced_stream(*lines: bytes, at: int = 10) -> ScriptedStream:
-    """A streaming list with these lines, which stays open as a watch."""
+    """Build a streaming list with these lines, which stays open as a watch."""
     return ScriptedStream().send(*lines, bookmark(at, end=True))
 
 
 def at(version: int, *objects: Object) -> ScriptedResponse:
-    """The answer to a comparison after a watch that did not end at its time."""
+    """Build the response to a comparison after a watch that ended early."""
     return ScriptedResponse(json={"metadata": {"resourceVersion": str(version)}, "items": list(objects)})
 
 
 class Set:
-    """Informers of a scripted server, and what their one subscriber has heard: version before, version after."""
+    """Informers of a scripted server, with the changes at their one subscriber: version before, version after."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Set:
         self.told.append(("" if old is None else old.resource_version, "" if new is None else new.resource_version))
 
     async def settle(self) -> None:
-        """Let everything that is under way arrive."""
+        """Wait until all pending data has arrived."""
         await self.clock.sleep(0.001)
 
 

@@ -1,4 +1,4 @@
-"""The shared collections against both clusters."""
+"""The informer factory against both clusters."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def delete(cluster: Cluster, name: str) -> None:
 
 
 def values(informer: Informer) -> dict[str, str]:
-    """What the test's ConfigMaps hold, by name."""
+    """Return the values in the test's ConfigMaps, by name."""
     found = (informer.store.get(meta.key) for meta in informer.store.iter_metadata())
     return {obj["metadata"]["name"]: obj["data"]["value"] for obj in found if obj and "value" in obj.get("data", {})}
 
@@ -113,7 +113,7 @@ async def test_own_writes_and_deletes_are_read_at_once_and_told_once(cluster: Cl
 
 
 async def read_streamed_version(cluster: Cluster) -> int:
-    """Up to which version a streaming list says that it is complete."""
+    """Read the version of the bookmark that ends a streaming list."""
     async with cluster.client.watch(CONFIG_MAP, namespace=cluster.namespace, initial_events=True) as events:
         async for event in events:
             metadata = event.object["metadata"]
@@ -142,7 +142,7 @@ async def apply_labelled(cluster: Cluster, name: str, colour: str) -> Object:
 
 
 def names(informer: Informer) -> list[str]:
-    """The test's own ConfigMaps; the cluster has some in each namespace."""
+    """Return the names of the test's own ConfigMaps; the cluster creates others in each namespace."""
     return [name for meta in informer.store.iter_metadata() if len(name := meta.name) == 1]
 
 

@@ -1,4 +1,4 @@
-"""What the watch has not confirmed of our own writes. Pure."""
+"""Own writes that the watch has not confirmed yet."""
 
 from __future__ import annotations
 

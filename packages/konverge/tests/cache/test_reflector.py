@@ -1,4 +1,4 @@
-"""What the reflector asks for next, and what it makes of the answers."""
+"""The steps of the reflector, and its reactions to responses."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ UNREADABLE = b'{"type":"MODIFIED","object":{"spec":"\xff"}}'
 
 
 class Run:
-    """A reflector, the time, and what it has told."""
+    """A reflector with the time and the changes that it reported."""
 
     def __init__(self, *, streaming: bool = True, keep: set[str] | None = None) -> None:
         self.keep = keep if keep is not None else set()
@@ -50,7 +50,7 @@ class Run:
         return self.reflector.next_step(self.now)
 
     def after_waiting(self) -> OpenWatch | ReadPage:
-        """The next step, once a pause, if there is one, is over."""
+        """Return the next step after any delay."""
         step = self.step()
         if isinstance(step, WaitStep):
             self.now += step.seconds
@@ -74,7 +74,7 @@ class Run:
         self.reflector.on_failure(error, self.now)
 
     def watching(self) -> Run:
-        """Take it to an open watch after an empty list at version 10."""
+        """Drive the reflector to an open watch after an empty list at version 10."""
         self.step()
         if self.reflector.synced:
             return self
@@ -90,7 +90,7 @@ class Run:
 
 
 def list_again(run: Run, *objects: Object, version: int) -> None:
-    """Leave the watch, and have these objects streamed."""
+    """Leave the watch, and stream a list with these objects."""
     assert run.reflector.should_leave_watch
     run.reflector.on_watch_left(run.now)
     step = run.step()

@@ -45,7 +45,7 @@ class Restorable:
         await self.cluster.client.delete(gvk, ObjectKey(self.cluster.namespace, name))
 
     async def until_as_on_the_server(self, informer: Informer, seconds: float = 10.0) -> None:
-        """Wait until what is held is what the server has, versions included."""
+        """Wait until the cache equals the server, versions included."""
 
         async def is_same() -> bool:
             found = await self.cluster.client.list(informer.gvk, namespace=self.cluster.namespace)
@@ -56,7 +56,7 @@ class Restorable:
 
 
 def set_back_of(storage: Storage) -> tuple[Callable[[], Awaitable[None]], Callable[[], Awaitable[None]]]:
-    """What saves the state of an embedded storage, and what sets it back."""
+    """Return functions that save the state of an embedded storage, and that set it back."""
     saved: list[tuple[dict[str, dict[ObjectKey, StoredObject]], list[StorageChange], int, int]] = []
 
     async def save() -> None:
@@ -73,7 +73,7 @@ def set_back_of(storage: Storage) -> tuple[Callable[[], Awaitable[None]], Callab
 
 @pytest.fixture(scope="module")
 def control_plane() -> Iterator[RealCluster]:
-    """One of these tests' own: nobody else wants to be set back."""
+    """The control plane of these tests only: other tests must not be set back."""
     with RealCluster() as running:
         yield running
 
@@ -111,7 +111,7 @@ async def restorable(
 
 @asynccontextmanager
 async def following(restorable: Restorable) -> AsyncIterator[tuple[InterruptibleTransport, Informer, Informer]]:
-    """Informers of two kinds, over a connection that can be cut."""
+    """Start informers of two kinds over a connection that can be cut."""
     cluster = restorable.cluster
     transport = InterruptibleTransport(cluster.new_transport())
     client = Client(transport, clock=cluster.clock, entropy=SeededEntropy())
@@ -120,7 +120,7 @@ async def following(restorable: Restorable) -> AsyncIterator[tuple[Interruptible
 
 
 async def lose_some_history(restorable: Restorable, informers: tuple[Informer, ...]) -> None:
-    """Save, change things in all ways, and have all of that seen."""
+    """Save the state, make every kind of change, and wait until the cache shows them."""
     for name in ("changed", "deleted", "same"):
         await restorable.put(CONFIG_MAP, name, "1")
     await restorable.put(SECRET, "secret", "1")

@@ -1,4 +1,4 @@
-"""What the collections of one server find out for each other."""
+"""The state that the collections of one server share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.cache.objects import CONFIG_MAP, bookmark, config_map, item, line
 
 
 class Kind:
-    """A collection that is followed: its list is done, and its watch was open."""
+    """A collection with a complete list and a watch that was open."""
 
     def __init__(self, server: ServerState, now: float = 0.0, *objects: Object, at: int = 10) -> None:
         self.store = Store(CONFIG_MAP)
@@ -42,7 +42,7 @@ class Kind:
         return step.seconds if isinstance(step, WaitStep) else 0.0
 
     def fail_until(self, error: KonvergeError, now: float, end: float) -> float:
-        """Let each attempt fail until then; answers when the last one did."""
+        """Let each attempt fail until the given time; return the time of the last failure."""
         failed_at = now
         while now < end:
             self.reflector.on_failure(error, now)
@@ -51,7 +51,7 @@ class Kind:
         return failed_at
 
     def resume(self, now: float) -> None:
-        """Open the watch again after its connection broke."""
+        """Reopen the watch after its connection broke."""
         self.reflector.on_failure(ConnectionFailedError("broke"), now)
         assert isinstance(self.reflector.next_step(now + 30.0), OpenWatch)
         self.reflector.on_watch_opened(now + 30.0)

@@ -1,4 +1,4 @@
-"""What readers see when the watch, lists, own writes and own deletes say different things."""
+"""The view of readers if the watch, lists, own writes and own deletes disagree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def store() -> Store:
 
 
 def versions(change: StoreChange | None) -> tuple[str, str] | None:
-    """The versions before and after, empty for none; None when nothing was told."""
+    """Return the versions before and after, empty for none; None without a change."""
     if change is None:
         return None
     return (
@@ -31,13 +31,13 @@ def versions(change: StoreChange | None) -> tuple[str, str] | None:
 
 
 def revision(store: Store, name: str = "web") -> str:
-    """The version that readers see; empty for none."""
+    """Return the version that readers see; empty for none."""
     meta = store.get_metadata(key(name))
     return "" if meta is None else meta.resource_version
 
 
 def replace(store: Store, at: int, *listed: int, started: float = 1.0) -> list[tuple[str, str] | None]:
-    """Replace by a list with ``web`` in these versions (none or one), also where it proves a set-back."""
+    """Replace the contents by a list with ``web`` in these versions (none or one), even if it proves a set-back."""
     replacement = store.begin_replacement(started)
     if replacement.proves_rollback(str(at)):
         store.invalidate()
@@ -51,7 +51,7 @@ def uid_of(store: Store) -> str:
 
 
 def complete(replacement: StoreReplacement, at: int, *listed: int) -> list[tuple[str, str] | None]:
-    """Put a list that was asked for earlier in place."""
+    """Commit a list that was requested earlier."""
     for version in listed:
         replacement.upsert(raw(config_map(version)))
     return [versions(change) for change in replacement.commit(str(at))]
@@ -425,14 +425,14 @@ KEPT = {"keep": "yes"}
 
 @pytest.fixture
 def filtering() -> Store:
-    """A store that holds what is labelled, after an empty list at version 10."""
+    """Return a store that keeps labelled objects, after an empty list at version 10."""
     found = Store(CONFIG_MAP, has_keep_label)
     found.begin_replacement(0.0).commit("10")
     return found
 
 
 class Choosing:
-    """A store that holds the objects of some names, after an empty list at version 10."""
+    """A store that keeps objects of some names, after an empty list at version 10."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()

@@ -1,4 +1,4 @@
-"""The store against a naive model: a server with a history, a watch that lags, and answers that arrive in any order."""
+"""The store against a naive model: a server with a history, a lagging watch, and responses in any order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = st.sampled_from(["a", "b"])
 
 @dataclass(frozen=True)
 class State:
-    """What the server held under a name from a version on; no UID: nothing."""
+    """The state under a name on the server from a version on; without a UID there is no object."""
 
     revision: int
     uid: str = ""
@@ -27,7 +27,7 @@ class State:
 
 @dataclass
 class Server:
-    """Every state that each name was ever in."""
+    """The server with all earlier states of each name."""
 
     revision: int = 10
     history: dict[str, list[State]] = field(default_factory=lambda: {"a": [State(0)], "b": [State(0)]})
@@ -56,12 +56,11 @@ class Server:
 
 
 class StoreMachine(RuleBasedStateMachine):
-    """Random interleavings of the server's changes, the watch, lists, and the answers to own requests.
+    """Random interleavings of the server's changes, the watch, lists, and the responses to own requests.
 
-    Expected of each name: of the state that the watch (or the last list) has shown and the own writes whose answers
-    have come, the one with the highest version; nothing when that one's UID was deleted by an own request whose answer
-    has come. Of a name that nobody reads the store knows only whether there is such an object; and who begins to read
-    it may be sent to the server.
+    The expected state of a name has the highest version of two sources: the watch (or the last list), and own writes
+    whose responses have arrived. It is absent if an own request whose response has arrived deleted its UID. For an
+    object that is not kept, the store knows only the existence; its first read may go to the server.
     """
 
     def __init__(self) -> None:
@@ -81,7 +80,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.told: dict[ObjectKey, str] = {}
 
     def hear(self, change: StoreChange | None) -> None:
-        """Follow the changes, as a subscriber would: each must start where the last one ended."""
+        """Follow the changes like a subscriber: each must start where the last one ended."""
         if change is None:
             return
         meta = change.new or change.old

@@ -38,7 +38,7 @@ class KeyPair:
 
 
 class CertificateAuthority:
-    """Signs certificates."""
+    """An authority that signs certificates."""
 
     def __init__(self, name: str = "authority") -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
@@ -61,7 +61,7 @@ class CertificateAuthority:
         not_before: datetime = NOW - timedelta(days=1),
         not_after: datetime = NOW + timedelta(days=1),
     ) -> KeyPair:
-        """A certificate for that address and that host."""
+        """Issue a certificate for that address and that host."""
         key = ec.generate_private_key(ec.SECP256R1())
         signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address)), x509.DNSName(host)])

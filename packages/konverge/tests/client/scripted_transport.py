@@ -1,4 +1,4 @@
-"""A transport that answers as a test says, and remembers what it was asked."""
+"""A transport that responds from a script and records the requests."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ DISCOVERY: dict[str, Object] = {
 
 @dataclass(frozen=True)
 class ScriptedRequest:
-    """One request."""
+    """One recorded request."""
 
     method: str
     path: str
@@ -54,7 +54,7 @@ class ScriptedRequest:
 
 @dataclass(frozen=True)
 class ScriptedResponse:
-    """One answer; `body` is sent as JSON unless it is bytes."""
+    """One response; `body` is sent as JSON unless it is bytes."""
 
     status: int = 200
     json: Any = None
@@ -66,7 +66,7 @@ class ScriptedResponse:
 
 
 def build_failure(code: int, reason: str = "", message: str = "no", **details: Any) -> ScriptedResponse:
-    """An answer with a Status; ``retry_after`` goes into the header."""
+    """Build a response with a Status; ``retry_after`` becomes the header."""
     retry_after = details.pop("retry_after", None)
     headers = {} if retry_after is None else {"retry-after": str(retry_after)}
     status = {"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message}
@@ -116,11 +116,12 @@ Script = (
 
 
 class ScriptedTransport:
-    """Answers discovery by itself, and everything else from a script, in order.
+    """A transport that responds to discovery by itself, and to everything else from a script, in order.
 
     Args:
-        script: An answer each, an error to raise, or a function of the request. When it is used up, nothing answers.
-        discovery: What ``/api`` and ``/apis`` answer; None leaves them to the script as well.
+        script: The responses: each a response, an error to raise, or a function of the request. After the last one,
+            each request fails.
+        discovery: The responses of ``/api`` and ``/apis``; None to use the script for them as well.
     """
 
     def __init__(self, *script: Script, discovery: Mapping[str, Object] | None = DISCOVERY) -> None:

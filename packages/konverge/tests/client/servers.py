@@ -14,7 +14,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Servers:
-    """Starts servers, and stops them after the test."""
+    """Servers that are stopped after the test."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -27,7 +27,7 @@ class Servers:
         tls: KeyPair | None = None,
         client_authority: CertificateAuthority | None = None,
     ) -> str:
-        """The URL of a server that answers everything with that handler."""
+        """Start a server with that handler for all requests; return its URL."""
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", handler)
         runner = web.AppRunner(app, shutdown_timeout=0.1)

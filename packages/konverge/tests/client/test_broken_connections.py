@@ -1,4 +1,4 @@
-"""Connections that break before and after the server has acted, in front of a server that counts what it was asked."""
+"""Connections that break before and after the server acted, with a server that counts requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ USER_AGENT = "broken"
 
 
 class BreakingProxy:
-    """Passes bytes on, and cuts one connection when it is told to."""
+    """A proxy that forwards bytes, and cuts one connection on request."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -35,7 +35,7 @@ class BreakingProxy:
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[int]:
-        """Serve on the port that this gives."""
+        """Serve on the port that this context manager yields."""
         server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
         try:
             yield server.sockets[0].getsockname()[1]
@@ -75,7 +75,7 @@ class BreakingProxy:
 
 @pytest.fixture
 async def proxy(cluster: Cluster) -> AsyncIterator[tuple[BreakingProxy, Client]]:
-    """A proxy, and a client whose connection through it is open."""
+    """Open a proxy and a client with an open connection through it."""
     config = load_kubeconfig(await cluster.write_kubeconfig(), env={})
     found = BreakingProxy(int(config.server.rpartition(":")[2]))
     async with found.serving() as port:

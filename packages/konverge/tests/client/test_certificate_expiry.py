@@ -1,4 +1,4 @@
-"""When a certificate expires, read without a library."""
+"""The expiry of a certificate, parsed without a library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs: what they send, what they make of the answers, and when they send again."""
+"""The verbs: their requests, their results, and their retries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client against both clusters: what they agree on with it."""
+"""The client against both clusters, with the same results."""
 
 from __future__ import annotations
 

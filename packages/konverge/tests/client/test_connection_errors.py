@@ -1,4 +1,4 @@
-"""Failures on the way, told for people. What a server on loopback can provoke is in ``test_http``."""
+"""The messages of connection errors. ``test_http_transport`` has those that a server on loopback can cause."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def connect_and_fail(error: Exception, own: KeyPair = VALID) -> ConnectionFailed
 
 
 def wrap_as_aiohttp(error: OSError) -> aiohttp.ClientConnectorError:
-    """As aiohttp hands on what a connection attempt ended with."""
+    """Wrap an error of a connection attempt like aiohttp."""
     return aiohttp.ClientConnectorError(None, error)  # type: ignore[arg-type]
 
 

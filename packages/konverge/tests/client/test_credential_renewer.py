@@ -1,4 +1,4 @@
-"""Credentials that expire: renewed early, once for all, and not again and again when that fails."""
+"""Credentials that expire: early renewal, once for all callers, and not repeatedly after a failure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 class Issuer:
-    """Issues one identity after the other, each valid for so long, and fails when it is told to."""
+    """An issuer of identities with a validity period, which fails on request."""
 
     def __init__(self, life_seconds: float | None = None, takes_seconds: float = 0.0) -> None:
         self.clock = SimulatedClock()

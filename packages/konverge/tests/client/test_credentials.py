@@ -1,4 +1,4 @@
-"""Token files are read again each minute, and when the server does not accept what was read."""
+"""Token files are read every minute, and after the server rejects the token."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class StandingClock(SimulatedClock):
 
 @pytest.fixture
 def anyio_backend() -> str:
-    """Real time: files are read in a thread."""
+    """Use real time: files are read in a thread."""
     return "asyncio"
 
 

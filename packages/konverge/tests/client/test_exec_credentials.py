@@ -1,4 +1,4 @@
-"""Exec plug-ins: real programs, and a server that lets in whom they name."""
+"""Exec plug-ins: real programs, and a server that accepts the users that they return."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ SECONDS = 10.0
 
 @pytest.fixture
 def anyio_backend() -> str:
-    """Real time: there are processes and sockets."""
+    """Use real time: there are processes and sockets."""
     return "asyncio"
 
 
 class Programs:
-    """Writes programs in Python that note each of their runs."""
+    """Python programs that record each of their runs."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -53,7 +53,7 @@ class Programs:
         return [int(line) for line in self._runs.read_text().splitlines()]
 
     def write(self, body: str, name: str = "plugin") -> Path:
-        """A program of that body, which finds the number of this run in ``run`` and prints with ``answer``."""
+        """Write a program with that body; ``run`` is the number of its run, and ``answer`` prints the credential."""
         path = self.folder / name
         path.write_text(
             f"#!{sys.executable} -IS\n"
@@ -95,7 +95,7 @@ async def failing(credentials: ExecCredentials) -> KonvergeError:
     return raised.value
 
 
-# What the program is told.
+# The input of the program.
 
 
 @pytest.mark.parametrize("version", [V1, V1BETA1])
@@ -147,7 +147,7 @@ async def test_a_command_with_a_slash_is_relative_to_its_kubeconfig_which_tells_
     }
 
 
-# When it runs.
+# The time of its runs.
 
 
 async def test_all_requests_at_the_start_share_one_run(programs: Programs) -> None:
@@ -196,7 +196,7 @@ async def test_another_event_loop_runs_the_program_by_itself(programs: Programs)
     assert (first, await asyncio.to_thread(asyncio.run, token_of(other))) == ("t1", "t2")
 
 
-# How it ends.
+# The end of the program.
 
 
 def is_running(pid: int) -> bool:
@@ -248,7 +248,7 @@ def test_a_program_that_is_cancelled_at_any_moment_and_again_leaves_nothing(prog
 
 
 def _is_zombie(pid: int) -> bool:
-    """Whose parent has gone and whom nobody has collected yet."""
+    """Return True for a process that ended after its parent and was not reaped yet."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:

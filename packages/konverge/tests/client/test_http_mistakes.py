@@ -1,4 +1,4 @@
-"""Whatever credentials raise, a transport raises what is in the tree of errors."""
+"""For any error of credentials, a transport raises an error of `konverge.errors`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def anyio_backend() -> str:
-    """Real time: there are sockets."""
+    """Use real time: there are sockets."""
     return "asyncio"
 
 
 class BrokenCredentials:
-    """Credentials that raise, or give a header that cannot be sent."""
+    """Credentials that raise an error, or return an invalid header."""
 
     description = "the token"
 

@@ -1,4 +1,4 @@
-"""The transport over HTTP against servers on loopback: what is sent, what comes back, and how failures are told."""
+"""The transport over HTTP against servers on loopback: requests, responses and error messages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SECONDS = 5.0
 
 @pytest.fixture
 def anyio_backend() -> str:
-    """Real time: there are sockets."""
+    """Use real time: there are sockets."""
     return "asyncio"
 
 
@@ -46,7 +46,7 @@ async def fine(request: web.Request) -> web.Response:
 
 
 async def echo(request: web.Request) -> web.Response:
-    """Say what was asked."""
+    """Return the request as the response."""
     return web.json_response(
         {
             "method": request.method,
@@ -71,7 +71,7 @@ async def ask(found: ClusterConfig, path: str = "/api") -> str:
 
 
 async def failing(found: ClusterConfig, seconds: float = SECONDS) -> KonvergeError:
-    """The failure of a request and of a stream, which are told alike."""
+    """Return the error of a request and of a stream, which have the same message."""
     transport = HttpTransport(found)
     try:
         with pytest.raises(KonvergeError) as of_request:
@@ -87,7 +87,7 @@ async def failing(found: ClusterConfig, seconds: float = SECONDS) -> KonvergeErr
     return of_request.value
 
 
-# What is sent, what comes back.
+# Requests and responses.
 
 
 async def test_a_request_arrives_as_it_was_meant(servers: Servers) -> None:
@@ -268,7 +268,7 @@ async def test_certificates_that_cannot_be_used_are_told_at_once(tls: TlsConfig,
 
 @pytest.fixture
 def closed_port() -> int:
-    """A port on which nobody listens."""
+    """A port without a listening server."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port: int = found.getsockname()[1]
@@ -343,7 +343,7 @@ async def test_a_connection_that_breaks_is_told(servers: Servers) -> None:
     ids=["status line", "header", "chunk"],
 )
 async def test_what_is_no_http_is_not_quoted(answer: bytes) -> None:
-    """It may be the rest of another answer, with a Secret in it."""
+    """The bytes may belong to another response and contain a Secret."""
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -363,7 +363,7 @@ async def test_what_is_no_http_is_not_quoted(answer: bytes) -> None:
 async def test_a_connection_that_breaks_under_a_request_has_carried_it_once(
     servers: Servers, method: str, is_kept: bool
 ) -> None:
-    """The HTTP library would repeat GET, PUT and DELETE, whether or not the server has acted."""
+    """The HTTP library alone would repeat GET, PUT and DELETE, even if the server has acted."""
     arrived: list[str] = []
 
     async def act_and_hang_up(request: web.Request) -> web.Response:

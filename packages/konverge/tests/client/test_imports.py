@@ -1,4 +1,4 @@
-"""What importing the client costs: the HTTP library and the YAML parser come when they are needed."""
+"""The cost of importing the client: the HTTP library and the YAML parser are imported on first use."""
 
 from __future__ import annotations
 

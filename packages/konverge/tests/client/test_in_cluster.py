@@ -1,4 +1,4 @@
-"""The Pod's own credentials, and when they are chosen."""
+"""The Pod's own credentials, and their selection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ENV = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "6443"}
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """What the kubelet mounts."""
+    """The folder that the kubelet mounts."""
     for name, content in (("token", "t"), ("ca.crt", "authority"), ("namespace", "work\n")):
         (tmp_path / name).write_text(content)
     return tmp_path

@@ -1,4 +1,4 @@
-"""Kubeconfig files: what kubectl would make of them, and clear words where it cannot be done."""
+"""Kubeconfig files: the same results as kubectl, and clear errors for invalid files."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def document(
 
 @pytest.fixture
 def write(tmp_path: Path) -> Any:
-    """Write a kubeconfig of that content and name, and give its path."""
+    """Write a kubeconfig with that content and name; return its path."""
 
     def write(content: Any, name: str = "config") -> Path:
         path = tmp_path / name
@@ -68,7 +68,7 @@ def load(path: Path | None, context: str | None = None, **env: str) -> ClusterCo
     return load_kubeconfig(path, context, env)
 
 
-# Which file, which context.
+# The file and the context.
 
 
 def test_the_current_context_is_chosen(write: Any) -> None:
@@ -129,7 +129,7 @@ def test_an_empty_file_says_nothing(write: Any, empty: str) -> None:
     "content",
     [
         json.dumps(document()),
-        yaml.safe_dump(document(), default_flow_style=True),  # begins like JSON, and is none
+        yaml.safe_dump(document(), default_flow_style=True),  # begins like JSON, but is not JSON
     ],
 )
 def test_a_file_in_json_and_one_in_braces_are_read(write: Any, content: str) -> None:
@@ -137,7 +137,7 @@ def test_a_file_in_json_and_one_in_braces_are_read(write: Any, content: str) -> 
     assert load(write(content)).server == "https://one.example:6443"
 
 
-# What is read of it.
+# The contents.
 
 
 def test_data_wins_over_files(write: Any) -> None:
@@ -256,7 +256,7 @@ def test_a_file_that_is_being_written_changes_nothing(write: Any) -> None:
     assert tls.reload() == tls
 
 
-# What cannot be used.
+# Invalid contents.
 
 
 @pytest.mark.parametrize(

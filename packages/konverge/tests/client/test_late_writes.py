@@ -1,4 +1,4 @@
-"""Writes of a process that stood still between the moment when it was allowed to write and the moment of sending."""
+"""Writes of a process that was frozen between the check of its permit and the sending."""
 
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -21,7 +21,7 @@ USER_AGENT = "late"
 
 
 class FreezingCredentials:
-    """Credentials that freeze the whole process for a moment, when they are told to, after the permit was asked."""
+    """Credentials that freeze the whole process for a moment, on request, after the check of the permit."""
 
     description = "freezing credentials"
 
@@ -46,7 +46,7 @@ class Permit:
 
 
 class EndingPermit:
-    """Has long to go as often as it is asked, and then none: the process was frozen after the last of these answers."""
+    """A permit that ends after a number of checks, as if the process was frozen after the last one."""
 
     def __init__(self, answers: float = float("inf")) -> None:
         self.answers = answers
@@ -70,7 +70,7 @@ def new_web(cluster: Cluster) -> Object:
 
 @asynccontextmanager
 async def open_transport(cluster: Cluster) -> AsyncIterator[HttpTransport]:
-    """A transport that has a connection, so that nothing is to be waited for before a write is sent."""
+    """Open a transport with a connection, so that a write is sent without a wait."""
     transport = HttpTransport(load_kubeconfig(await cluster.write_kubeconfig(), env={}))
     try:
         await transport.request("GET", "/version", timeout_seconds=5.0)
@@ -79,7 +79,7 @@ async def open_transport(cluster: Cluster) -> AsyncIterator[HttpTransport]:
         await transport.close()
 
 
-# The permit is asked when a request is made, when it is given to its connection, and when that gives it to the kernel.
+# The permit is checked when a request is built, before its connection gets it, and before the kernel gets it.
 @pytest.mark.parametrize("answers", [1, 2])
 @pytest.mark.parametrize("verb", sorted(WRITES))
 async def test_a_write_is_not_sent_when_its_permit_ends_after_it_was_asked(
@@ -93,7 +93,7 @@ async def test_a_write_is_not_sent_when_its_permit_ends_after_it_was_asked(
         permit.answers = answers
         with pytest.raises(NoPermitError, match="configmaps/web was not sent: this process may have lost its lease"):
             await WRITES[verb](client, new_web(cluster))
-        # Another connection, since the one that has a half-written request is of no use to anybody.
+        # Another connection, because one with a half-written request cannot be reused.
         assert "data" not in await client.get(CONFIG_MAP, ObjectKey(cluster.namespace, "web"))
 
         permit.answers = float("inf")
@@ -121,7 +121,7 @@ async def test_a_write_is_not_sent_after_its_permit_has_ended_while_the_process_
     freezing = FreezingCredentials(config.credentials)
     transport = HttpTransport(replace(config, credentials=freezing))
     async with Client(transport, user_agent=USER_AGENT, permit=Permit()) as client:
-        # Its connection is open: nothing else is to be waited for.
+        # Its connection is open, so there is nothing else to wait for.
         await client.create(
             {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web", "namespace": cluster.namespace}}
         )
@@ -131,7 +131,7 @@ async def test_a_write_is_not_sent_after_its_permit_has_ended_while_the_process_
             await client.delete(CONFIG_MAP, ObjectKey(cluster.namespace, "web"))
         freezing.seconds = 0.0
 
-        await cluster.clock.sleep(0.2)  # for what is on its way
+        await cluster.clock.sleep(0.2)  # until pending requests arrive
         assert await cluster.client.get(CONFIG_MAP, ObjectKey(cluster.namespace, "web"))
     assert [request.verb for request in cluster.list_requests(USER_AGENT) if "/configmaps" in request.path] == [
         "create"

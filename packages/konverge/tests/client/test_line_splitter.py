@@ -1,4 +1,4 @@
-"""Lines come out whole however the bytes fall."""
+"""Lines are returned whole for any distribution of the bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The auth-provider oidc: an id-token that is refreshed at the provider, and kept in memory."""
+"""The auth-provider oidc: its id-token is refreshed at the provider, and kept in memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BASIC = "Basic " + base64.b64encode(b"konverge:hush%2Fhush").decode()
 
 @pytest.fixture
 def anyio_backend() -> str:
-    """Real time: there are sockets."""
+    """Use real time: there are sockets."""
     return "asyncio"
 
 

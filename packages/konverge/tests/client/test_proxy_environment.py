@@ -1,4 +1,4 @@
-"""Which proxy the environment names."""
+"""The proxy from the environment variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What looks secret in the words of others is hidden; what helps is left."""
+"""Probable secrets in texts of other programs are hidden; helpful words stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an observer hears of requests, and which clients share what."""
+"""The calls of an observer, and the parts that clients share."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ REPEATED = ["GET <error>", "again <error>", "GET 200"]
 
 @dataclass
 class RecordingObserver:
-    """Remembers what it hears, discovery left out."""
+    """An observer that records all calls except those for discovery."""
 
     calls: list[str] = field(default_factory=list)
     details: list[dict[str, Any]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Finding where kinds are served, by both forms of discovery."""
+"""Mappings of kinds by both forms of discovery."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def build_aggregated(*groups: Object) -> Object:
 
 
 class SlowTransport(ScriptedTransport):
-    """Takes its time over each request."""
+    """A transport with a delay for each request."""
 
     seconds = 0.0
 
@@ -83,7 +83,7 @@ class SlowTransport(ScriptedTransport):
 
 
 class Server:
-    """Answers each path by a table that a test may change."""
+    """A server that responds to each path from a table that a test may change."""
 
     def __init__(self, answers: dict[str, ScriptedResponse]) -> None:
         self.answers = answers

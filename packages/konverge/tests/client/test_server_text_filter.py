@@ -1,4 +1,4 @@
-"""A client shows nothing of a server's words that may repeat the value of a Secret."""
+"""A client never shows a server's text that may contain the value of a Secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the server warns of: passed on each time, logged once."""
+"""Warnings of the server are passed on each time, and logged once."""
 
 from __future__ import annotations
 

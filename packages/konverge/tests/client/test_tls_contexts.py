@@ -1,4 +1,4 @@
-"""Certificates that are renewed on disk: new connections go by them, without a restart."""
+"""Certificates that are renewed on disk: new connections use them without a restart."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SECONDS = 9.0
 
 @pytest.fixture
 def anyio_backend() -> str:
-    """Real time: there are sockets and threads."""
+    """Use real time: there are sockets and threads."""
     return "asyncio"
 
 
@@ -64,7 +64,7 @@ def config(server: str, tls: TlsConfig) -> ClusterConfig:
 
 
 async def who(request: web.Request) -> web.Response:
-    """Say who asks and by which connection."""
+    """Return the user and the number of the connection."""
     assert request.transport is not None
     certificate = request.transport.get_extra_info("peercert") or {}
     subject = dict(entry for (entry,) in certificate.get("subject", ()))

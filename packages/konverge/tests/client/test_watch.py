@@ -1,4 +1,4 @@
-"""Watches: what is asked for, and what ends them."""
+"""Watches: their requests, and their ends."""
 
 from __future__ import annotations
 

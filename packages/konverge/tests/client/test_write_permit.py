@@ -1,4 +1,4 @@
-"""What an operator that may have lost its lease still sends: reads, and nothing else."""
+"""An operator that may have lost its lease sends reads only."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WRITES: dict[str, Callable[[Client], Awaitable[object]]] = {
 
 
 class Permit:
-    """Lasts for so long, by the answers that a test gives."""
+    """A permit with remaining times from the test."""
 
     def __init__(self, *seconds: float) -> None:
         self._seconds = list(seconds)

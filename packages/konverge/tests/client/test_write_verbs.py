@@ -1,4 +1,4 @@
-"""The verbs that write, besides the usual four: what they send."""
+"""The requests of the write verbs besides the usual four."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ async def test_an_eviction_is_posted_to_the_pod() -> None:
     }
 
 
-# Subresources that are not there. What the answers look like is what kube-apiserver 1.36 sends.
+# Missing subresources, with the responses of kube-apiserver 1.36.
 
 NO_PATH = build_failure(404, "NotFound", "the server could not find the requested resource")
 NO_OBJECT = build_failure(404, "NotFound", 'deployments.apps "web" not found', name="web")

@@ -1,4 +1,4 @@
-"""Conditions as anybody may have written them."""
+"""Conditions from any writer, valid or not."""
 
 from __future__ import annotations
 

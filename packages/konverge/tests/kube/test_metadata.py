@@ -1,4 +1,4 @@
-"""Metadata as a struct: quick for what servers send, lenient with everything else."""
+"""Metadata as a struct: fast for the data of servers, lenient with everything else."""
 
 from __future__ import annotations
 

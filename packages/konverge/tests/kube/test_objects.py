@@ -1,4 +1,4 @@
-"""Identity, and the paths that are made of it."""
+"""The identity of objects, and the paths built from it."""
 
 from __future__ import annotations
 

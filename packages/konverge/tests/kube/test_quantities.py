@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from konverge.kube.quantities import canonicalize_quantity
 
 
-# What kube-apiserver 1.36 answered for an emptyDir's sizeLimit.
+# The results of kube-apiserver 1.36 for an emptyDir's sizeLimit.
 @pytest.mark.parametrize(
     ("written", "stored"),
     [
@@ -84,7 +84,7 @@ UNITS = {"n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000
 
 
 def number(quantity: str) -> Fraction:
-    """What a quantity stands for, by the table of suffixes."""
+    """Compute the number of a quantity by the table of suffixes."""
     found = re.fullmatch(r"([\d.]+)(?:[eE](-?\d+)|(\D*))", quantity)
     assert found is not None
     figures, power, unit = found.groups()
@@ -113,5 +113,5 @@ def test_the_stored_spelling_is_stored_as_it_is(written: str) -> None:
 
 @given(_quantities)
 def test_the_stored_spelling_means_the_same_number(written: str) -> None:
-    assume(number(written) < 2**63)  # where the server cuts off binary ones
+    assume(number(written) < 2**63)  # the server limits binary quantities to this value
     assert number(written) <= number(canonicalize_quantity(written)) <= number(written) + Fraction(1, 10**9)

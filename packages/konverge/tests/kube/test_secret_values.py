@@ -1,4 +1,4 @@
-"""Values of Secrets are known again in the texts of others, however those wrote them."""
+"""Values of Secrets are recognized in texts of other programs in any escaped form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What remains of a server's refusal that may quote the value of a Secret."""
+"""The safe part of a server's error that may quote the value of a Secret."""
 
 from __future__ import annotations
 
