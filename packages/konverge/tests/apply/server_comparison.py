@@ -56,8 +56,8 @@ class ServerComparison:
             with urllib.request.urlopen(request, timeout=30, context=context) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
-            told = error.read()
-            status = json.loads(told) if told.startswith(b"{") else {"message": told.decode()}
+            body = error.read()
+            status = json.loads(body) if body.startswith(b"{") else {"message": body.decode()}
             raise ApiError.from_status(error.code, status) from None
 
     def live(self) -> Object | None:

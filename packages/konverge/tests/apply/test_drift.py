@@ -38,7 +38,7 @@ def update_object(live: Object, change: Callable[[Object], Any]) -> Object:
     new = copy.deepcopy(live)
     change(new)
     schema = schema_of(live)
-    return track_update(live, to_stored_form(new, schema), schema, manager="somebody", now=NOW)
+    return track_update(live, to_stored_form(new, schema), schema, manager="another", now=NOW)
 
 
 def deployment(**spec: Any) -> Object:

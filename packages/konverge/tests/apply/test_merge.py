@@ -53,8 +53,8 @@ def timeless(obj: Object | None) -> Any:
     """
     assert obj is not None
     entries = obj["metadata"].get("managedFields", [])
-    told = sorted(({**entry, "time": None} for entry in entries), key=json.dumps)
-    return {**obj, "metadata": {**obj["metadata"], "managedFields": told}}
+    normalized = sorted(({**entry, "time": None} for entry in entries), key=json.dumps)
+    return {**obj, "metadata": {**obj["metadata"], "managedFields": normalized}}
 
 
 def apply_twice(live: Object | None, wanted: Object, manager: str) -> Object:
@@ -185,7 +185,7 @@ def test_a_refused_value_is_not_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "message"),
     [
         ({"unknown": 1}, r"\.spec\.unknown: field not declared in schema"),
         (
@@ -201,8 +201,8 @@ def test_a_refused_value_is_not_told() -> None:
         ({"unknown": 1, "size": "1"}, r"errors:\n  \.spec\.unknown"),
     ],
 )
-def test_what_does_not_fit_the_schema_is_refused(spec: dict[str, Any], told: str) -> None:
-    with pytest.raises(ServerError, match=told):
+def test_what_does_not_fit_the_schema_is_refused(spec: dict[str, Any], message: str) -> None:
+    with pytest.raises(ServerError, match=message):
         apply_to_object(None, {**_widget(), "spec": spec}, "one")
 
 

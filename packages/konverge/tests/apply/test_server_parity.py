@@ -156,12 +156,12 @@ class TestConfigMaps:
             # Of no kind that is served, or the garbage collector would miss it and delete what it owns.
             return {"apiVersion": "no.test/v1", "kind": "No", "name": "x", "uid": f"8a0ce4b0-0000-4000-8000-{uid:012}"}
 
-        def held(**metadata: Any) -> Object:
+        def build_config_map(**metadata: Any) -> Object:
             return config_map({"a": "1"}, **metadata)
 
-        config_maps.apply("one", held(finalizers=["a.test/b", "c.test/d"], ownerReferences=[owner(1)]))
-        config_maps.apply("two", held(finalizers=["e.test/f", "a.test/b"], ownerReferences=[owner(2)]))
-        answer = config_maps.apply("one", held(finalizers=["c.test/d"]))
+        config_maps.apply("one", build_config_map(finalizers=["a.test/b", "c.test/d"], ownerReferences=[owner(1)]))
+        config_maps.apply("two", build_config_map(finalizers=["e.test/f", "a.test/b"], ownerReferences=[owner(2)]))
+        answer = config_maps.apply("one", build_config_map(finalizers=["c.test/d"]))
         assert answer["metadata"]["finalizers"] == ["e.test/f", "a.test/b", "c.test/d"]
         config_maps.patch("updater", {"metadata": {"finalizers": None}})
 
@@ -252,12 +252,12 @@ class TestDeployments:
         deployments.apply("one", deployment(container(command=["c"]), replicas=0))
 
     def test_a_volumes_source_can_be_exchanged(self, deployments: ServerComparison) -> None:
-        def wanted(**source: Any) -> Object:
+        def build_deployment(**source: Any) -> Object:
             return deployment(container(), pod={"volumes": [{"name": "data", **source}]}, replicas=0)
 
-        deployments.apply("one", wanted(emptyDir={"sizeLimit": "1024Mi"}))
-        deployments.apply("one", wanted(configMap={"name": "x"}))
-        deployments.apply("one", wanted(projected={"sources": [{"serviceAccountToken": {"path": "t"}}]}))
+        deployments.apply("one", build_deployment(emptyDir={"sizeLimit": "1024Mi"}))
+        deployments.apply("one", build_deployment(configMap={"name": "x"}))
+        deployments.apply("one", build_deployment(projected={"sources": [{"serviceAccountToken": {"path": "t"}}]}))
 
     def test_the_strategy_can_be_exchanged(self, deployments: ServerComparison) -> None:
         rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}

@@ -73,12 +73,12 @@ class Set:
             clock=self.clock,
             entropy=SeededEntropy(),
         )
-        self.told: list[tuple[str, str]] = []
+        self.changes: list[tuple[str, str]] = []
         self.informers.subscribe(self.hear)
 
     def hear(self, gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:
         assert gvk == CONFIG_MAP
-        self.told.append(("" if old is None else old.resource_version, "" if new is None else new.resource_version))
+        self.changes.append(("" if old is None else old.resource_version, "" if new is None else new.resource_version))
 
     async def settle(self) -> None:
         """Wait until all pending data has arrived."""
@@ -92,7 +92,7 @@ async def test_a_reader_gets_what_exists() -> None:
         found = await informer.read(key())
 
     assert found == config_map(7)
-    assert world.told == [("", "7")]
+    assert world.changes == [("", "7")]
 
 
 async def test_a_reader_is_told_when_there_is_nothing() -> None:
@@ -129,7 +129,7 @@ async def test_changes_arrive_and_are_told_in_order() -> None:
         stream.send(line("MODIFIED", config_map(11)), line("DELETED", config_map(12)))
         await world.settle()
 
-    assert world.told == [("", "7"), ("7", "11"), ("11", "")]
+    assert world.changes == [("", "7"), ("7", "11"), ("11", "")]
     assert informer.statistics.last_resource_version == "12"
 
 
@@ -139,12 +139,12 @@ async def test_an_own_write_is_read_at_once_and_told_once() -> None:
     async with world.informers:
         informer = await world.informers.get_informer(CONFIG_MAP)
         informer.record_write(config_map(11))
-        found, told_before_the_watch = await informer.read(key()), list(world.told)
+        found, changes_before_the_watch = await informer.read(key()), list(world.changes)
         stream.send(line("ADDED", config_map(11)))
         await world.settle()
 
     assert found == config_map(11)
-    assert world.told == told_before_the_watch == [("", "11")]
+    assert world.changes == changes_before_the_watch == [("", "11")]
 
 
 async def test_an_own_delete_is_read_at_once() -> None:
@@ -166,7 +166,7 @@ async def test_a_dropped_watch_is_resumed_where_it_was() -> None:
         second.send(line("MODIFIED", config_map(12)))
         await world.settle()
 
-    assert world.told == [("", "7"), ("7", "11"), ("11", "12")]
+    assert world.changes == [("", "7"), ("7", "11"), ("11", "12")]
     assert world.transport.asked[1].query["resourceVersion"] == "11"
     assert first.closed
 
@@ -179,7 +179,7 @@ async def test_what_vanished_during_an_outage_is_told() -> None:
         first.send(line("ERROR", build_failure(410, "Expired").json))
         await world.clock.sleep(2)
 
-    assert world.told == [("", "7"), ("", "8"), ("7", "15"), ("8", "")]
+    assert world.changes == [("", "7"), ("", "8"), ("7", "15"), ("8", "")]
 
 
 async def test_an_own_write_is_unconfirmed_until_the_watch_has_come_so_far() -> None:
@@ -244,7 +244,7 @@ async def test_pages_are_read_where_there_is_no_streaming_list() -> None:
         await world.informers.get_informer(CONFIG_MAP)
         await world.settle()
 
-    assert world.told == [("", "5"), ("", "6")]
+    assert world.changes == [("", "5"), ("", "6")]
     assert [asked.query.get("continue") for asked in world.transport.asked] == [None, None, "more", None]
     assert world.transport.asked[3].query["resourceVersion"] == "10"
 
@@ -335,8 +335,8 @@ async def test_an_outage_is_one_line_in_the_log_not_one_a_retry(caplog: pytest.L
             first.fail(ConnectionFailedError("broke"))
             await world.clock.sleep(600)
 
-    (told,) = [record.getMessage() for record in caplog.records]
-    assert told == "v1/ConfigMap: list or watch failed (retried with backoff): the script is used up"
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert message == "v1/ConfigMap: list or watch failed (retried with backoff): the script is used up"
 
 
 async def test_a_mistake_is_logged_once_and_following_goes_on(caplog: pytest.LogCaptureFixture) -> None:
@@ -390,7 +390,7 @@ async def test_an_object_that_is_not_held_is_read_live_once() -> None:
 
     assert first == second == config_map(7)
     assert third == config_map(11)
-    assert world.told == [("7", "11")]
+    assert world.changes == [("7", "11")]
     assert len(world.transport.asked) == 2
 
 
@@ -410,7 +410,7 @@ async def test_when_more_is_kept_all_of_it_is_held_once_widened() -> None:
 
     assert held == ["other", "web"]
     assert (dropped_before, informer.dropped) == (1, 0)
-    assert world.told == [("", "7"), ("", "8"), ("7", "21")]
+    assert world.changes == [("", "7"), ("", "8"), ("7", "21")]
     assert len(world.transport.asked) == 2, "one more list for all who asked"
     assert stream.closed
     assert world.clock.monotonic() < 1
@@ -449,7 +449,7 @@ async def test_what_is_sifted_out_is_read_live() -> None:
 
     assert held == 0
     assert found == config_map(7)
-    assert world.told == [("", "7")]
+    assert world.changes == [("", "7")]
 
 
 async def test_only_one_namespace_is_watched_when_that_is_asked_for() -> None:
@@ -461,7 +461,7 @@ async def test_only_one_namespace_is_watched_when_that_is_asked_for() -> None:
         found = await informer.read(key()._replace(namespace="elsewhere"))
 
     assert found == elsewhere
-    assert world.told == []
+    assert world.changes == []
     assert world.transport.paths == [
         "/api/v1/namespaces/default/configmaps",
         "/api/v1/namespaces/elsewhere/configmaps/web",
@@ -482,7 +482,7 @@ async def test_several_namespaces_have_a_watch_each() -> None:
 
     assert read == [here, there, outside]
     assert (listed, narrowed) == ([here, there], [there])
-    assert world.told == [("", "7"), ("", "5"), ("5", "9")]
+    assert world.changes == [("", "7"), ("", "5"), ("5", "9")]
     assert [asked.path for asked in world.transport.asked] == [
         "/api/v1/namespaces/default/configmaps",
         "/api/v1/namespaces/there/configmaps",
@@ -667,7 +667,7 @@ async def test_after_a_write_of_unknown_outcome_the_next_read_asks_the_server_on
         await world.settle()
 
     assert first == second == config_map(11)
-    assert world.told == [("", "7"), ("7", "11")]
+    assert world.changes == [("", "7"), ("7", "11")]
     assert len(world.transport.asked) == 2
 
 
@@ -724,16 +724,16 @@ async def test_a_large_list_is_told_in_blocks_and_whole_before_it_counts_as_sync
     async def others_work() -> None:
         nonlocal turns
         while True:
-            turns += bool(0 < len(world.told) < 1000)
+            turns += bool(0 < len(world.changes) < 1000)
             await world.clock.sleep(0)
 
     async with world.informers:
         working = asyncio.create_task(others_work())
         await world.informers.get_informer(CONFIG_MAP)
-        told = len(world.told)
+        count = len(world.changes)
         working.cancel()
 
-    assert told == 1000
+    assert count == 1000
     assert turns >= 3
 
 
@@ -744,8 +744,8 @@ async def test_what_changes_while_a_large_list_ends_is_told_in_order() -> None:
     async with world.informers:
         await world.informers.get_informer(CONFIG_MAP)
 
-    assert len(world.told) == 1001
-    assert world.told[:2] == [("", "7"), ("7", "11")]
+    assert len(world.changes) == 1001
+    assert world.changes[:2] == [("", "7"), ("7", "11")]
 
 
 async def test_a_list_that_is_being_told_is_told_to_the_end_when_another_is_wanted() -> None:
@@ -754,13 +754,13 @@ async def test_a_list_that_is_being_told_is_told_to_the_end_when_another_is_want
     world = Set(build_synced_stream(*lines), build_synced_stream(*lines, at=20), keep=keep_noted(noted))
     async with world.informers:
         starting = asyncio.create_task(world.informers.get_informer(CONFIG_MAP))
-        while not world.told:
+        while not world.changes:
             await world.clock.sleep(0)
         noted.add("web-999")
         await world.informers.running[CONFIG_MAP].widen()
         await starting
 
-    assert world.told == [("", "7")] * 1000
+    assert world.changes == [("", "7")] * 1000
 
 
 async def test_an_own_write_while_a_list_is_told_is_told_after_the_list_has_told_that_object() -> None:
@@ -776,14 +776,14 @@ async def test_an_own_write_while_a_list_is_told_is_told_after_the_list_has_told
     async with world.informers:
         world.informers.subscribe(hear)
         starting = asyncio.create_task(world.informers.get_informer(CONFIG_MAP))
-        while not world.told:
+        while not world.changes:
             await world.clock.sleep(0)
         informer = world.informers.running[CONFIG_MAP]
         informer.record_write(config_map(11, "web-999"))
-        told_at_once = list(heard)
+        reported_at_once = list(heard)
         await starting
 
-    assert told_at_once == heard == [("", "7"), ("7", "11")]
+    assert reported_at_once == heard == [("", "7"), ("7", "11")]
 
 
 # Subscribers.
@@ -801,7 +801,7 @@ async def test_a_subscriber_that_fails_ends_nothing(caplog: pytest.LogCaptureFix
         stream.send(line("MODIFIED", config_map(11)))
         await world.settle()
 
-    assert world.told == [("", "7"), ("7", "11")]
+    assert world.changes == [("", "7"), ("7", "11")]
     assert "a subscriber raised an error" in caplog.text
 
 
@@ -817,7 +817,7 @@ async def test_a_subscription_can_be_ended() -> None:
         await world.settle()
 
     assert heard == []
-    assert world.told == [("", "11")]
+    assert world.changes == [("", "11")]
 
 
 # The end.

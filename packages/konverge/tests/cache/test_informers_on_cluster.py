@@ -75,7 +75,7 @@ async def test_a_read_is_what_the_server_holds_but_for_managed_fields_of_updates
     await apply(cluster, "a")
     live = await cluster.client.get(CONFIG_MAP, ObjectKey(cluster.namespace, "a"))
     live["metadata"]["labels"] = {"updated": "yes"}
-    live = await cluster.client.update(live, field_manager="somebody")
+    live = await cluster.client.update(live, field_manager="another")
     async with informers_of(cluster, cluster.client) as informers:
         read = await (await informers.get_informer(CONFIG_MAP)).read(ObjectKey(cluster.namespace, "a"))
 
@@ -83,17 +83,17 @@ async def test_a_read_is_what_the_server_holds_but_for_managed_fields_of_updates
     live["metadata"]["managedFields"] = [
         entry for entry in live["metadata"]["managedFields"] if entry["operation"] == "Apply"
     ]
-    assert managers == {"tests": "Apply", "somebody": "Update"}
+    assert managers == {"tests": "Apply", "another": "Update"}
     assert read == live
 
 
 async def test_own_writes_and_deletes_are_read_at_once_and_told_once(cluster: Cluster) -> None:
-    told: list[tuple[bool, bool]] = []
+    changes: list[tuple[bool, bool]] = []
     key = ObjectKey(cluster.namespace, "a")
 
     def hear(gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:
         if "a" in (old.name if old else "", new.name if new else ""):
-            told.append((old is not None, new is not None))
+            changes.append((old is not None, new is not None))
 
     async with informers_of(cluster, cluster.client) as informers:
         informer = await informers.get_informer(CONFIG_MAP)
@@ -109,7 +109,7 @@ async def test_own_writes_and_deletes_are_read_at_once_and_told_once(cluster: Cl
         await cluster.eventually(lambda: "last" in values(informer), describe="the watch is past the deletion")
 
     assert read["metadata"]["resourceVersion"] == written["metadata"]["resourceVersion"]
-    assert told == [(False, True), (True, False)]
+    assert changes == [(False, True), (True, False)]
 
 
 async def read_streamed_version(cluster: Cluster) -> int:
@@ -149,11 +149,11 @@ def names(informer: Informer) -> list[str]:
 async def test_only_what_is_selected_is_held_and_what_leaves_the_selection_has_gone(cluster: Cluster) -> None:
     await apply_labelled(cluster, "a", "red")
     await apply_labelled(cluster, "b", "blue")
-    told: list[tuple[bool, bool]] = []
+    changes: list[tuple[bool, bool]] = []
     async with informers_of(cluster, cluster.client, CacheOptions(label_selector="colour=red")) as informers:
         informer = await informers.get_informer(CONFIG_MAP)
         at_first = names(informer)
-        informers.subscribe(lambda gvk, old, new: told.append((old is not None, new is not None)))
+        informers.subscribe(lambda gvk, old, new: changes.append((old is not None, new is not None)))
         await apply_labelled(cluster, "a", "blue")
         await cluster.eventually(lambda: names(informer) == [], describe="it has left")
         await apply_labelled(cluster, "b", "red")
@@ -166,7 +166,7 @@ async def test_only_what_is_selected_is_held_and_what_leaves_the_selection_has_g
 
     assert at_first == ["a"]
     assert own_writes == []
-    assert told == [(True, False), (False, True), (True, False)]
+    assert changes == [(True, False), (False, True), (True, False)]
 
 
 async def test_a_kind_is_held_by_a_field_selector(cluster: Cluster) -> None:

@@ -44,7 +44,7 @@ class Run:
             CONFIG_MAP, self.store, SeededEntropy(), streaming=streaming, statistics=self.statistics
         )
         self.now = 100.0
-        self.told: list[tuple[str, str]] = []
+        self.changes: list[tuple[str, str]] = []
 
     def step(self) -> OpenWatch | ReadPage | WaitStep:
         return self.reflector.next_step(self.now)
@@ -86,7 +86,7 @@ class Run:
         for change in changes:
             old = "" if change.old is None else change.old.resource_version
             new = "" if change.new is None else change.new.resource_version
-            self.told.append((old, new))
+            self.changes.append((old, new))
 
 
 def list_again(run: Run, *objects: Object, version: int) -> None:
@@ -119,12 +119,12 @@ def test_a_streaming_list_is_complete_at_its_bookmark() -> None:
     run.step()
     run.reflector.on_watch_opened(run.now)
     run.lines(line("ADDED", config_map(7)), line("ADDED", config_map(5, "other")))
-    before = (run.reflector.synced, len(run.store), list(run.told))
+    before = (run.reflector.synced, len(run.store), list(run.changes))
     run.lines(bookmark(8), bookmark(10, end=True))
 
     assert before == (False, 0, [])
     assert run.reflector.synced
-    assert sorted(run.told) == [("", "5"), ("", "7")]
+    assert sorted(run.changes) == [("", "5"), ("", "7")]
     assert run.store.resource_version == "10"
 
 
@@ -147,14 +147,14 @@ def test_changes_during_a_streaming_list_count() -> None:
     run.lines(line("ADDED", config_map(7)), line("ADDED", config_map(8, "other")))
     run.lines(line("MODIFIED", config_map(9)), line("DELETED", config_map(10, "other")), bookmark(10, end=True))
 
-    assert run.told == [("", "9")]
+    assert run.changes == [("", "9")]
 
 
 def test_the_stream_goes_on_as_a_watch() -> None:
     run = Run().watching()
     run.lines(line("ADDED", config_map(11)))
 
-    assert run.told == [("", "11")]
+    assert run.changes == [("", "11")]
     assert run.store.resource_version == "11"
 
 
@@ -174,7 +174,7 @@ def test_when_no_streaming_list_comes_all_is_listed_page_by_page(end: Callable[[
 
     assert run.after_waiting() == ReadPage("", 500)
     run.page(config_map(7))
-    assert run.told == [("", "7")]
+    assert run.changes == [("", "7")]
 
 
 @pytest.mark.parametrize(("end", "is_tried_again"), [("refused", False), ("no bookmark", True), ("ended early", True)])
@@ -219,7 +219,7 @@ def test_a_streaming_list_that_breaks_is_tried_again_from_the_start() -> None:
     run.lines(line("ADDED", config_map(8, "other")), bookmark(10, end=True))
 
     assert isinstance(step, OpenWatch)
-    assert run.told == [("", "8")]
+    assert run.changes == [("", "8")]
 
 
 # Pages.
@@ -235,7 +235,7 @@ def test_pages_are_read_to_the_end_before_anything_is_seen() -> None:
 
     assert (first, second) == (ReadPage("", 500), ReadPage("more", 500))
     assert seen == 0
-    assert run.told == [("", "5"), ("", "6")]
+    assert run.changes == [("", "5"), ("", "6")]
     assert isinstance(third, OpenWatch)
     assert (third.resource_version, third.initial_events) == ("10", False)
 
@@ -249,7 +249,7 @@ def test_pages_that_expire_are_read_again_in_one_piece() -> None:
     run.page(config_map(6, "other"))
 
     assert step == ReadPage("", 0)
-    assert run.told == [("", "6")]
+    assert run.changes == [("", "6")]
 
 
 def test_pages_that_lead_around_are_a_failure_and_the_list_begins_anew() -> None:
@@ -274,7 +274,7 @@ def test_an_item_that_cannot_be_read_is_left_out_with_a_word(caplog: pytest.LogC
         run.reflector.add_items(page.items)
         run.hear(run.reflector.finish_page(page, run.now))
 
-    assert run.told == [("", "5")]
+    assert run.changes == [("", "5")]
     assert "cannot parse an object that the server sent" in caplog.text
 
 
@@ -309,7 +309,7 @@ def test_bookmarks_alone_move_where_a_watch_is_resumed() -> None:
 
     assert isinstance(step, OpenWatch)
     assert step.resource_version == "50"
-    assert run.told == []
+    assert run.changes == []
 
 
 @pytest.mark.parametrize(
@@ -348,7 +348,7 @@ TOO_LARGE = ApiError(
 def test_when_the_server_does_not_know_the_version_all_is_listed_again(error: KonvergeError) -> None:
     run = Run().watching()
     run.lines(line("ADDED", config_map(11)), line("ADDED", config_map(12, "vanished")))
-    run.told.clear()
+    run.changes.clear()
     run.fail(error)
     step = run.after_waiting()
     seen_meanwhile = len(run.store)
@@ -358,7 +358,7 @@ def test_when_the_server_does_not_know_the_version_all_is_listed_again(error: Ko
     assert isinstance(step, OpenWatch)
     assert step.initial_events
     assert seen_meanwhile == 2
-    assert sorted(run.told) == [("11", "15"), ("12", "")]
+    assert sorted(run.changes) == [("11", "15"), ("12", "")]
 
 
 def test_an_error_event_in_a_watch_counts_after_what_came_before_it() -> None:
@@ -367,7 +367,7 @@ def test_an_error_event_in_a_watch_counts_after_what_came_before_it() -> None:
     step = run.after_waiting()
 
     assert isinstance(error, ExpiredError)
-    assert run.told == [("", "11")]
+    assert run.changes == [("", "11")]
     assert isinstance(step, OpenWatch)
     assert step.initial_events
 
@@ -408,7 +408,7 @@ def test_a_watch_that_is_cut_each_time_it_has_brought_something_is_resumed_every
         run.now += 0.01
         run.fail(ConnectionFailedError("a load balancer closed it"))
 
-    assert len(run.told) == 30
+    assert len(run.changes) == 30
     assert 28 <= run.now - begun <= 30
 
 
@@ -481,7 +481,7 @@ def test_an_event_that_no_parser_reads_is_left_out_and_the_others_are_not(broken
     run = Run().watching()
 
     assert run.lines(broken, line("ADDED", config_map(11))) is None
-    assert run.told
+    assert run.changes
 
 
 def test_when_watches_come_to_nothing_for_a_minute_all_is_listed_again() -> None:
@@ -530,7 +530,7 @@ def test_an_odd_event_ends_nothing(odd: bytes) -> None:
     error = run.lines(odd, line("ADDED", config_map(12)))
 
     assert error is None
-    assert run.told == [("", "12")]
+    assert run.changes == [("", "12")]
 
 
 def test_after_an_event_that_cannot_be_read_all_is_listed_again() -> None:
@@ -538,7 +538,7 @@ def test_after_an_event_that_cannot_be_read_all_is_listed_again() -> None:
     run.lines(line("ADDED", config_map(11)), UNREADABLE, line("ADDED", config_map(13, "other")))
     list_again(run, config_map(12), config_map(13, "other"), version=13)
 
-    assert run.told == [("", "11"), ("", "13"), ("11", "12")]
+    assert run.changes == [("", "11"), ("", "13"), ("11", "12")]
     assert not run.reflector.should_leave_watch
 
 
@@ -668,11 +668,11 @@ def test_the_server_may_ask_for_a_longer_pause() -> None:
 def test_a_kind_that_is_gone_makes_the_store_unsynced_but_tells_no_deletions() -> None:
     run = Run().watching()
     run.lines(line("ADDED", config_map(11)))
-    run.told.clear()
+    run.changes.clear()
     run.fail(KindNotServedError("gone"))
 
     assert not run.reflector.synced
-    assert run.told == []
+    assert run.changes == []
     assert key() in run.store
 
 
@@ -729,7 +729,7 @@ def test_when_more_is_kept_the_watch_is_left_for_a_list() -> None:
     assert isinstance(step, OpenWatch)
     assert step.initial_events
     assert run.reflector.lists_done >= number
-    assert run.told == [("", "11")]
+    assert run.changes == [("", "11")]
     assert not run.reflector.should_leave_watch
 
 

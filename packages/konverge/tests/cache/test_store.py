@@ -161,9 +161,9 @@ def test_a_list_of_a_server_that_was_set_back_makes_all_void(store: Store) -> No
     store.upsert(raw(config_map(50)))
     store.record_write(config_map(60, "own"))
 
-    told = replace(store, 30, 25)
+    changes = replace(store, 30, 25)
 
-    assert set(told) == {("50", "25"), ("60", "")}
+    assert set(changes) == {("50", "25"), ("60", "")}
     assert store.resource_version == "30"
     assert versions(store.upsert(raw(config_map(31)))) == ("25", "31")
 
@@ -283,14 +283,16 @@ def test_an_object_created_after_a_list_was_made_survives_it(store: Store) -> No
     assert revision(store) == "25"
 
 
-@pytest.mark.parametrize(("listed", "told"), [((12,), [("25", "12")]), ((), [("25", "")])], ids=["changed", "created"])
+@pytest.mark.parametrize(
+    ("listed", "changes"), [((12,), [("25", "12")]), ((), [("25", "")])], ids=["changed", "created"]
+)
 def test_an_own_write_that_a_later_list_does_not_show_was_lost_with_the_storage(
-    store: Store, listed: tuple[int, ...], told: list[tuple[str, str]]
+    store: Store, listed: tuple[int, ...], changes: list[tuple[str, str]]
 ) -> None:
     store.upsert(raw(config_map(11)))
     store.record_write(config_map(25))
 
-    assert replace(store, 20, *listed) == told
+    assert replace(store, 20, *listed) == changes
     assert store.resource_version == "20"
 
 
@@ -320,7 +322,7 @@ def test_an_own_write_that_is_older_than_a_list_does_not_stand_for_what_the_list
     store.record_write(config_map(11))
     replacement.commit("12")
 
-    assert store.is_dropped(key()), "whoever reads it asks the server"
+    assert store.is_dropped(key()), "a read goes to the server"
     assert revision(store) == ""
 
 
@@ -709,7 +711,7 @@ def test_an_object_on_which_the_transform_fails_is_left_out_with_one_line(caplog
         change = store.upsert(raw(broken))
         store.upsert(raw(broken | {"metadata": config_map(13)["metadata"]}))
 
-    assert versions(change) == ("11", "12"), "told a last time"
+    assert versions(change) == ("11", "12"), "reported a last time"
     assert store.is_dropped(key())
     assert statistics.left_out == 2
     assert caplog.messages == [

@@ -77,7 +77,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.deleted_uids: set[str] = set()
         self.list_under_way: StoreReplacement | None = None
         self.listed_at: int | None = None
-        self.told: dict[ObjectKey, str] = {}
+        self.reported: dict[ObjectKey, str] = {}
 
     def hear(self, change: StoreChange | None) -> None:
         """Follow the changes like a subscriber: each must start where the last one ended."""
@@ -85,20 +85,20 @@ class StoreMachine(RuleBasedStateMachine):
             return
         meta = change.new or change.old
         assert meta is not None
-        assert self.told.get(meta.key) == (None if change.old is None else change.old.resource_version)
+        assert self.reported.get(meta.key) == (None if change.old is None else change.old.resource_version)
         if change.new is None:
-            del self.told[meta.key]
+            del self.reported[meta.key]
         else:
-            self.told[meta.key] = change.new.resource_version
+            self.reported[meta.key] = change.new.resource_version
 
     # The server.
 
     @rule(name=NAMES)
-    def somebody_writes(self, name: str) -> None:
+    def another_client_writes(self, name: str) -> None:
         self.server.write(name)
 
     @rule(name=NAMES)
-    def somebody_deletes(self, name: str) -> None:
+    def another_client_deletes(self, name: str) -> None:
         if self.server.history[name][-1].uid:
             self.server.delete(name)
 
@@ -175,25 +175,25 @@ class StoreMachine(RuleBasedStateMachine):
     # Readers.
 
     @rule(name=NAMES)
-    def nobody_reads_it_any_more(self, name: str) -> None:
+    def last_reader_leaves(self, name: str) -> None:
         self.noted.discard(name)
         self.store.evict_rejected()
         if self.list_under_way is not None:
             self.list_under_way.evict_rejected()
-        self.told.pop(key(name), None)
+        self.reported.pop(key(name), None)
 
     @rule(name=NAMES)
-    def somebody_is_about_to_read_it(self, name: str) -> None:
+    def reader_announces_itself(self, name: str) -> None:
         self.noted.add(name)
 
     @rule(name=NAMES)
-    def somebody_reads_it(self, name: str) -> None:
+    def reader_reads(self, name: str) -> None:
         self.noted.add(name)
         state = self.server.history[name][-1]
         if state.uid and self.store.is_dropped(key(name)):
             self.store.record_read(config_map(state.revision, name, uid=state.uid))
             self.answered[name].append(state)
-            self.told = {meta.key: meta.resource_version for meta in self.store.iter_metadata()}
+            self.reported = {meta.key: meta.resource_version for meta in self.store.iter_metadata()}
 
     # Answers to our own requests.
 
@@ -230,7 +230,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @invariant()
     def subscribers_know_what_readers_see(self) -> None:
-        assert self.told == {meta.key: meta.resource_version for meta in self.store.iter_metadata()}
+        assert self.reported == {meta.key: meta.resource_version for meta in self.store.iter_metadata()}
 
     @invariant()
     def nothing_is_left_of_what_is_settled(self) -> None:

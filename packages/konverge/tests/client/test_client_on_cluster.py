@@ -46,8 +46,8 @@ async def test_discovery_knows_the_kinds(cluster: Cluster) -> None:
 
 
 async def test_a_kind_that_is_not_served_is_told(cluster: Cluster) -> None:
-    with pytest.raises(KindNotServedError, match="does not serve nobody.example/v1/Thing"):
-        await cluster.client.mapping(GroupVersionKind("nobody.example", "v1", "Thing"))
+    with pytest.raises(KindNotServedError, match="does not serve unserved.example/v1/Thing"):
+        await cluster.client.mapping(GroupVersionKind("unserved.example", "v1", "Thing"))
 
 
 async def test_what_is_created_can_be_read_updated_and_deleted(cluster: Cluster) -> None:

@@ -238,13 +238,13 @@ def test_a_program_that_is_cancelled_at_any_moment_and_again_leaves_nothing(prog
     noted = programs.folder / "child"
     plugin = programs.write(SPAWN_AND_WAIT)
 
-    async def cancelled_twice(turns: int) -> None:
+    async def cancel_twice(turns: int) -> None:
         waiting = asyncio.create_task(credentials_of(plugin, args=[str(noted)]).get_identity())
         await run_loop_turns(turns)
         await cancel_again(waiting)
         await asyncio.wait([waiting])
 
-    assert find_leaks_of_each(cancelled_twice(turns) for turns in range(10)) == []
+    assert find_leaks_of_each(cancel_twice(turns) for turns in range(10)) == []
 
 
 def _is_zombie(pid: int) -> bool:
@@ -412,11 +412,11 @@ async def test_a_refused_token_is_fetched_again_and_the_request_sent_again(
 async def test_tokens_that_are_never_accepted_are_not_fetched_for_each_request(
     servers: Servers, programs: Programs
 ) -> None:
-    async def nobody(request: web.Request) -> web.Response:
+    async def reject(request: web.Request) -> web.Response:
         return web.Response(status=401)
 
     found = credentials_of(programs.write("answer(token=f't{run}')"))
-    transport = HttpTransport(config(await servers.start(nobody), found))
+    transport = HttpTransport(config(await servers.start(reject), found))
     for _ in range(5):
         with pytest.raises(UnauthorizedError, match='does not accept the credentials that .*plugin gives user "ann"'):
             await transport.request("GET", "/", timeout_seconds=SECONDS)

@@ -372,9 +372,9 @@ def test_where_it_was_looked_for_in_vain_is_told(env: dict[str, str], looked: st
 def test_no_representation_shows_a_secret(write: Any, user: dict[str, Any]) -> None:
     found = load(write(document(user=user)))
 
-    shown = f"{found!r} {found.credentials!r} {found.tls!r}"
-    assert "s3cret" not in shown
-    assert data("s3cret") not in shown
+    text = f"{found!r} {found.credentials!r} {found.tls!r}"
+    assert "s3cret" not in text
+    assert data("s3cret") not in text
 
 
 def test_a_proxy_of_another_kind_in_the_environment_is_told(write: Any) -> None:

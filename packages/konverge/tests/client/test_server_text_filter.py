@@ -81,9 +81,9 @@ async def test_nothing_that_is_said_of_a_secret_is_shown(verb: str, caplog: pyte
     with pytest.raises(InvalidError) as raised:
         await VERBS[verb](client(refusal(), heard=heard))
 
-    shown = f"{raised.value!r} {raised.value.to_status()} {raised.value.causes} {heard} {caplog.text}"
-    assert VALUE not in shown
-    assert "because of" not in shown
+    text = f"{raised.value!r} {raised.value.to_status()} {raised.value.causes} {heard} {caplog.text}"
+    assert VALUE not in text
+    assert "because of" not in text
     assert "run the request with kubectl" in str(raised.value)
     assert "the API server warns: a message, which is withheld: " in caplog.text
     assert raised.value.__cause__ is raised.value.__context__ is None

@@ -68,7 +68,7 @@ async def who(request: web.Request) -> web.Response:
     assert request.transport is not None
     certificate = request.transport.get_extra_info("peercert") or {}
     subject = dict(entry for (entry,) in certificate.get("subject", ()))
-    return web.Response(text=subject.get("commonName", "nobody"))
+    return web.Response(text=subject.get("commonName", "anonymous"))
 
 
 async def ask(transport: HttpTransport) -> str:
@@ -93,7 +93,7 @@ async def test_a_server_with_a_new_authority_is_trusted_when_its_file_is_there(
     answer = await asking(transport)
     await transport.close()
 
-    assert answer == "nobody"
+    assert answer == "anonymous"
 
 
 async def test_an_own_certificate_that_was_renewed_is_shown_within_a_minute(servers: Servers, tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ async def test_the_authority_of_a_pod_is_renewed_too(servers: Servers, tmp_path:
     answer = await ask(transport)
     await transport.close()
 
-    assert answer == "nobody"
+    assert answer == "anonymous"
 
 
 async def test_a_transport_with_its_own_connections_goes_by_the_certificates_of_now(
@@ -195,7 +195,7 @@ async def test_a_transport_with_its_own_connections_goes_by_the_certificates_of_
     await transport.close()
     await other.close()
 
-    assert answer == "nobody"
+    assert answer == "anonymous"
 
 
 def test_a_machine_on_which_no_temporary_file_can_be_is_told_what_to_do(

@@ -57,13 +57,13 @@ WRITTEN: dict[str, Callable[[str], str]] = {
 def test_a_value_is_hidden_in_whichever_form_it_is_quoted(form: str) -> None:
     text = f"spec.type: Unsupported value: {WRITTEN[form](TOKEN)}"
 
-    shown = knowing(TOKEN).hide(text)
+    redacted = knowing(TOKEN).hide(text)
 
     letters = "".join(letter for letter in TOKEN if letter.isalnum())
-    assert shown.startswith("spec.type: Unsupported value: ")
-    assert "***" in shown
+    assert redacted.startswith("spec.type: Unsupported value: ")
+    assert "***" in redacted
     parts = (letters[:4], letters[4:8], "Lm", "4tR", WRITTEN["in base64"](TOKEN)[:8])
-    assert [part for part in parts if part in shown] == []
+    assert [part for part in parts if part in redacted] == []
 
 
 @pytest.mark.parametrize("escape", ["&#x27;", "&#X27;", "&#39;", "&apos;", "\\u0027", "\\x27", "%27"])
@@ -158,9 +158,9 @@ def test_a_long_text_and_many_values_that_look_alike_take_no_longer_than_they_sh
 
 
 def test_of_a_text_that_nobody_reads_the_beginning_is_shown() -> None:
-    shown = knowing(TOKEN).hide("x y " * 100_000 + TOKEN)
+    redacted = knowing(TOKEN).hide("x y " * 100_000 + TOKEN)
 
-    assert len(shown) == 65_536
+    assert len(redacted) == 65_536
     assert knowing(TOKEN).is_in("x y " * 100_000 + TOKEN)
     assert not knowing(TOKEN).is_in("x y " * 100_000)
 
@@ -178,7 +178,7 @@ def test_thousands_of_values_without_letters_are_found_and_take_no_longer_than_t
     begun = time.process_time()
     values.add({"apiVersion": "v1", "kind": "Secret", "stringData": {str(at): value for at, value in enumerate(found)}})
 
-    shown = [values.hide(f"refused: {value}") for value in (found[0], found[-1])]
+    redacted = [values.hide(f"refused: {value}") for value in (found[0], found[-1])]
 
-    assert shown == ["refused: ***"] * 2
+    assert redacted == ["refused: ***"] * 2
     assert time.process_time() - begun < 10

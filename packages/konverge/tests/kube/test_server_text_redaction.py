@@ -60,9 +60,9 @@ KEPT = [
 
 @pytest.mark.parametrize("error", KEPT, ids=[error.message[:30] for error in KEPT])
 def test_what_holds_nothing_but_names_is_said_as_the_server_says_it(error: ApiError) -> None:
-    told = withhold_text(error, sent=SENT, path=PATH)
+    filtered = withhold_text(error, sent=SENT, path=PATH)
 
-    assert (type(told), told.message, told.code) == (type(error), error.message, error.code)
+    assert (type(filtered), filtered.message, filtered.code) == (type(error), error.message, error.code)
 
 
 REFUSED: list[tuple[ApiError, str]] = [
@@ -115,20 +115,20 @@ REFUSED: list[tuple[ApiError, str]] = [
 
 @pytest.mark.parametrize(("error", "expected"), REFUSED)
 def test_the_rest_is_withheld_and_what_can_be_told_is_told(error: ApiError, expected: str) -> None:
-    told = withhold_text(error, sent=SENT, path=PATH)
+    filtered = withhold_text(error, sent=SENT, path=PATH)
 
-    assert str(told) == expected
-    assert VALUE not in f"{told!r} {told.causes} {told.details} {told.to_status()}"
-    assert told.is_withheld
-    assert withhold_text(told) is told
+    assert str(filtered) == expected
+    assert VALUE not in f"{filtered!r} {filtered.causes} {filtered.details} {filtered.to_status()}"
+    assert filtered.is_withheld
+    assert withhold_text(filtered) is filtered
 
 
 def test_who_tries_again_when_finds_what_that_takes() -> None:
     error = TooManyRequestsError(VALUE, retry_after_seconds=7, details={"name": "db", "kind": "secrets"})
 
-    told = withhold_text(error, path=PATH)
+    filtered = withhold_text(error, path=PATH)
 
-    assert (told.retry_after_seconds, told.reason, told.details) == (
+    assert (filtered.retry_after_seconds, filtered.reason, filtered.details) == (
         7,
         "TooManyRequests",
         {"name": "db", "kind": "secrets"},
@@ -138,9 +138,11 @@ def test_who_tries_again_when_finds_what_that_takes() -> None:
 def test_a_conflict_of_managers_keeps_who_and_where() -> None:
     cause = {"reason": "FieldManagerConflict", "message": 'conflict with "kubectl" using v1', "field": ".data.token"}
 
-    told = withhold_text(ConflictError(f"Apply failed: {VALUE}", details={"causes": [cause]}), sent=SENT, path=PATH)
+    filtered = withhold_text(ConflictError(f"Apply failed: {VALUE}", details={"causes": [cause]}), sent=SENT, path=PATH)
 
-    assert [(each.field, each.message) for each in told.causes] == [(".data.token", 'conflict with "kubectl" using v1')]
+    assert [(each.field, each.message) for each in filtered.causes] == [
+        (".data.token", 'conflict with "kubectl" using v1')
+    ]
 
 
 def test_a_warning_names_who_warns() -> None:
@@ -157,10 +159,12 @@ def test_known_values_are_hidden_everywhere_in_an_error_about_another_object() -
     cause = {"reason": "FieldValueInvalid", "message": f'Invalid value: "{VALUE}"', "field": f"data[{VALUE}]"}
     error = InvalidError(f'ConfigMap "a" is invalid: data: "{VALUE}"', details={"name": "a", "causes": [cause]})
 
-    told = hide_values(error, values, sent={"metadata": {"name": "a"}}, path="/api/v1/namespaces/default/configmaps/a")
+    filtered = hide_values(
+        error, values, sent={"metadata": {"name": "a"}}, path="/api/v1/namespaces/default/configmaps/a"
+    )
 
-    assert told.message == 'ConfigMap "a" is invalid: data: "***"'
-    assert (told.causes[0].message, told.causes[0].field) == ('Invalid value: "***"', "data[***]")
+    assert filtered.message == 'ConfigMap "a" is invalid: data: "***"'
+    assert (filtered.causes[0].message, filtered.causes[0].field) == ('Invalid value: "***"', "data[***]")
 
 
 WORDS = (
@@ -185,11 +189,11 @@ def test_a_secret_that_holds_words_of_kubernetes_changes_nothing_of_what_is_deci
     ]
     error = ForbiddenError("Forbidden: field is immutable", details={"causes": causes})
 
-    told = hide(error, values=values, sent={"data": {}}, path="/api/v1/namespaces/default/configmaps/a")
+    filtered = hide(error, values=values, sent={"data": {}}, path="/api/v1/namespaces/default/configmaps/a")
 
-    assert (type(told), told.reason, told.is_namespace_terminating) == (ForbiddenError, "Forbidden", True)
-    assert (told.causes[1].reason, told.causes[1].field) == ("FieldValueForbidden", "data")
-    assert "immutable" in told.causes[1].message
+    assert (type(filtered), filtered.reason, filtered.is_namespace_terminating) == (ForbiddenError, "Forbidden", True)
+    assert (filtered.causes[1].reason, filtered.causes[1].field) == ("FieldValueForbidden", "data")
+    assert "immutable" in filtered.causes[1].message
 
 
 def test_an_error_without_known_values_stays_as_it_is() -> None:
