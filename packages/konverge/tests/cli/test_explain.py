@@ -39,7 +39,7 @@ async def test_a_person_reads_what_is_blocked_what_has_grace_and_what_is_fought_
     settings, pages = section(done.stdout, "settings"), section(done.stdout, "pages")
     mail, search = section(done.stdout, "mail"), section(done.stdout, "search")
     assert f"{name}-settings [managed] would be updated (1 field) fought over by painter (Apply, since" in settings
-    assert '.data.colour is "red", wanted "blue"' in settings
+    assert '.data.colour is "red", desired "blue"' in settings
     assert "Scaling: Waiting for replicas: 0/2 ready read spec.replicas=2" in pages
     assert "status.readyReplicas=absent" in pages
     assert "Creating is kept" in pages
@@ -95,7 +95,7 @@ async def test_a_failing_component_is_explained_and_stops_no_other(stuck: StuckO
     assert (done.returncode, done.stderr) == (0, "")
     assert "now False Error" in settings
     assert ": failed to mutate resource v1/ConfigMap/" in settings
-    assert "east-settings [managed] fails, as said above" in settings
+    assert "east-settings [managed] fails with the error above" in settings
     assert "the author's own mistake" in settings
     assert "retried after a growing backoff" in settings
     assert "would be created" in section(done.stdout, "pages")
@@ -153,7 +153,7 @@ async def test_an_owner_that_is_being_deleted(stuck: StuckOwner) -> None:
 
     done = await stuck.run("explain")
 
-    assert "is being deleted: its components are left alone" in done.stdout
+    assert "is being deleted: its components are not reconciled" in done.stdout
     owner = await stuck.cluster.client.get(WARD, ObjectKey(stuck.cluster.namespace, "east"))
     owner["metadata"]["finalizers"] = []
     await stuck.cluster.client.update(owner)

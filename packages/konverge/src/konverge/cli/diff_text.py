@@ -48,7 +48,7 @@ def _format_components(owner: OwnerDryRun) -> Iterator[str]:
         yield "  outside of components"
         yield from (f"    {line}" for change in others for line in format_change(change))
     if owner.is_deleting:
-        yield "  ! is being deleted: its components are left alone"
+        yield "  ! is being deleted: its components are not reconciled"
 
 
 def format_change(change: ObjectChange) -> Iterator[str]:
@@ -70,9 +70,9 @@ def _format_field(field: FieldChange, *, is_new: bool) -> str:
         case "removed":
             what = click.style(f"- {format_value(field.before)}", fg="red")
         case "claimed":
-            what = f"{format_value(field.after)} stays, and becomes the component's"
+            what = f"{format_value(field.after)} is unchanged and becomes owned by the component"
         case "left":
-            what = f"{format_value(field.after)} stays, and is the component's no more"
+            what = f"{format_value(field.after)} is unchanged and no longer owned by the component"
         case _ if field.before == field.after == HIDDEN:
             what = f"differs {HIDDEN}"
         case _:

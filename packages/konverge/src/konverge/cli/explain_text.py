@@ -33,7 +33,7 @@ def format_explanation(owner: OwnerDryRun, now: datetime) -> Iterator[str]:
     where = f"{owner.namespace}/{owner.name}" if owner.namespace else owner.name
     yield click.style(f"{owner.kind} {where}", bold=True)
     if owner.is_deleting:
-        yield "  is being deleted: its components are left alone, and its objects go with it"
+        yield "  is being deleted: its components are not reconciled, and its objects are deleted with it"
         return
     yield from _format_row(owner.condition_type, [_format_condition(owner.before, now)])
     if _is_different(owner.before, owner.after):
@@ -85,12 +85,12 @@ def _format_resource(number: int, report: ResourceReport) -> Iterator[str]:
     for contest in report.contests[:_MAX_CONFLICTS]:
         who = format_manager(contest.writer)
         if contest.is_fought_over:
-            values = f"{contest.path} is {format_value(contest.live)}, wanted {format_value(contest.wanted)}"
+            values = f"{contest.path} is {format_value(contest.live)}, desired {format_value(contest.wanted)}"
             yield from _format_detail(f"fought over by {who}: {values}", colour="magenta")
         else:
             yield from _format_detail(f"{contest.path} is {who}'s too")
     if len(report.contests) > _MAX_CONFLICTS:
-        yield from _format_detail(f"… and {len(report.contests) - _MAX_CONFLICTS} more that others write too")
+        yield from _format_detail(f"… and {len(report.contests) - _MAX_CONFLICTS} more fields with other field managers")
 
 
 def _format_outcome(report: ResourceReport) -> str:
@@ -100,21 +100,21 @@ def _format_outcome(report: ResourceReport) -> str:
         case "halts":
             return click.style(f"halts the component: {report.reason}", fg="yellow")
         case "failed":
-            return click.style("fails, as said above", fg="red")
+            return click.style("fails with the error above", fg="red")
         case "not reached":
             return "not reached"
         case "left alone":
             return f"left alone: {report.reason or 'it cannot be suspended'}"
         case "ignored":
-            return "absent, and may be"
+            return "absent, which is allowed"
         case "read":
-            return "is there"
+            return "exists"
         case "removed" if not changes:
-            return "absent, as it should be" if absent else "is going"
+            return "absent, as desired" if absent else "is being deleted"
         case "released" if not changes:
-            return "absent" if absent else "released already"
+            return "absent" if absent else "already released"
     if not changes:
-        return "absent, as it should be" if absent else "as wanted"
+        return "absent, as desired" if absent else "as desired"
     return ", ".join(_format_change(action, len(change.fields)) for action, change in changes.items())
 
 
