@@ -90,7 +90,7 @@ def _format_resource(number: int, report: ResourceReport) -> Iterator[str]:
         else:
             yield from _format_detail(f"{contest.path} is {who}'s too")
     if len(report.contests) > _MAX_CONFLICTS:
-        yield from _format_detail(f"… and {len(report.contests) - _MAX_CONFLICTS} more fields with other field managers")
+        yield from _format_detail(f"… and {len(report.contests) - _MAX_CONFLICTS} fields of other field managers")
 
 
 def _format_outcome(report: ResourceReport) -> str:
