@@ -1,4 +1,4 @@
-"""What is hostile in a box or in its custom resources hurts nobody else, and is told with its path.
+"""Hostile input in a box or its custom resources is reported with its path, and does not affect other objects.
 
 Each kind of it is held to its bounds where it is dealt with; docs/box-parity.md has the list. Here it is all at work at
 once, in one process, beside a custom resource that has nothing to do with it.
@@ -94,10 +94,10 @@ HOSTILE: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         "spec.text: no",
     ),
 }
-"""By kind: the steps of a custom resource, the spec of an object of it, and what Ready says of it."""
+"""By kind: the steps of a custom resource, the spec of its object, and the message of its Ready condition."""
 
 
-@pytest.mark.embedded  # what is hostile here never gets to a server
+@pytest.mark.embedded  # the hostile input never reaches a server
 @pytest.mark.parametrize("cluster_kind", ["embedded"])
 async def test_what_is_hostile_is_told_with_its_path_while_others_are_served(cluster: Cluster) -> None:
     library = BoxHarness(cluster)
@@ -110,7 +110,7 @@ async def test_what_is_hostile_is_told_with_its_path_while_others_are_served(clu
     box = BoxController(load_box(text), pool=ProviderPool(ProviderRegistry.from_providers([provider])))
     async with library.running(box):
         await library.create(GroupVersionKind(GROUP, "v1", "Hang"), "hang")
-        await cluster.eventually(lambda: provider.calls or None, describe="the provider is asked")
+        await cluster.eventually(lambda: provider.calls or None, describe="the provider is called")
         for kind, (_, spec, _, _) in HOSTILE.items():
             await library.create(GroupVersionKind(GROUP, "v1", kind), "bad", **spec)
         await library.create(BOOK, "good", text="first")
@@ -155,7 +155,7 @@ USES: dict[str, dict[str, Any]] = {
     "Absent": {"onReconcile": {"configMaps": [build_config_map("absent", a="{{ cross.db.data.password.hunter }}")]}},
     "Drawn": {"onCreate": {"secrets": [{"name": "drawn", "once": True, "stringData": {"key": "{{ randomHex(16) }}"}}]}},
 }
-"""By kind, what its steps do with the value of a Secret; Ready tells each apart."""
+"""By kind: the use of a value of a Secret in its steps. The Ready conditions distinguish them."""
 
 DATABASE = {"apiVersion": "v1", "kind": "Secret", "as": "db", "selector": {"name": "db"}}
 
@@ -168,7 +168,7 @@ def secret_uses(provider: str = "{}") -> str:
 
 
 class Outputs:
-    """All that a run shows, as one text."""
+    """Collects every visible output of a run as one text."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -211,11 +211,11 @@ async def test_the_value_of_a_secret_is_in_nothing_that_a_run_shows(
         for gvk in kinds.values():
             await library.create(gvk, "one")
 
-        async def all_are_told() -> bool:
+        async def all_have_ready() -> bool:
             found = [find_condition(await library.get(gvk, "one"), "Ready") for gvk in kinds.values()]
             return None not in found
 
-        await cluster.eventually(all_are_told, describe="each has a condition Ready")
+        await cluster.eventually(all_have_ready, describe="each has a condition Ready")
         await library.wait_until_quiet()
         stored, drawn = await library.get(SECRET, "stored"), await library.get(SECRET, "drawn")
         outputs.add_metrics()

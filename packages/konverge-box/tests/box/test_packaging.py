@@ -1,4 +1,4 @@
-"""`konverge box package`: manifests that an API server takes, the same each time."""
+"""`konverge box package`: manifests that an API server accepts, the same each time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands around calls in tests: a scope, Secrets, a caller that does not sleep, an HTTP server."""
+"""Fixtures for calls: a scope, Secrets, a caller that does not sleep, an HTTP server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOW = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
 
 
 def compile_calls(text: str, *, allowed: Sequence[str] = LOOPBACK) -> ExternalCalls:
-    """The calls of a YAML list, as ``external`` has it."""
+    """Compile the calls of a YAML list, as in ``external``."""
     return ExternalCalls(msgspec.convert(yaml.safe_load(text), tuple[ExternalCall, ...]), WHERE, allowed)
 
 
@@ -39,7 +39,7 @@ def build_scope(**names: Any) -> Scope:
 
 
 class Secrets:
-    """A reader of Secrets, by ``namespace/name``; it notes what was read."""
+    """A reader of Secrets by ``namespace/name``, which records its reads."""
 
     def __init__(self, secrets: Mapping[str, Mapping[str, str]] | None = None) -> None:
         self.secrets = secrets or {}
@@ -61,7 +61,7 @@ class Secrets:
 
 
 class QuickClock(SystemClock):
-    """The machine's clock, for which every pause is over at once; it notes how long they were to be."""
+    """The system clock whose sleeps return immediately. It records their durations."""
 
     def __init__(self) -> None:
         self.slept: list[float] = []
@@ -83,7 +83,7 @@ async def run_calls(
     namespace: str = "shop",
     **names: Any,
 ) -> dict[str, Any]:
-    """Compile calls and make them."""
+    """Compile calls and run them."""
     compiled = compile_calls(text, allowed=allowed)
     return await compiled.run_calls(
         build_scope(**names), by or build_caller(), reader=secrets or Secrets(), namespace=namespace
@@ -91,7 +91,7 @@ async def run_calls(
 
 
 def serve_site(**served: RequestHandlerFunction) -> AbstractAsyncContextManager[str]:
-    """An HTTP server; ``prices=handler`` serves ``/prices``. Its URL without a path."""
+    """Start an HTTP server and return its URL without a path; ``prices=handler`` serves ``/prices``."""
     return served_site(route_paths(**served))
 
 

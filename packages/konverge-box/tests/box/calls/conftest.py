@@ -1,4 +1,4 @@
-"""Real time and real sockets, but for what is pure; the servers of the tests."""
+"""Real time and real sockets, except for pure code; the servers of the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How answers are read."""
+"""The decoding of responses."""
 
 from __future__ import annotations
 

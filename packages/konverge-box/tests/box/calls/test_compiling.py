@@ -1,4 +1,4 @@
-"""What is found when a box is loaded: who waits for whom, and what cannot be made."""
+"""The compilation of calls: their order, and their validation errors."""
 
 from __future__ import annotations
 

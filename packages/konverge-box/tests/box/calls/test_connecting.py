@@ -1,4 +1,4 @@
-"""From names to addresses."""
+"""The resolution of names and the check of addresses."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ async def test_the_machines_resolver_asks_for_a_name_once_at_a_time(monkeypatch:
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     names = MachineNames()
     try:
-        # Many more than there are threads.
+        # Many more calls than threads.
         dead = [asyncio.create_task(names("dead.example", 80)) for _ in range(100)]
         assert await names("alive.example", 80) == ["192.0.2.1"]
         dead[0].cancel()
@@ -190,7 +190,7 @@ async def test_a_tls_connection_that_is_given_up_is_closed_without_waiting_for_t
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         assert isinstance(writer.transport, asyncio.Transport)
-        writer.transport.pause_reading()  # and does not see that the other side says goodbye
+        writer.transport.pause_reading()  # and does not read the closing of the connection
         connection = writer.get_extra_info("socket")
         while connection.fileno() >= 0 and not is_closed_by_peer(connection):
             await SystemClock().sleep(0.01)
@@ -206,7 +206,7 @@ async def test_a_tls_connection_that_is_given_up_is_closed_without_waiting_for_t
 
 
 def is_closed_by_peer(connection: socket.socket) -> bool:
-    # The kernel's own word for it (struct tcp_info begins with the state; 1 is established).
+    # The state of the kernel (struct tcp_info begins with it; 1 is established).
     return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] != 1
 
 

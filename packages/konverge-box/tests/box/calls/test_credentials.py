@@ -1,4 +1,4 @@
-"""What calls prove themselves with, and what becomes of it."""
+"""The credentials of calls, and their redaction."""
 
 from __future__ import annotations
 

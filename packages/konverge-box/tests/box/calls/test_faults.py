@@ -1,4 +1,4 @@
-"""Servers that hang, break off, lie and flood."""
+"""Servers that hang, close connections early, lie and flood."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def heads_without_end(reader: asyncio.StreamReader, writer: asyncio.Stream
 
 
 def bomb(mebibytes: int) -> bytes:
-    """The begin of what unpacks to that: one packed part, repeated, since packing it all takes a second."""
+    """Return a compressed body: one compressed part, repeated, since compressing everything takes a second."""
     packing = zlib.compressobj(wbits=31)
     head, part = (packing.compress(b"0" * (1 << 20)) + packing.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
     return head + part * (mebibytes - 1)
@@ -210,5 +210,5 @@ async def test_a_host_gets_no_more_than_its_share_at_once() -> None:
 
 
 def assert_forgotten(by: Caller) -> None:
-    """Hosts that nobody asks any more take no room."""
+    """Check that hosts without calls use no memory."""
     assert len(by._bounds) == 0

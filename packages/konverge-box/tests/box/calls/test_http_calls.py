@@ -156,7 +156,7 @@ async def test_a_line_break_that_an_expression_brings_into_a_header_is_refused()
 
 
 class Sometimes:
-    """Fails so many times, then answers."""
+    """A handler that fails a number of times and then responds."""
 
     def __init__(self, failures: int, status: int = 503, **headers: str) -> None:
         self.left, self.status, self.headers = failures, status, headers

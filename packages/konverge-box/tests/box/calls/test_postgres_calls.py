@@ -1,4 +1,4 @@
-"""Calls to PostgreSQL: to a real one, and to servers that are none."""
+"""Calls to PostgreSQL: to a real server, and to servers of other protocols."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ async def test_a_server_that_floods_is_cut_off() -> None:
         await reader.read(4096)
         writer.write(b"R" + struct.pack("!II", 8, 0) + b"Z" + struct.pack("!Ic", 5, b"I"))
         await reader.read(4096)
-        # One row of a gigabyte.
+        # One row of 1 GiB.
         writer.write(b"D" + struct.pack("!I", 1 << 30))
         while True:
             writer.write(b"x" * 65536)

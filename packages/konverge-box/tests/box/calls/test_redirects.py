@@ -1,4 +1,4 @@
-"""Servers that send calls elsewhere."""
+"""Servers that redirect calls."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def to(target: str, status: int = 302) -> RequestHandlerFunction:
 
 
 class Seen:
-    """Answers, and notes what it was asked."""
+    """A handler that responds and records its requests."""
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, dict[str, str], str]] = []

@@ -1,4 +1,4 @@
-"""Calls to Redis: to a real one, and to servers that are none."""
+"""Calls to Redis: to a real server, and to servers of other protocols."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is refused before anything is sent."""
+"""The checks of a request before anything is sent."""
 
 from __future__ import annotations
 

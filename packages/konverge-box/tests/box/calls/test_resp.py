@@ -1,4 +1,4 @@
-"""Redis' protocol."""
+"""The encoding and parsing of the Redis protocol."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from konverge_box.calls.resp import RedisReplyError, encode_command, parse_reply
 
 
 def read(sent: bytes) -> Any:
-    """Feed a reply as its reader asks for it; an AssertionError if it asks for more than there is."""
+    """Feed a reply as its parser requests it; raise an AssertionError if it requests too much."""
     parser = parse_reply()
     wanted = next(parser)
     while True:

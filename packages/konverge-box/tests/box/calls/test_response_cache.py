@@ -1,4 +1,4 @@
-"""Answers that are kept."""
+"""The cache of responses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Asked:
-    """Answers after a second, and counts."""
+    """A call that returns after a second, and counts its runs."""
 
     def __init__(self, clock: SimulatedClock, error: str = "", size: int = 10) -> None:
         self.clock, self.error, self.size = clock, error, size

@@ -1,4 +1,4 @@
-"""Pauses between attempts."""
+"""The delays between attempts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The servers that providers talk to."""
+"""The servers that providers call."""
 
 from tests.database_servers import postgres_server
 

@@ -1,4 +1,4 @@
-"""A service outside of the cluster that gives things names of its own, a provider of it, and an owner to write to."""
+"""A fake external service that generates identifiers, its provider, and an owner to write to."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ WHERE = "spec.crds.shop.providers"
 
 
 class SimulatedCrash(BaseException):
-    """The process ends here."""
+    """The exception that ends the process."""
 
 
 class StepCounter:
-    """Counts what happens, and ends the process at the step of that number."""
+    """A counter of steps that ends the process at the step of a given number."""
 
     def __init__(self, crash_at: int = -1) -> None:
         self.crash_at = crash_at
@@ -64,7 +64,7 @@ class DiskSpec(Struct, rename="camel", forbid_unknown_fields=True):
 
 
 class FakeCloud:
-    """The service: machines by the identifiers that it gives them. It, too, may do something and not be heard."""
+    """The service: machines by their generated identifiers. A crash can also follow one of its actions."""
 
     def __init__(self) -> None:
         self.things: dict[str, dict[str, Any]] = {}
@@ -97,7 +97,7 @@ class FakeCloud:
 
 
 class FakeCloudProvider:
-    """Keeps machines and disks there."""
+    """The provider of machines and disks."""
 
     settings: type[Struct] = Settings
     kinds: Mapping[str, ItemKind] = {
@@ -124,7 +124,7 @@ class FakeCloudProvider:
                                       token=request.token, **wanted)  # fmt: skip
         elif {**self.cloud.things[found], **wanted} != self.cloud.things[found]:
             self.cloud.change(found, **wanted)
-        await SimulatedClock().sleep(0)  # a turn of the loop, as a request takes it
+        await SimulatedClock().sleep(0)  # one turn of the loop, like a request
         return ItemResult(outputs={"id": found, "secret": to_sensitive("s3cr3t-output")}, handle=found)
 
     async def delete(self, request: ItemRequest) -> None:
@@ -160,7 +160,7 @@ GVK = GroupVersionKind("test.konverge.dev", "v1", "Shop")
 
 
 class FakeOwner:
-    """The owner as the server has it, and the Secrets beside it; reads and writes like a pass's client."""
+    """The owner on the server and its Secrets, which reads and writes like the client of a reconcile."""
 
     def __init__(self, spec: Mapping[str, Any], name: str = "web", uid: str = "uid-1") -> None:
         metadata = {"name": name, "namespace": "default", "uid": uid, "resourceVersion": "1", "generation": 1}
@@ -176,7 +176,7 @@ class FakeOwner:
 
     async def patch(self, gvk: GroupVersionKind, key: ObjectKey, body: Any, *, patch_type: str) -> Object:
         assert (gvk, key, patch_type) == (GVK, ObjectKey.of(self.stored), "merge")
-        body = msgspec.json.decode(msgspec.json.encode(body))  # nothing sensitive, nothing that is no JSON
+        body = msgspec.json.decode(msgspec.json.encode(body))  # only JSON values, without sensitive ones
         self.steps()
         metadata = self.stored["metadata"]
         if body["metadata"].get("resourceVersion") != metadata["resourceVersion"]:
@@ -214,7 +214,7 @@ class FakeOwner:
 def build_providers(
     items: str, pool: ProviderPool, settings: str = "", *, required: bool = True, name: str = "cloud"
 ) -> ProvidersStep:
-    """The step, of a file with these items, one a line; what the file cannot say, the file refuses."""
+    """Compile the step of a file with these items, one on each line. Loading the file checks them."""
     listed = "\n".join(f"          - {line}" for line in items.strip().splitlines())
     text = f"""
 apiVersion: konverge.dev/v1alpha1

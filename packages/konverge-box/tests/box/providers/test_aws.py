@@ -45,7 +45,7 @@ def endpoint() -> Iterator[str]:
 
 
 class Account:
-    """The account as its administrator sees it; what cases do not look at asynchronously is quick."""
+    """The account as its administrator sees it. Its synchronous requests are fast."""
 
     def __init__(self, endpoint: str) -> None:
         keys = {"aws_access_key_id": "admin", "aws_secret_access_key": "admin"}
@@ -106,7 +106,7 @@ async def aws() -> AsyncIterator[Aws]:
 
 @pytest.fixture
 async def silent() -> AsyncIterator[AwsSettings]:
-    """A service that takes connections and says nothing."""
+    """Start a service that accepts connections and never responds."""
     held: list[asyncio.StreamWriter] = []
     listening = await asyncio.start_server(lambda _, writer: held.append(writer), "127.0.0.1", 0)
     yield settings_for(f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}")
@@ -175,7 +175,7 @@ async def test_a_bucket_is_private_and_encrypted_unless_said_otherwise(aws: Aws,
 async def test_a_bucket_is_made_with_its_mark_in_one_request(aws: Aws, account: Account) -> None:
     sent: list[str] = []
     subject = bucket(aws, account, name_of("bucket"))
-    await subject.delete()  # so that there is a client
+    await subject.delete()  # to create a client
     for client in aws._session._clients.values():
         client.meta.events.register("before-call.s3.CreateBucket", lambda params, **_: sent.append(str(params["body"])))
 
@@ -269,7 +269,7 @@ async def test_a_request_that_has_begun_is_waited_for_when_its_call_is_cancelled
     for _ in range(2):
         running.cancel()
         await asyncio.wait({running}, timeout=0.05)
-        assert not running.done(), "what has begun may still make something"
+        assert not running.done(), "a started request can still create something"
     released.set()
 
     with pytest.raises(asyncio.CancelledError):

@@ -1,4 +1,4 @@
-"""A process may end at any step: the next one comes to the same state, nothing made twice, nothing forgotten."""
+"""A process can end at any step: the next one reaches the same state, without duplicates or orphans."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ crashes = st.lists(st.integers(0, 25), max_size=4)
 
 
 class Process:
-    """One life of a process after the other: each has its own memory, all have the same cloud and server."""
+    """Consecutive processes: each has its own memory, all share the cloud and the server."""
 
     def __init__(self) -> None:
         self.cloud = FakeCloud()
         self.owner = FakeOwner({})
 
     async def live(self, crash_at: int, *, deletes: bool) -> bool:
-        """One pass; tells whether it came to its end."""
+        """Reconcile once; return whether the reconcile was completed."""
         self.cloud.steps = self.owner.steps = StepCounter(crash_at)
         step = build_providers(ITEMS, build_pool(FakeCloudProvider(self.cloud)))
         run = step.delete if deletes else step.reconcile

@@ -1,4 +1,4 @@
-"""Which items are asked for, deleted, left alone; what a pass says of them."""
+"""The items that a reconcile creates, deletes or keeps, and its report about them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ADMIN = ObjectKey("default", "admin")
 
 
 class World:
-    """A cloud, its provider, an owner; one pass at a time."""
+    """A cloud, its provider and an owner, with one reconcile at a time."""
 
     def __init__(self, items: str, spec: dict[str, object] | None = None, settings: str = "") -> None:
         self.cloud = FakeCloud()
@@ -160,7 +160,7 @@ async def test_removed_elements_of_for_each_are_deleted_and_names_change_by_a_ne
     await world.reconcile()
 
     assert world.cloud.names() == ["Machine a", "Machine c"]
-    assert "i-1" in world.cloud.things, "the one that stayed was made again"
+    assert "i-1" in world.cloud.things, "the kept item was created again"
 
 
 async def test_nothing_is_removed_while_it_cannot_be_said_what_is_wanted() -> None:
@@ -261,7 +261,9 @@ async def test_a_secret_that_rotates_reaches_the_item() -> None:
     await world.reconcile()
 
     assert [thing["password"] for thing in world.cloud.things.values()] == ["second-password"]
-    assert world.owner.reads.count(ADMIN) == 2, "a pass that does not read it would not be woken by it"
+    assert world.owner.reads.count(ADMIN) == 2, (
+        "a reconcile that does not read the Secret would not be queued by its changes"
+    )
 
 
 async def test_an_authors_value_that_looks_like_a_reference_reads_no_secret() -> None:

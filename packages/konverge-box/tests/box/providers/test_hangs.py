@@ -1,4 +1,4 @@
-"""A provider that hangs is ended and reported; its other owners, and other providers, go on."""
+"""A provider that hangs is cancelled and reported; its other owners and other providers continue."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ async def test_one_who_is_cancelled_while_a_call_holds_up_the_end_closes_the_pro
     pool = build_pool(provider)
     await start_reconcile(pool, FakeOwner({}))
     closing = asyncio.create_task(pool.close())
-    await run_loop_turns()  # it begins to wait for the call
+    await run_loop_turns()  # it starts to wait for the call
     closing.cancel()
 
     with pytest.raises(asyncio.CancelledError):
@@ -193,7 +193,7 @@ async def test_an_absent_provider_that_is_not_required_is_left_out_and_its_items
     assert done.problems == ()
     assert [each["state"] for each in done.status] == ["Skipped"]
     assert len(cloud.things) == 2
-    assert len(gone.problems) == 2, "an owner whose things are left must not go"
+    assert len(gone.problems) == 2, "an owner with remaining items must not be deleted"
 
 
 async def test_closing_closes_every_provider_and_says_what_failed() -> None:

@@ -1,4 +1,4 @@
-"""What is recorded on an owner, on both clusters."""
+"""The records on an owner, on both clusters."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def anyio_backend() -> str:
 
 
 class Server:
-    """The server as its administrator sees it; names that no other case has."""
+    """The server as its administrator sees it, with unique names for each case."""
 
     def __init__(self, server: PostgresServer) -> None:
         self.server = server
@@ -36,7 +36,7 @@ class Server:
         )
 
     def name(self, what: str) -> str:
-        return f'{what} "{SystemEntropy().name_suffix(8)}"; DROP'  # whoever pastes it finds out
+        return f'{what} "{SystemEntropy().name_suffix(8)}"; DROP'  # a concatenated statement would fail
 
     async def ask(self, query: str, *values: Any, database: str = "postgres") -> list[Any]:
         async with await AsyncConnection.connect(
@@ -93,7 +93,7 @@ def server(postgres_server: PostgresServer) -> Server:
 
 @pytest.fixture
 async def silent() -> AsyncIterator[PostgresSettings]:
-    """A server that takes connections and says nothing."""
+    """Start a server that accepts connections and never responds."""
     held: list[asyncio.StreamWriter] = []
     listening = await asyncio.start_server(lambda _, writer: held.append(writer), "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]

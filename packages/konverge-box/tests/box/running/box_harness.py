@@ -1,4 +1,4 @@
-"""Boxes in a cluster: what the tests of this package share."""
+"""The harness for boxes in a cluster, which the tests of this package share."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ANYTHING: dict[str, Any] = {"spec": {"type": "object", "x-kubernetes-preserve-un
 
 
 def build_custom_resource(kind: str, **steps: Any) -> dict[str, Any]:
-    """An entry of ``spec.crds`` whose spec takes anything."""
+    """Return an entry of ``spec.crds`` whose spec accepts any fields."""
     return {"resource": {"apiVersion": f"{GROUP}/v1", "kind": kind, "schema": ANYTHING}, **steps}
 
 
@@ -88,14 +88,14 @@ class BoxHarness:
     async def wait_for_condition(
         self, gvk: GroupVersionKind, name: str, reason: str, type: str = "Ready", status: str = "", message: str = ""
     ) -> Condition:
-        """Wait for a condition."""
+        """Wait until a condition has this reason, status and message."""
 
         async def has_reason() -> Condition | None:
             found = find_condition(await self.get(gvk, name), type)
             assert found is not None, f"{gvk.kind} {name} has no {type}"
-            shown = f"{found.status} {found.reason}: {found.message}"
+            actual = f"{found.status} {found.reason}: {found.message}"
             matches = found.reason == reason, status in ("", found.status), message in found.message
-            assert all(matches), shown
+            assert all(matches), actual
             return found
 
         return await self.cluster.eventually(has_reason, describe=f"{gvk.kind} {name} has {type} {reason} {message}")
@@ -115,18 +115,18 @@ class BoxHarness:
         await self.cluster.eventually(is_gone, describe=f"{gvk.kind} {name} is gone")
 
     def requests(self) -> list[AuditedRequest]:
-        """What the operator has asked for, watches aside."""
+        """Return the requests of the operator except watches."""
         return [request for request in self.cluster.list_requests(AGENT) if request.verb != "watch"]
 
     async def wait_until_quiet(self) -> None:
-        """Wait until the cluster's controllers and the operator have come to rest."""
+        """Wait until the cluster's controllers and the operator are steady."""
         await self.cluster.wait_until_steady(AGENT)
 
     @asynccontextmanager
     async def running(
         self, box: OperatorBox | BoxController, options: RunOptions | None = None, *, client: Client | None = None
     ) -> AsyncIterator[BoxController]:
-        """Run a box, its definitions installed."""
+        """Install the CustomResourceDefinitions of a box, and run it."""
         running = box if isinstance(box, BoxController) else BoxController(box)
         for cls in running.operator.defined_resources:
             await self.client.apply(crd_manifest(cls), field_manager="tests")

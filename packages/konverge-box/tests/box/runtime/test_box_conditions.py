@@ -1,4 +1,4 @@
-"""What a pass reports in conditions, and whose conditions are stale."""
+"""The conditions that a reconcile reports, and the search for stale conditions."""
 
 from typing import Any
 

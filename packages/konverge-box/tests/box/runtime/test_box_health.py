@@ -1,4 +1,4 @@
-"""Who is started, healthy, degraded, and who waits for whom."""
+"""The states started, healthy and degraded, and the dependencies between custom resources."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""What a box has to be allowed: derived from the file alone, and enough on the real API server."""
+"""The permissions of a box: derived from the file alone, and sufficient on the real API server."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ def test_each_step_brings_its_rights() -> None:
     found = permissions(box)
 
     read = {"get", "list", "watch"}
-    assert verbs(found, "books") == {*read, "patch"}  # to take away the finalizer that an earlier file has put on
+    assert verbs(found, "books") == {*read, "patch"}  # to remove the finalizer that an earlier file has added
     assert verbs(found, "nodes") == read
     assert verbs(found, "secrets") == read
     assert verbs(found, "shelfs") == {*read, "patch"}

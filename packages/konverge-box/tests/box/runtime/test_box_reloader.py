@@ -1,4 +1,4 @@
-"""A changed box file while the operator runs: taken over as a whole, or not at all."""
+"""A box file that changes while the operator runs: applied completely, or not at all."""
 
 import os
 from pathlib import Path
@@ -29,7 +29,7 @@ def shelf(**steps: Any) -> str:
 
 
 def rewrite(file: Path, text: str) -> None:
-    """As an editor does: by another file that takes its place."""
+    """Replace the file by another one, as an editor does."""
     fresh = file.with_suffix(".new")
     fresh.write_text(text)
     os.replace(fresh, file)
@@ -39,7 +39,7 @@ def load_running_box(file: Path) -> BoxController:
     return BoxController(load_box(file.read_bytes(), file=str(file)))
 
 
-# A thread's answer would come "hours" late in simulated time.
+# The result of a thread would arrive "hours" late in simulated time.
 @pytest.mark.slow
 @pytest.mark.real_time
 @pytest.mark.anyio

@@ -1,4 +1,4 @@
-"""What only compiling finds, with its place in the file."""
+"""Errors that only compiling finds, with their positions in the file."""
 
 from textwrap import dedent
 
@@ -21,7 +21,7 @@ spec:
 
 def complaints(steps: str, more: str = "") -> list[str]:
     text = TEXT + "".join(f"      {line}\n" for line in dedent(steps).strip().splitlines()) + more
-    load_box(text)  # nothing that loading would find
+    load_box(text)  # loading finds no error
     return [str(mistake) for mistake in find_box_errors(text, file="f")]
 
 

@@ -1,4 +1,4 @@
-"""A crash of a box's operator at any request ends where it would have ended without one."""
+"""A crash of a box's operator at any request: the final state is the same as without the crash."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Outcome:
 
 
 async def story(*, fatal: int = 0, answered: bool = False) -> Outcome:
-    """A shelf comes, is ready, and changes; the operator dies at one request."""
+    """Create a shelf, wait until it is ready, and change it, while the operator crashes at one request."""
     operator, clock = build_box_operator(BOX), SimulatedClock()
     async with LocalCluster(clock=clock, entropy=SeededEntropy()) as cluster:
         secrets: set[str] = set()
@@ -137,4 +137,4 @@ def test_a_crash_at_any_request_ends_in_the_same_state_with_the_same_secret(answ
     for fatal in range(1, calm.requests + 1):
         stormy = run(story(fatal=fatal, answered=answered))
         assert stormy.state == calm.state, f"after a crash at request {fatal}"
-        assert len(stormy.secrets) == 1, f"the secret was made again after a crash at request {fatal}"
+        assert len(stormy.secrets) == 1, f"the secret was created again after a crash at request {fatal}"

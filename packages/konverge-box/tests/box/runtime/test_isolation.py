@@ -1,4 +1,4 @@
-"""One custom resource of a box does not hurt another one, and a run tells how each does."""
+"""The isolation of the custom resources of a box, and the report of the health of each."""
 
 import asyncio
 from typing import Any
@@ -31,7 +31,7 @@ from tests.box.running.box_harness import (
 
 pytestmark = pytest.mark.anyio
 
-NOWHERE: Any = None  # what is not sent goes through no network
+NOWHERE: Any = None  # no request is sent, so that no network is needed
 MACHINE = {"cloud": [{"kind": "Machine", "name": "{{ metadata.name }}", "spec": {"size": 2}}]}
 
 
@@ -52,7 +52,7 @@ async def test_a_call_that_hangs_holds_up_no_other_custom_resource(library: BoxH
     async with library.running(running):
         for number in range(6):
             await library.create(SHELF, f"stuck-{number}")
-        await library.cluster.eventually(lambda: provider.calls or None, describe="the provider is asked")
+        await library.cluster.eventually(lambda: provider.calls or None, describe="the provider is called")
         await library.create(BOOK, "novel")
         await library.wait_for_condition(BOOK, "novel", "Healthy", status="True")
         forever.set()
@@ -128,7 +128,7 @@ async def test_a_file_without_providers_leaves_nothing_of_them_in_the_status(lib
             assert ([each["type"] for each in status["conditions"]], "providers" in status) == (["Ready"], False)
             return True
 
-        await library.cluster.eventually(is_bare, describe="the status has nothing of providers")
+        await library.cluster.eventually(is_bare, describe="the status has no fields of providers")
         assert cloud.names() == []
 
 

@@ -1,4 +1,4 @@
-"""Boxes that import others: locked from a real git server, and read from what was locked."""
+"""Boxes that import others: locked from a real git server, and read from the locked content."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ BASE = a_box("base", {"till": entry("Till", onReconcile=CONFIG)})
 
 
 class Shop:
-    """A box in a folder, that imports from a repository."""
+    """A box in a folder that imports from a repository."""
 
     def __init__(self, folder: Path) -> None:
         self.work = folder / "work"
@@ -219,7 +219,7 @@ def test_a_policy_decides_what_may_be_imported(shop: Shop, tmp_path: Path) -> No
 
 
 def tamper_with(shop: Shop, field: str, value: object) -> None:
-    """Change one field of the locked import in the lock file alone."""
+    """Change one field of the locked import, only in the lock file."""
     document = yaml.safe_load(shop.lock.read_text())
     entry = next(each for each in document["entries"] if each["source"]["entryPoint"] == "boxes/common.yaml")
     first, _, last = field.rpartition(".")
@@ -270,11 +270,13 @@ def test_content_that_was_changed_with_its_digest_is_found_out_by_verifying_or_b
     digest = ContentStore(Path(f"{shop.lock}.d")).add(evil)
     honest = Digest.of(COMMON.encode())
     tamper_with(shop, "digest", str(digest))
-    assert shop.mistakes() == []  # nothing that is here says otherwise
+    assert shop.mistakes() == []  # the local content is consistent
     done = shop.locking("--verify")
-    assert f"has other content now than the {digest} of the lock file" in str(done.exception)
+    assert f"the content differs from {digest} in the lock file" in str(done.exception)
 
     params = {"url": shop.url, "pathInRepo": "boxes/common.yaml"}
     shop.write(imports=[{"resolver": "git", "params": params, "digest": str(honest)}])
     (mistake,) = shop.mistakes()
-    assert f"digest: expected {honest}, for which the reference asks, found {digest}" in mistake
+    assert "digest" in mistake
+    assert str(honest) in mistake
+    assert str(digest) in mistake

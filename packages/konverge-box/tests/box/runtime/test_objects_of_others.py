@@ -1,4 +1,4 @@
-"""Objects that exist before a box makes them: taken over and said so, refused, or left where they would be deleted."""
+"""Objects that exist before a box creates them: adopted with an event, rejected, or kept instead of deleted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def create_by_hand(library: BoxHarness) -> Object:
 
 
 async def until_warned(library: BoxHarness, reason: str) -> list[str]:
-    """The notes of the events of that reason, once there is one."""
+    """Return the notes of the events of that reason, once there is one."""
 
     async def notes() -> list[str] | None:
         events = [event async for event in library.client.items(EVENT, namespace=library.namespace)]
@@ -102,7 +102,7 @@ async def test_an_object_with_our_label_that_another_owner_controls_stays(librar
         other = await library.create(SHELF, "other")
         made = await library.get(CONFIG_MAP, "top")
         (reference,) = made["metadata"]["ownerReferences"]
-        # Before its gate goes off, somebody hands it over.
+        # Before its gate is switched off, a user hands it over.
         reference |= {"name": "other", "uid": other["metadata"]["uid"]}
         await library.client.patch(
             CONFIG_MAP, library.key("top"), {"metadata": {"ownerReferences": [reference]}}, patch_type="merge"

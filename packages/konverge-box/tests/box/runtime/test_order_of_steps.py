@@ -57,7 +57,7 @@ READS: dict[str, Callable[[str], dict[str, Any]]] = {
     "onReconcile": lambda text: {"onReconcile": {"configMaps": [build_config_map(a=text)]}},
     "providers": lambda text: {"providers": {"cloud": [{"kind": "Machine", "name": "b", "spec": {"zone": text}}]}},
 }
-"""Of each step that has expressions, what declares one that reads what the text says."""
+"""For each step with expressions: a declaration with an expression that reads the given text."""
 
 MAKES: dict[str, tuple[dict[str, Any], str]] = {
     "cross": ({"cross": [{"apiVersion": "v1", "kind": "Node", "as": "seen", "selector": {"name": "x"}}]}, "cross.seen"),
@@ -66,7 +66,7 @@ MAKES: dict[str, tuple[dict[str, Any], str]] = {
     "onReconcile": ({"onReconcile": {"services": [{"name": "made", "port": 80}]}}, "children.service"),
     "providers": ({"providers": {"cloud": [{"kind": "Machine", "name": "m"}]}}, "providers.cloud.m"),
 }
-"""Of each step whose result has a name, what declares one, and the name."""
+"""For each step whose result has a name: a declaration of it, and the name."""
 
 MAKES_NO_NAME = {
     "mutation": "it changes spec and labels, which all steps know: a step before it has them as they were",
@@ -76,7 +76,7 @@ MAKES_NO_NAME = {
     "status": "its fields are in the status of the next pass",
     "report": "its conditions are in the status of the next pass",
 }
-"""Of the others, why nobody could read them too early; normalize is the first."""
+"""For the other steps: the reason why no expression can read them too early; normalize is the first."""
 
 HAS_NO_EXPRESSIONS = {
     "marks": "nothing of it is declared",
@@ -94,7 +94,7 @@ def test_each_pair_is_refused_when_it_is_loaded_or_it_is_known_why_not() -> None
     assert len(PAIRS) == len(NAMES) * (len(NAMES) - 1) / 2
     assert [pair for pair in left if pair[1] not in MAKES_NO_NAME and pair[0] not in HAS_NO_EXPRESSIONS] == []
     assert {after for _, after in refusals()} == set(MAKES)
-    assert {before for before, _ in refusals()} == set(READS) - {"providers"}  # nothing with a name comes after it
+    assert {before for before, _ in refusals()} == set(READS) - {"providers"}  # no step with a name follows it
 
 
 @pytest.mark.parametrize(("before", "after"), refusals(), ids="-".join)
@@ -114,7 +114,7 @@ def test_an_expression_that_reads_what_a_later_step_makes_is_refused_with_its_pa
 
 
 def build_scope_config_map(name: str) -> dict[str, Any]:
-    """A ConfigMap, of everything that is known by now."""
+    """Return a ConfigMap with everything that is known at this step."""
     return build_config_map(name, trace="{{ spec.trace }}/{{ cross.seen.data.word }}/{{ external.asked.word }}")
 
 
@@ -152,11 +152,11 @@ BOX = build_box_text(
 ).replace("spec:\n", "spec:\n  providers: {cloud: {}}\n", 1)
 
 FATES = {"good": "good", "bad": "bad", "lost": "lost"}
-"""Names of custom resources, and what is in their spec."""
+"""Names of custom resources, with their specs."""
 
 
 class Journal(UncachedReader):
-    """The client of a pass, which writes down what it is asked for."""
+    """The client of a reconcile, which records its requests."""
 
     def __init__(self, client: Client, entries: list[str]) -> None:
         super().__init__(client)
@@ -194,7 +194,7 @@ class Journal(UncachedReader):
 
 @dataclass
 class Context(ReconcileContext):
-    """The context of a pass, as the runtime makes it."""
+    """The context of a reconcile, as the runtime creates it."""
 
     @property
     def cluster(self) -> Any:
@@ -202,7 +202,7 @@ class Context(ReconcileContext):
 
 
 class Service(Caller):
-    """A service that answers with what there is to do, or not at all."""
+    """A service that responds with the work to do, or not at all."""
 
     def __init__(self, entries: list[str]) -> None:
         super().__init__(environment={})
@@ -216,7 +216,7 @@ class Service(Caller):
 
 
 class ShelfNamespace:
-    """Shelves of all fates on an embedded cluster, and passes over them in any order."""
+    """Shelves with all outcomes on an embedded cluster, and reconciles of them in any order of steps."""
 
     def __init__(self, client: Client, clock: SimulatedClock) -> None:
         self.client = client
@@ -224,7 +224,7 @@ class ShelfNamespace:
         self.rounds = 0
 
     async def outcome(self, order: tuple[PipelineStep, ...]) -> dict[str, Any]:
-        """What a pass of that order does with a new shelf of each fate."""
+        """Reconcile a new shelf of each outcome with that order, and return the effects."""
         self.rounds += 1
         namespace = f"round-{self.rounds}"
         await self.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
@@ -245,7 +245,7 @@ class ShelfNamespace:
                 "spec": {"trace": trace},
             }
         )
-        # Of a group that the file had once: the server is asked who wrote it.
+        # The condition of a group of an earlier file: its writers are read from the server.
         stale = {
             "type": "OldReady",
             "status": "True",
@@ -256,11 +256,11 @@ class ShelfNamespace:
         owner = await self.client.update(owner, subresource="status")
         cloud = FakeCloudProvider(FakeCloud())
 
-        def asked(request: ItemRequest) -> None:
+        def record_call(request: ItemRequest) -> None:
             assert isinstance(request, ReconcileRequest)
             entries.append(f"provider {request.name} {request.spec.zone}")
 
-        cloud.during = asked
+        cloud.during = record_call
         pool = ProviderPool(ProviderRegistry.from_providers([cloud]))
         ctx: Any = Context(client=Journal(self.client, entries), owner=owner, clock=self.clock)
         async with Service(entries) as caller:
@@ -278,7 +278,7 @@ class ShelfNamespace:
                 patched.setattr(box_reconciler, "STEP_ORDER", order)
                 try:
                     await one.reconcile()
-                except Exception as failure:  # noqa: BLE001  # whatever a wrong order leads to
+                except Exception as failure:  # noqa: BLE001  # a wrong order can raise any error
                     error = str(failure)
         await pool.close()
         status = (await self.client.get(SHELF, ObjectKey(namespace, name)))["status"]
@@ -328,7 +328,7 @@ async def test_any_two_steps_that_swap_make_another_pass_of_it() -> None:
 async def test_the_scope_of_a_step_has_the_names_of_earlier_steps_alone() -> None:
     known: dict[str, set[str]] = {}
 
-    def watched(step: PipelineStep) -> PipelineStep:
+    def record_scope(step: PipelineStep) -> PipelineStep:
         async def run(inputs: ReconcileInputs, state: ReconcileState) -> None:
             known.setdefault(step.name, set(state.scope.names) - ALWAYS)
             await step.run(inputs, state)
@@ -336,7 +336,7 @@ async def test_the_scope_of_a_step_has_the_names_of_earlier_steps_alone() -> Non
         return replace(step, run=run)
 
     async with shelves() as there:
-        await there.outcome(tuple(watched(step) for step in STEP_ORDER))
+        await there.outcome(tuple(record_scope(step) for step in STEP_ORDER))
 
     made = {"cross": {"cross"}, "external": {"external"}, "providers": {"providers"}, "status": {"children"}}
     earlier = {

@@ -1,4 +1,4 @@
-"""The definition that a cluster gets of a box's custom resource."""
+"""The CustomResourceDefinition of a box's custom resource."""
 
 from typing import Any
 

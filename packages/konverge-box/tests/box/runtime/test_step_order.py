@@ -1,4 +1,4 @@
-"""The order of the steps: what each sees, and what it does not."""
+"""The order of the steps: the names that each step can read."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +29,7 @@ READS: dict[str, Callable[[str], Any]] = {
     "status": lambda text: {"fields": [{"path": "a", "value": text}]},
     "onDelete": lambda text: {"groups": [{"delete": {"configMaps": [{"name": text}]}}]},
 }
-"""Of each step, a part of the file that reads what the text says."""
+"""For each step: a part of the file that reads the given text."""
 
 RESULTS = {"cross": "cross.seen.name", "external": "external.asked.status", "children": "children.configMap.data.a"}
 MADE_IN = {"cross": "cross", "external": "external", "children": "onReconcile"}
@@ -105,7 +105,7 @@ async def test_each_step_sees_what_those_before_it_made(library: BoxHarness) -> 
         applied = [request.path.rpartition("/")[2] for request in library.requests() if "-" in request.path[-8:]]
         assert [name for name in applied if name.startswith("top-")][-2:] == ["top-created", "top-kept"]
 
-        # What is denied reads nothing, and makes nothing.
+        # A denied custom resource reads nothing and writes nothing.
         before = len(library.requests())
         await library.create(SHELF, "worse", trace="bad")
         await library.wait_for_condition(SHELF, "worse", "ValidationFailed")

@@ -1,4 +1,4 @@
-"""Plans without a cluster: a custom resource ``web`` of a box, and the objects that there are."""
+"""Plans without a cluster: a custom resource of a box, and the existing objects."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLUSTER_KINDS = frozenset({"Namespace", "Node", "Fleet"})
 
 
 def build_owner(spec: Mapping[str, Any] | None = None, **metadata: Any) -> Object:
-    """A custom resource ``site`` in the namespace ``here``."""
+    """Return a custom resource ``site`` in the namespace ``here``."""
     return {
         "apiVersion": "test.konverge.dev/v1",
         "kind": "Web",
@@ -35,7 +35,7 @@ def build_owner(spec: Mapping[str, Any] | None = None, **metadata: Any) -> Objec
 
 
 class ObjectListReader:
-    """A reader of these objects, which notes what it is asked for."""
+    """A reader of these objects, which records its reads."""
 
     def __init__(
         self, *objects: Object, unserved: tuple[str, ...] = (), error: type[KindNotServedError] = KindNotServedError
@@ -74,7 +74,7 @@ def _label(obj: Object, name: str) -> str:
 
 
 def parse_groups(steps: str) -> ResourceGroups:
-    """The groups of a box whose custom resource has those steps."""
+    """Compile the groups of a box whose custom resource has those steps."""
     declared = load_custom_resource(steps)
     return ResourceGroups(declared.on_create, declared.on_reconcile, "spec.crds.web", "test-box")
 
@@ -88,7 +88,7 @@ def build_plan(
     now: datetime = NOW,
     **results: Any,
 ) -> ResourcePlan:
-    """What one pass plans.
+    """Plan one reconcile.
 
     Args:
         steps: The steps of the custom resource, or its groups.
@@ -106,17 +106,17 @@ def build_plan(
 
 
 def list_entries(plan: ResourcePlan) -> list[PlannedResource]:
-    """All objects of a plan."""
+    """Return all objects of a plan."""
     return [entry for group in plan.groups for entry in group.entries]
 
 
 def describe_plan(plan: ResourcePlan) -> dict[str, str]:
-    """What is done with each object: ``{"ConfigMap here/a": "apply"}``."""
+    """Return the action on each object: ``{"ConfigMap here/a": "apply"}``."""
     return {f"{entry.gvk.kind} {entry.key}": entry.action.value for entry in list_entries(plan)}
 
 
 def build_applied_object(plan: ResourcePlan, name: str = "") -> Object:
-    """The object of that name, or the only one, as a server would store it: with the owner's reference."""
+    """Return the object of that name, or the only one, as a server stores it: with the owner reference."""
     (found,) = [
         entry for entry in list_entries(plan) if entry.action is ObjectAction.APPLY and name in ("", entry.key.name)
     ]
@@ -125,7 +125,7 @@ def build_applied_object(plan: ResourcePlan, name: str = "") -> Object:
 
 
 def to_stored_object(obj: Object, *, owned: bool = True) -> Object:
-    """As a server has it after it was applied."""
+    """Return the object as a server has it after it was applied."""
     reference = {"apiVersion": "test.konverge.dev/v1", "kind": "Web", "name": "site", "uid": UID, "controller": True}
     entry = {"manager": f"Web/resources/{UID}", "operation": "Apply", "apiVersion": "v1", "fieldsV1": {}}
     entry["fieldsType"] = "FieldsV1"

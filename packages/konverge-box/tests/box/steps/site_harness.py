@@ -1,4 +1,4 @@
-"""Passes over the groups of one custom resource on a cluster, as an operator makes them, without its caches."""
+"""Reconciles of the groups of one custom resource on a cluster, as in an operator, but without its caches."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SECRET = GroupVersionKind("", "v1", "Secret")
 
 
 class UncachedReader:
-    """Reads with requests; what a pass reads from caches is another test's."""
+    """A reader that sends requests. Another test covers reads from caches."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -51,7 +51,7 @@ class UncachedReader:
 
 
 class SiteHarness:
-    """A custom resource ``site`` on a cluster, and the box that looks after it."""
+    """A custom resource ``site`` on a cluster, and the box that reconciles it."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -63,7 +63,7 @@ class SiteHarness:
         self.entropy = SeededEntropy(7)
         self.groups = parse_groups("onReconcile: {}")
         self.ahead = timedelta(0)
-        """How far the box's time is ahead of the cluster's: a real cluster's cannot be moved."""
+        """The lead of the box's time over the cluster's: the time of a real cluster cannot be moved."""
 
     async def open(self, steps: str, **spec: Any) -> None:
         """Create it, with a box of these steps."""
@@ -82,7 +82,7 @@ class SiteHarness:
         await self.cluster.eventually(created, describe="the custom resource can be created")
 
     def reload(self, steps: str) -> None:
-        """The box's file has changed."""
+        """Change the file of the box."""
         self.groups = parse_groups(steps)
 
     def now(self) -> datetime:
@@ -92,11 +92,11 @@ class SiteHarness:
         return await self.client.get(APP, self.key)
 
     async def change_spec(self, **spec: Any) -> None:
-        """Change its spec: what is None goes."""
+        """Change its spec. None removes a field."""
         await self.cluster.client.patch(APP, self.key, {"spec": spec}, patch_type="merge")
 
     async def reconcile(self, **results: Any) -> ResourcePlan:
-        """One pass: plan, components, marks, status. What fails does so in its condition."""
+        """Reconcile once: plan, components, marks, status. Failures are reported in conditions."""
         owner, now = await self.owner(), self.now()
         scope = build_scope(owner, EvaluationEnvironment(now=now, entropy=self.entropy)).with_names(**results)
         plan = await self.groups.plan(scope, owner, self.reader, now)
@@ -119,7 +119,7 @@ class SiteHarness:
         return found
 
     async def reconcile_until(self, reason: str, condition_type: str = "ResourcesReady") -> Condition:
-        """Passes, as events would cause them, until the condition has that reason."""
+        """Reconcile, as events would trigger it, until the condition has that reason."""
 
         async def has_reason() -> Condition | None:
             await self.reconcile()
@@ -138,7 +138,7 @@ class SiteHarness:
         return await self.client.get(gvk, ObjectKey(self.key.namespace, name))
 
     async def remove(self, gvk: GroupVersionKind, name: str) -> None:
-        """Delete an object by hand, and wait until it is gone."""
+        """Delete an object as a user, and wait until it is gone."""
         await self.cluster.client.delete(gvk, ObjectKey(self.key.namespace, name))
 
         async def absent() -> bool:
@@ -147,6 +147,6 @@ class SiteHarness:
         await self.cluster.eventually(absent, describe=f"{gvk.kind} {name} is gone")
 
     def writes(self) -> list[str]:
-        """The requests of the box so far that were no reads, but for its status."""
+        """Return the write requests of the box so far, except those of its status."""
         found = [entry for entry in self.cluster.list_requests(AGENT) if entry.verb not in ("get", "list", "watch")]
         return [f"{entry.verb} {entry.path}" for entry in found if not entry.path.endswith("/status")]

@@ -1,4 +1,4 @@
-"""What is done with an object: a table, and what holds of every decision."""
+"""The action on an object: a table of decisions, and properties of every decision."""
 
 from __future__ import annotations
 

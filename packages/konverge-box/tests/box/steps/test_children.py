@@ -1,4 +1,4 @@
-"""What the status sees of the objects that a box has made."""
+"""The objects of a box in expressions of the status."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ UNSERVED = GroupVersionKind("cert-manager.io", "v1", "Certificate")
 
 
 class Shelf:
-    """Objects that can be read, and what was."""
+    """A reader of objects that records its reads."""
 
     def __init__(self, *objects: Object) -> None:
         self._objects = {(GroupVersionKind.of(obj), ObjectKey.of(obj)): obj for obj in objects}
@@ -54,7 +54,7 @@ class Shelf:
 
 
 def live(kind: str, name: str, *, namespace: str = "shop", api_version: str = "apps/v1", **more: Any) -> Object:
-    """An object of ours; of an empty namespace for a cluster-scoped one."""
+    """Return an object of the box. An empty namespace stands for a cluster-scoped one."""
     metadata: Object = {"name": name, "labels": {OWNER_UID: "u-1"}}
     if namespace:
         metadata["namespace"] = namespace
@@ -68,7 +68,7 @@ def foreign(kind: str, name: str, **more: Any) -> Object:
 
 
 def box(resources: str, *values: str) -> CustomResource:
-    """A box that keeps these resources and whose status has those values."""
+    """Return a box with these resources and those status values."""
     lines = "\n".join(f"  {line}" for line in resources.strip("\n").splitlines())
     fields = "\n".join(f'    - {{path: x{i}, value: "{value}"}}' for i, value in enumerate(values))
     return load_custom_resource(f"onReconcile:\n{lines}\nstatus:\n  fields:\n{fields}\n")
@@ -81,7 +81,7 @@ def children_of(custom: CustomResource) -> ChildrenReader:
 
 
 def list_children(custom: CustomResource, *, unwanted: str = "") -> list[Child]:
-    """What a plan of these resources comes to, whose names have no expressions."""
+    """Return the plan of these resources, whose names have no expressions."""
     found = []
     for group in (*custom.on_create, *custom.on_reconcile):
         for resource in group.resources:

@@ -1,4 +1,4 @@
-"""A planned group as a component of the engine."""
+"""The component of a planned group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pass observes through the cache of an operator, and that a change of it wakes the owner."""
+"""The observations of a reconcile through the cache of an operator. A change of them queues the owner."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def test_changes_of_what_is_observed_wake_the_owner_unless_they_are_not_to
 
     async with town.running_operator(operator):
         await town.create_shop("corner")
-        await town.cluster.eventually(lambda: seen, describe="a first pass")
+        await town.cluster.eventually(lambda: seen, describe="a first reconcile")
         assert {name: each["found"] for name, each in seen[-1].items()} == {
             **dict.fromkeys(("secret", "quiet", "some", "db"), False),
             "space": True,

@@ -1,4 +1,4 @@
-"""What is to happen next to a Job or an object of a deletion, and what is planned: without any cluster."""
+"""The next action on a Job or an object of a deletion, and the plan of a deletion, without a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Before a custom resource may go: Jobs, groups in order, crashes and time, on either cluster."""
+"""The deletion of a custom resource: Jobs, groups in order, crashes and time, on both clusters."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def deletion(on_delete: str) -> Deletion:
 
 @dataclass
 class DeletionHarness:
-    """An owner on a cluster, what it has, and its deletion, of which nothing is kept from one step to the next."""
+    """An owner on a cluster, its objects, and its deletion, which keeps no state between two steps."""
 
     cluster: Cluster
     on_delete: str = ""
@@ -78,7 +78,7 @@ class DeletionHarness:
         self.owner = await self.cluster.eventually(created, describe="the owner is there")
 
     async def have(self, kind: str, name: str, *, is_ours: bool = True, namespace: str = "", **more: Any) -> None:
-        """An object, as a box would have made it for the owner."""
+        """Create an object like one of the box for the owner."""
         namespace = namespace or self.cluster.namespace
         metadata: Object = {"name": name, "namespace": namespace}
         if is_ours:
@@ -93,7 +93,7 @@ class DeletionHarness:
             await self.cluster.client.create(obj)
 
     async def apply(self, obj: Object) -> None:
-        """As a box applies it for the owner."""
+        """Apply an object as a box does for the owner."""
         manager = f"Tent/resources/{self.owner['metadata']['uid']}"
         await self.cluster.client.apply(obj, field_manager=manager)
 
@@ -107,7 +107,7 @@ class DeletionHarness:
         await self.cluster.client.delete(TENT, self.key)
 
     async def step(self) -> DeletionProgress:
-        """One step by someone who knows nothing of the steps before."""
+        """Run one step without knowledge of earlier steps."""
         client = self.cluster.client
         owner = await client.get(TENT, self.key)
         return await deletion(self.on_delete).run_step(
@@ -272,7 +272,7 @@ async def test_what_is_not_of_the_owner_is_spared(camp: DeletionHarness) -> None
 
 
 async def test_an_operator_is_woken_by_what_goes_and_lets_the_owner_go(camp: DeletionHarness) -> None:
-    """Through the caches of a running operator; nothing looks again by itself for hours."""
+    """Test with the caches of a running operator, which reconciles nothing by itself for hours."""
     await camp.create_owner("""
 groups:
   - run: [{name: backup, image: "konverge.test/app:1"}]
@@ -310,7 +310,7 @@ groups:
 
 
 class TestOnTheEmbeddedClusterAlone:
-    """What depends on nothing that only a real server decides."""
+    """The behavior that does not depend on a real server."""
 
     @pytest.fixture(params=[pytest.param("embedded", marks=pytest.mark.embedded)])
     def cluster_kind(self, request: pytest.FixtureRequest) -> str:

@@ -1,4 +1,4 @@
-"""What a resource is repeated for."""
+"""The repetition of a resource by ``forEach``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects of others, where no owner reference makes the server refuse a second owner: nothing of them is changed."""
+"""Foreign objects without an owner reference, for which the server accepts a second owner: they are not changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the groups of a box do on a cluster, pass by pass."""
+"""The groups of a box on a cluster, reconcile by reconcile."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def site(cluster: Cluster) -> SiteHarness:
 
 
 async def test_what_is_kept_is_corrected_and_at_rest_nothing_is_sent(site: SiteHarness) -> None:
-    """Contradiction 5: compare first; an object that is as declared gets no request."""
+    """Contradiction 5: compare first; an object without differences gets no request."""
     await site.open("onReconcile: {configMaps: [{name: kept, data: {a: '{{ spec.a }}'}}]}", a=1)
     await site.reconcile()
     made = await site.get(CONFIG_MAP, "kept")
@@ -45,7 +45,7 @@ async def test_what_is_kept_is_corrected_and_at_rest_nothing_is_sent(site: SiteH
 
 
 async def test_what_on_create_made_is_left_alone_and_not_made_again(site: SiteHarness) -> None:
-    """Contradiction 3: what somebody deletes stays away."""
+    """Contradiction 3: an object that a user deletes is not created again."""
     await site.open("onCreate: {configMaps: [{name: once, data: {a: b}}, {name: kept, reconcile: true}]}")
     await site.reconcile()
     assert CREATED in (await site.owner())["metadata"]["annotations"]
@@ -64,7 +64,7 @@ async def test_what_on_create_made_is_left_alone_and_not_made_again(site: SiteHa
 
 
 async def test_a_switch_between_variants_changes_the_object_and_its_end_deletes_it(site: SiteHarness) -> None:
-    """Contradiction 4: a condition that turns false deletes, but never what another entry wants."""
+    """Contradiction 4: a condition that turns false deletes an object, unless another entry declares it."""
     await site.open(
         """
         onReconcile:
@@ -92,7 +92,7 @@ async def test_a_switch_between_variants_changes_the_object_and_its_end_deletes_
 
 
 async def test_the_objects_of_removed_elements_go_and_those_of_others_stay(site: SiteHarness) -> None:
-    """Contradiction 7: items are in scope everywhere, and their objects go with them."""
+    """Contradiction 7: items are in scope everywhere, and their objects are deleted with them."""
     await site.open(
         """
         onReconcile:

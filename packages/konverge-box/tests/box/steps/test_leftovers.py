@@ -1,4 +1,4 @@
-"""What is deleted with a custom resource, where no cluster can be made to answer so."""
+"""The deletion of leftovers after errors that no real cluster can be made to return."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Refusing:
-    """A cluster that answers all questions with one error."""
+    """A cluster that responds to every request with one error."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error

@@ -1,4 +1,4 @@
-"""Fields by their path: found, set and left out, in a copy."""
+"""Reading, setting and removing fields by their path, in a copy."""
 
 from __future__ import annotations
 

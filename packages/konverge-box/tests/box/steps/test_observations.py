@@ -1,4 +1,4 @@
-"""Cross: what is observed of other objects, and that what is not there is an answer."""
+"""Cross: the observation of other objects, for which absence is a result."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NOTHING: dict[str, Any] = {
 
 
 class Shelf:
-    """A reader of objects in memory; it keeps what it was asked for."""
+    """A reader of objects in memory, which records its reads."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What a pass plans for the objects of a custom resource."""
+"""The plan of a reconcile for the objects of a custom resource."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_an_object_with_a_namespace_of_an_owner_without_needs_one() -> None:
         build_plan("onReconcile: {configMaps: [{}]}", owner=owner)
 
 
-# Contradiction 7: items are in scope everywhere, and what is not wanted any more goes.
+# Contradiction 7: items are in scope everywhere, and objects that are no longer declared are deleted.
 
 HOSTS = """
 onReconcile:
@@ -240,7 +240,7 @@ def test_names_that_cannot_vary_cost_no_look_at_the_cluster() -> None:
     assert list_reads("onReconcile: {configMaps: [{name: '{{ metadata.name }}-a'}], services: [{port: 80}]}") == []
 
 
-# Contradiction 4: what onReconcile does not want any more is deleted, without flapping.
+# Contradiction 4: objects that onReconcile no longer declares are deleted, without flapping.
 
 VARIANTS = """
 onReconcile:
@@ -304,7 +304,7 @@ def test_two_elements_that_want_one_object_are_told_by_their_numbers() -> None:
 
 @st.composite
 def _boxes(draw: st.DrawFn) -> tuple[str, dict[str, bool]]:
-    """Groups whose entries want few names, each under a condition of its own, some in a group with one."""
+    """Generate groups whose entries share few names, each with its own condition, some in a group with one."""
     lines: list[str] = []
     flags: dict[str, bool] = {}
     count = 0
@@ -343,7 +343,7 @@ def test_for_any_conditions_an_object_gets_one_decision_and_is_never_deleted_whe
     assert len({(*entry.gvk.group_kind, *entry.key) for entry in acted}) == len(acted)
 
 
-# Contradiction 3: what onCreate has made is not made again.
+# Contradiction 3: objects of onCreate are not created again.
 
 ONCE_MADE = "onCreate: {configMaps: [{name: a}]}"
 
@@ -648,7 +648,7 @@ def test_groups_are_called_by_their_names_or_their_step() -> None:
     ]
 
 
-# Kinds without namespaces, and of which the cluster knows nothing.
+# Cluster-scoped kinds, and kinds that the cluster does not serve.
 
 
 def test_objects_without_a_namespace_have_no_owner_reference() -> None:
@@ -738,7 +738,7 @@ def test_a_namespace_that_the_file_names_no_more_loses_its_object() -> None:
     }
 
 
-# Bounds.
+# Limits.
 
 
 def test_more_objects_than_a_custom_resource_may_have_are_refused_before_any_is_rendered() -> None:

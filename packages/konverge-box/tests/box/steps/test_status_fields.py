@@ -1,4 +1,4 @@
-"""The fields of a status: which are asked, what they come to, and what becomes of the status."""
+"""The declared status fields: their evaluation, their values and the resulting status."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOON = EvaluationEnvironment(now=datetime(2026, 1, 1, 12, tzinfo=UTC))
 
 
 def status_fields(fields: str) -> StatusFields:
-    """Those of a box that has these fields, and Deployments and an observation that they may read."""
+    """Compile the status fields of a box, which can read Deployments and an observation."""
     lines = "\n".join(f"    {line}" for line in fields.strip("\n").splitlines())
     steps = f"""\
 cross: [{{as: db, apiVersion: v1, kind: ConfigMap, selector: {{name: db}}}}]

@@ -1,4 +1,4 @@
-"""Validation: every operator, all violations at once, and what they say."""
+"""Validation: every operator, all violations together, and their messages."""
 
 from __future__ import annotations
 

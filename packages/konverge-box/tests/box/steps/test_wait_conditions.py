@@ -1,4 +1,4 @@
-"""What a resource waits for, in words."""
+"""The description of ``waitFor`` conditions in words."""
 
 import pytest
 

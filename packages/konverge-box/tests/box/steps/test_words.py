@@ -1,4 +1,4 @@
-"""What is waited for, in words; certificates; labels of names that are too long for one."""
+"""Descriptions of conditions; certificates; labels for long names."""
 
 from __future__ import annotations
 

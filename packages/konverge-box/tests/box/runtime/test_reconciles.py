@@ -1,4 +1,4 @@
-"""Passes over the custom resources of a box, on both clusters: failures, denials, what waits for what, what is left."""
+"""Reconciles of the custom resources of a box, on both clusters: failures, denials, dependencies, leftovers."""
 
 import json
 from typing import Any
@@ -66,7 +66,7 @@ async def test_a_settled_object_sends_no_requests(library: BoxHarness) -> None:
 
         run.process.enqueue(SHELF, run.process.list_owners(SHELF), reason="a test")
         await library.cluster.eventually(
-            lambda: run.health.resources["shelf"].results.total() > passes, describe="another pass"
+            lambda: run.health.resources["shelf"].results.total() > passes, describe="another reconcile"
         )
         await library.wait_until_quiet()
 
@@ -123,7 +123,7 @@ async def test_who_came_first_keeps_a_unique_value(library: BoxHarness) -> None:
     async with library.running(build_box(shelf=shelf)):
         await library.create(SHELF, "first", code="ONE")
         await library.wait_for_condition(SHELF, "first", "Reconciled", status="True")
-        await library.clock.sleep(1.1)  # times of creation are whole seconds
+        await library.clock.sleep(1.1)  # creation timestamps have whole seconds
         await library.create(SHELF, "second", code="one")
         await library.wait_for_condition(SHELF, "second", "ValidationFailed", message="one is taken")
         await library.wait_for_condition(SHELF, "first", "Reconciled", status="True")
@@ -332,7 +332,7 @@ async def test_a_pass_comes_again_when_an_answer_is_not_kept_any_more(
     asked_at: list[float] = []
 
     class Answers:
-        """Stands for the network, which has no simulated time."""
+        """A replacement of the network, which has no simulated time."""
 
         def find_next_change(self, now: object) -> None:
             return None

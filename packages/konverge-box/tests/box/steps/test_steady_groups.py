@@ -1,4 +1,4 @@
-"""A pass over ten resources through an operator's caches: at rest it asks the server for nothing."""
+"""A reconcile of ten resources through an operator's caches: it sends no request when nothing is left to write."""
 
 from __future__ import annotations
 
