@@ -95,7 +95,8 @@ async def test_the_operator_of_the_page_gets_its_definition(cluster: Cluster) ->
 
         await cluster.eventually(lambda: says("Ready", "Blocked"), describe="it waits")
         await cluster.eventually(
-            lambda: says("DefinitionsResolved", "nobody has begun it yet"), describe="it says that nobody fetches"
+            lambda: says("DefinitionsResolved", "no operator has started the request"),
+            describe="it says that nobody fetches",
         )
         async with desk.running_resolvers(FakeResolver(name="git")):
             # What kubectl shows without being told of this kind's conditions.

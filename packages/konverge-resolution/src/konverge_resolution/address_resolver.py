@@ -31,7 +31,7 @@ class GuardedAddressResolver:
         try:
             return tuple(await resolve_permitted(host, port, self._lookup, self._networks))
         except RefusedAddressError as error:
-            message = f"host {host}: connection refused: its network is {error.kind}"
+            message = f"host {host}: connections are not permitted: its network is {error.kind}"
             if self._networks.opened_by:
                 message += f"; {self._networks.opened_by}"
             raise ResolutionError(Reason.DENIED, message) from None

@@ -26,7 +26,7 @@ from tests.resolution.fake_resolver import BOX, FakeResolver
 from tests.resolution.requests.request_namespace import REAL, RequestNamespace, create_request_namespace, decode_data
 
 TYPE = "resolution.tekton.dev/type"
-CHANGED = "a request does not change: create another one"
+CHANGED = "a request is immutable; create another one"
 PACKAGED = ResolverPackaging("image", has_admission=True)
 
 
@@ -215,7 +215,10 @@ def test_policies_are_printed_when_they_are_wanted_and_once_in_a_cluster() -> No
     assert list_policies(replace(PACKAGED, serves_tekton=True))[2:] == ["konverge-resolution-tekton"]
     answer = CliRunner().invoke(resolvers, ["package", "--admission", "--no-lifecycle"])
     assert answer.exit_code == 2
-    assert "--admission is for requests of every resolver: give it without --no-lifecycle" in answer.output
+    assert (
+        "--admission cannot be combined with --no-lifecycle: it applies to the requests of every resolver"
+        in answer.output
+    )
 
 
 def test_they_are_about_the_namespaces_whose_requests_are_fulfilled() -> None:

@@ -82,13 +82,13 @@ def test_namespaces_are_allowed_and_blocked_by_name_before_all(allowed: str, blo
     if is_read:
         assert ClusterResolver().validate(TASK, settings) == TASK
         return
-    with pytest.raises(ResolutionError, match="lets nobody read definitions in namespace 'catalog'") as caught:
+    with pytest.raises(ResolutionError, match="does not permit namespace 'catalog'") as caught:
         ClusterResolver().validate(TASK, settings)
     assert caught.value.reason is Reason.DENIED
 
 
 def test_an_empty_default_namespace_is_none() -> None:
-    with pytest.raises(ResolutionError, match="parameter 'namespace': expected one, found none"):
+    with pytest.raises(ResolutionError, match="parameter 'namespace': expected a value, found none"):
         ClusterResolver().validate({"kind": "task", "name": "build"}, DEFAULTS | {"default-namespace": " "})
 
 
@@ -116,7 +116,7 @@ def test_nothing_but_a_name_becomes_part_of_a_path(params: dict[str, Any], told:
 
 
 async def test_without_a_cluster_there_is_nothing_to_read() -> None:
-    with pytest.raises(ResolutionError, match="resolver 'cluster' needs a cluster, and there is none") as caught:
+    with pytest.raises(ResolutionError, match="resolver 'cluster': no cluster is configured") as caught:
         await resolve(ClusterResolver(), TASK)
     assert caught.value.reason is Reason.RESOLVER_NOT_AVAILABLE
 
@@ -230,17 +230,16 @@ async def test_what_there_is_not_has_reasons_of_its_own(cluster: Cluster) -> Non
         Reason.INVALID_PARAMETERS,
         Reason.INVALID_PARAMETERS,
     )
-    assert "there is no ConfigMap" in missing.message
+    assert "does not exist" in missing.message
     assert "serves no kind 'stepaction'" in unknown.message
     assert "in v7" in version.message
-    assert "expected a kind whose objects are in namespaces" in wide.message
+    assert "expected a namespaced kind" in wide.message
 
 
 async def test_a_kind_of_several_groups_has_to_be_named_with_its_version(cluster: Cluster) -> None:
     error = await expect_resolution_error(cluster, {"kind": "event", "name": "a"})
     assert error.message == (
-        "parameter 'apiVersion': expected one, as 'event' stands for several kinds; "
-        "there are those of v1, events.k8s.io/v1"
+        "parameter 'apiVersion': expected a version, because 'event' stands for several kinds: v1, events.k8s.io/v1"
     )
 
 

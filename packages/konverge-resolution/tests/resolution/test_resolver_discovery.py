@@ -45,7 +45,7 @@ def test_one_of_another_package_is_found_and_may_not_take_a_name(monkeypatch: py
     assert [resolver.name for resolver in load_resolvers(["shelf"])] == ["shelf"]
 
     install(monkeypatch, other="tests.resolution.test_resolver_discovery:Impostor")
-    with pytest.raises(ConfigurationError, match="'git': konverge brings one of that name"):
+    with pytest.raises(ConfigurationError, match="'git': konverge has a resolver of that name"):
         load_resolvers()
 
 

@@ -83,7 +83,7 @@ async def test_a_gigabyte_of_content_is_refused_without_being_held(desk: Request
                 await answer.write(bytes(MEGABYTE))
                 sent += MEGABYTE
         except ConnectionError:
-            pass  # whoever asked has hung up
+            pass  # whoever asked has closed the connection without a response
         return answer
 
     async with (

@@ -73,12 +73,15 @@ BOMB = bomb(200)
 FAULTS: dict[str, tuple[ConnectionHandler, str]] = {
     "hangs": (never_respond, "did not respond within 0.3 s"),
     "hangs after its head": (drips, "did not respond within 0.3 s"),
-    "resets": (resets, "hung up without an answer"),
-    "says nothing": (respond_with_bytes(b""), "hung up without an answer"),
-    "breaks off": (respond_with_bytes(OK + b"Content-Length: 100\r\n\r\n{"), "broke off in the middle of its answer"),
+    "resets": (resets, "closed the connection without a response"),
+    "says nothing": (respond_with_bytes(b""), "closed the connection without a response"),
+    "breaks off": (
+        respond_with_bytes(OK + b"Content-Length: 100\r\n\r\n{"),
+        "closed the connection in the middle of its response",
+    ),
     "breaks off in chunks": (
         respond_with_bytes(OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\n{"),
-        "broke off in the middle",
+        "closed the connection in the middle",
     ),
     "floods": (floods, "expected a response of at most 1 MiB, found a longer one"),
     "announces too much": (
@@ -86,19 +89,22 @@ FAULTS: dict[str, tuple[ConnectionHandler, str]] = {
         "at most 1 MiB",
     ),
     "bombs": (respond_with_bytes(OK + b"Content-Encoding: gzip\r\n\r\n" + BOMB), "at most 1 MiB"),
-    "speaks another language": (respond_with_bytes(b"SSH-2.0-OpenSSH_9.9\r\n\r\n"), "gave an answer that is no HTTP"),
+    "speaks another language": (
+        respond_with_bytes(b"SSH-2.0-OpenSSH_9.9\r\n\r\n"),
+        "returned an invalid HTTP response",
+    ),
     "has an endless header": (
         respond_with_bytes(b"HTTP/1.1 200 OK\r\nX: " + b"x" * 1_000_000),
-        "gave an answer that is no HTTP",
+        "returned an invalid HTTP response",
     ),
-    "has headers without end": (heads_without_end, "gave an answer that is no HTTP"),
+    "has headers without end": (heads_without_end, "returned an invalid HTTP response"),
     "has a negative length": (
         respond_with_bytes(OK + b"Content-Length: -5\r\n\r\n{}"),
-        "gave an answer that is no HTTP",
+        "returned an invalid HTTP response",
     ),
     "says more than it announced": (
         respond_with_bytes(OK + b'Content-Length: 7\r\n\r\n{"a":1}{"b":2}'),
-        "gave an answer that is no",
+        "returned an invalid HTTP response",
     ),
     "nests": (respond_with_bytes(OK + b"\r\n" + b"[" * 100_000), "expected JSON of at most 50 levels"),
 }
@@ -143,7 +149,7 @@ async def test_a_connection_that_breaks_is_not_used_again_by_anything_but_a_decl
         await resets(reader, writer)
 
     async with serve_connections(talk) as port:
-        with pytest.raises(CallError, match="hung up"):
+        with pytest.raises(CallError, match="closed the connection without a response"):
             await run_calls(f"[{{name: a, url: 'http://127.0.0.1:{port}', method: DELETE}}]")
     assert asked == 1
 

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 __all__ = ["build_lock_options", "exit_with_reason", "resolve"]
 
 _NAMES = {"pathInRepo": "path"}
-"""What a parameter is called on the command line, where that is not its own name with dashes."""
+"""Names of options for parameters, where they differ from the name with dashes."""
 
 _PARAMETER = re.compile(r"parameter '([^']+)'")
 _SETTING = re.compile(r"setting '([^']+)'")
 _AUTHORITIES_SETTING = "setting 'ca-certificates'"
-_CREDENTIAL = "what the reference names as a Secret is given with --credential NAME/KEY=env:VARIABLE or file:PATH"
+_CREDENTIAL = "add the value of a Secret with --credential NAME/KEY=env:VARIABLE or file:PATH"
 
 
 def build_lock_options() -> list[click.Option]:
-    """The options that say how references are resolved and locked."""
+    """Return the options that control how references are resolved and locked."""
     path = click.Path(path_type=Path)
     return [
         click.Option(["--lock", "lock_file"], type=path, metavar="FILE",
@@ -76,7 +76,7 @@ def _build_output_options() -> list[click.Option]:
 
 
 class _ResolverGroup(click.Group):
-    """One command for each resolver, with options made of its parameters."""
+    """Group with one command for each resolver; its options come from the parameters."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         from konverge_resolution.resolvers import load_resolvers
@@ -96,7 +96,7 @@ class _ResolverGroup(click.Group):
 
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
-            # In the words in which a cluster refuses it.
+            # The same message as in a cluster.
             raise click.UsageError(
                 ResolverRegistry().build_unavailable_error(name, self.list_commands(ctx)).message, ctx
             )
@@ -121,11 +121,13 @@ def resolve(ctx: click.Context, /, **given: Any) -> None:
 
     if ctx.invoked_subcommand is not None:
         if any(_is_given(ctx, name) for name in given):
-            raise click.UsageError(f"give options after the resolver: konverge resolve {ctx.invoked_subcommand} …", ctx)
+            raise click.UsageError(
+                f"options must follow the resolver: konverge resolve {ctx.invoked_subcommand} …", ctx
+            )
         return
     flags = ResolveFlags.of(ctx, given)
     if flags.lock_file is None:
-        raise click.UsageError("give a resolver, or --lock FILE; konverge resolve --help lists the resolvers", ctx)
+        raise click.UsageError("expected a resolver or --lock FILE; konverge resolve --help lists the resolvers", ctx)
     _run_and_print(ctx, fetch_all(flags))
 
 
@@ -139,21 +141,21 @@ def _is_given(ctx: click.Context, name: str) -> bool:
 
 def _build_command(resolver: Resolver) -> click.Command:
     common = _build_common_options(resolver)
-    taken = {option.removeprefix("--") for each in common for option in each.opts}
+    taken = {option.removeprefix("--") for click_option in common for option in click_option.opts}
     options: list[click.Parameter] = []
     names: dict[str, str] = {}
-    told_as: dict[str, str] = {}
+    option_names: dict[str, str] = {}
     for name, parameter in resolver.parameters.items():
         option = _NAMES.get(name, _to_option_name(name))
         if option in taken:
-            told_as[name] = f"--{option}" if _is_object_namespace(resolver, name) else f"--param {name}"
+            option_names[name] = f"--{option}" if _is_object_namespace(resolver, name) else f"--param {name}"
             continue
-        told_as[name] = f"--{option}"
+        option_names[name] = f"--{option}"
         variable = f"parameter_{len(names)}"
         names[variable] = name
         default = f"  [default: {parameter.default}]" if parameter.default else ""
-        message = parameter.description.replace("`", "")
-        options.append(click.Option([f"--{option}", variable], metavar="TEXT", help=f"{message}.{default}"))
+        description = parameter.description.replace("`", "")
+        options.append(click.Option([f"--{option}", variable], metavar="TEXT", help=f"{description}.{default}"))
 
     @click.pass_context
     def run_resolver(ctx: click.Context, /, **given: Any) -> None:
@@ -161,7 +163,7 @@ def _build_command(resolver: Resolver) -> click.Command:
         from konverge_resolution.cli.resolve_flags import ResolveFlags
 
         params = {name: given.pop(variable) for variable, name in names.items()}
-        _run_and_print(ctx, resolve_one(ResolveFlags.of(ctx, given, resolver.name, params)), told_as)
+        _run_and_print(ctx, resolve_one(ResolveFlags.of(ctx, given, resolver.name, params)), option_names)
 
     about = (type(resolver).__doc__ or "A resolver.").strip().partition("\n")[0]
     command = click.Command(resolver.name, callback=run_resolver, help=about, params=[*options, *common])
@@ -169,45 +171,45 @@ def _build_command(resolver: Resolver) -> click.Command:
 
 
 def _build_common_options(resolver: Resolver) -> list[click.Option]:
-    """The options that a resolver does not have of its own parameters."""
-    found = [*_build_output_options(), *build_lock_options()]
+    """Return the options that do not come from parameters of the resolver."""
+    options = [*_build_output_options(), *build_lock_options()]
     if not _is_object_namespace(resolver, "namespace"):
-        return found
+        return options
     message = (
         "Namespace of the object, and for policies; --param namespace=NAME sets only the namespace of the object "
         "(default: the namespace of the kubeconfig's context)."
     )
     own = click.Option(["-n", "--namespace"], help=message)
-    return [own if option.name == own.name else option for option in found]
+    return [own if option.name == own.name else option for option in options]
 
 
 def _is_object_namespace(resolver: Resolver, parameter: str) -> bool:
-    """Tell whether a parameter is what ``-n`` means to whoever knows kubectl: where an object of the cluster is."""
+    """Tell whether a parameter has kubectl's meaning of ``-n``: the namespace of an object."""
     return (resolver.name, parameter) == ("cluster", "namespace")
 
 
 def _to_option_name(name: str) -> str:
-    """``scmType`` as ``scm-type``, ``gitSSHSecret`` as ``git-ssh-secret``."""
+    """Convert ``scmType`` to ``scm-type`` and ``gitSSHSecret`` to ``git-ssh-secret``."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
 
 
 def _run_and_print(
     ctx: click.Context, work: Coroutine[Any, Any, bytes], option_names: Mapping[str, str] | None = None
 ) -> None:
-    """Print what it comes to, or end with the code of its reason."""
+    """Print the result, or exit with the code of the failure's reason."""
     with exit_with_reason(ctx, option_names):
-        message = asyncio.run(work)
-    sys.stdout.buffer.write(message)
+        output = asyncio.run(work)
+    sys.stdout.buffer.write(output)
     sys.stdout.buffer.flush()
 
 
 @contextmanager
 def exit_with_reason(ctx: click.Context, option_names: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Have the command end with the code of a failed resolution's reason, and say what is wrong in its own words.
+    """Exit with the code of a failed resolution's reason, and translate its message to the terms of the command line.
 
     Args:
         ctx: The command.
-        option_names: By parameter of the reference, the option that gives it; empty where none does.
+        option_names: The option for each parameter of the reference; empty without any.
     """
     from konverge_resolution.errors import ResolutionError
 
@@ -219,13 +221,13 @@ def exit_with_reason(ctx: click.Context, option_names: Mapping[str, str] | None 
 
 
 def _translate_message(error: ResolutionError, ctx: click.Context, option_names: Mapping[str, str]) -> str:
-    """A failure in the words of the command line, whose options have other names than parameters."""
+    """Translate an error to the terms of the command line, whose options differ from parameter names."""
     from konverge_resolution.reasons import Reason
 
     message = error.message.replace(_AUTHORITIES_SETTING, "--ca-certificates FILE.pem")
-    if option_names:  # without a resolver there is nobody whose settings could be given
+    if option_names:  # without a resolver no settings can be given
         message = _SETTING.sub(r"--setting \1=…", message)
-    if not error.field_path:  # of a definition it is the definition's parameter
+    if not error.field_path:  # otherwise it is a parameter in a definition
         message = _PARAMETER.sub(lambda found: option_names.get(found[1], found[0]), message)
     if error.reason is Reason.AUTHENTICATION_REQUIRED and not ctx.params.get("credentials"):
         message += f"; {_CREDENTIAL}" if "--credential" not in message else ""

@@ -1,4 +1,4 @@
-"""What ``konverge resolve`` does: with an engine, a reference, a lock file; and what it prints."""
+"""Actions of ``konverge resolve``: resolve, lock and print."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ async def _open_engine(flags: ResolveFlags, resolvers: set[str]) -> AsyncIterato
 async def _resolve_tree(
     flags: ResolveFlags, engine: Engine, source: ReferenceResolver, roots: Sequence[ParsedReference]
 ) -> list[TreeNode]:
-    """These and everything that they refer to, within the time that there is."""
+    """Resolve these references and everything that they refer to, within the time limit."""
     requester = Requester(flags.namespace)
     return await resolve_tree(source, engine.registry, roots, requester, clock=SystemClock(), seconds=flags.seconds)
 
 
 async def resolve_one(flags: ResolveFlags) -> bytes:
-    """Get what the reference names, and lock it where that is wanted; answers what to print.
+    """Resolve one reference and lock it if requested; return the output.
 
     Raises:
         ResolutionError: There is no result.
@@ -74,27 +74,27 @@ async def resolve_one(flags: ResolveFlags) -> bytes:
             engine, before, contents, is_offline=flags.is_offline, may_add=True, is_verifying=flags.is_verifying
         )
         nodes = await _resolve_tree(flags, engine, source, [ParsedReference((flags.reference,))])
-        found = source.lock
+        resolved_lock = source.lock
         if flags.is_update:
-            # What other roots need stays as it was; what nobody needs any more goes.
+            # The entries of other roots stay unchanged; unused entries are removed.
             others = LockedResolver(engine, lock, contents, is_from_lock_file=True)
-            this = others.find(flags.reference)
-            roots = [ParsedReference((entry.reference,)) for entry in lock if entry.root and entry is not this]
+            replaced = others.find(flags.reference)
+            roots = [ParsedReference((entry.reference,)) for entry in lock if entry.root and entry is not replaced]
             if roots:
                 await _resolve_tree(flags, engine, others, roots)
-            found = LockFile([*others.used, *source.used])
-    found = _with_roots(found, source, [flags.reference])
+            resolved_lock = LockFile([*others.used, *source.used])
+        resolved_lock = _with_roots(resolved_lock, source, [flags.reference])
     if not flags.is_offline:
-        _write_lock(flags, flags.lock_file, found, before=lock)
+        _write_lock(flags, flags.lock_file, resolved_lock, before=lock)
     _print_warnings(nodes)
     return _format_result(nodes[0].result, flags.output)
 
 
 async def fetch_all(flags: ResolveFlags) -> bytes:
-    """Have the content of everything that is locked; with ``--update`` lock what its roots are now.
+    """Fetch the content of all entries; with ``--update`` lock the current content of the roots.
 
     Raises:
-        ResolutionError: Some of it cannot be had.
+        ResolutionError: Some content cannot be resolved.
     """
     assert flags.lock_file is not None
     lock = _read_lock(flags.lock_file, may_be_absent=False)
@@ -110,28 +110,28 @@ async def fetch_all(flags: ResolveFlags) -> bytes:
                 is_from_lock_file=True,
                 is_verifying=flags.is_verifying,
             )
-            asked = (source.resolve(entry.reference, requester, seconds=flags.seconds) for entry in lock)
-            answers = await asyncio.gather(*asked, return_exceptions=True)
-            failures = [each for each in answers if isinstance(each, BaseException)]
+            pending = (source.resolve(entry.reference, requester, seconds=flags.seconds) for entry in lock)
+            results = await asyncio.gather(*pending, return_exceptions=True)
+            failures = [result for result in results if isinstance(result, BaseException)]
             for failure in failures[1:]:
                 click.echo(f"konverge: {failure}", err=True)
             if failures:
                 raise failures[0]
-            click.echo(f"{flags.lock_file}: {_format_entry_count(lock)}, all in {flags.content}", err=True)
+            click.echo(f"{flags.lock_file}: {_format_entry_count(lock)}; all content is in {flags.content}", err=True)
             return b""
         updating = LockedResolver(engine, LockFile(file=lock.file), contents, may_add=True, is_from_lock_file=True)
         roots = [entry.reference for entry in lock if entry.root]
-        nodes = await _resolve_tree(flags, engine, updating, [ParsedReference((each,)) for each in roots])
+        nodes = await _resolve_tree(flags, engine, updating, [ParsedReference((root,)) for root in roots])
     _write_lock(flags, flags.lock_file, _with_roots(updating.lock, updating, roots), before=lock)
     _print_warnings(nodes)
     return b""
 
 
 async def lock_roots(flags: ResolveFlags, roots: Sequence[ParsedReference]) -> None:
-    """Lock what these come to and everything that it refers to, and nothing else.
+    """Lock these references and everything that they refer to, and remove all other entries.
 
     Raises:
-        ResolutionError: Something of it cannot be had.
+        ResolutionError: A reference cannot be resolved.
     """
     assert flags.lock_file is not None
     lock = _read_lock(flags.lock_file, may_be_absent=True)
@@ -146,14 +146,14 @@ async def lock_roots(flags: ResolveFlags, roots: Sequence[ParsedReference]) -> N
             is_verifying=flags.is_verifying,
         )
         nodes = await _resolve_tree(flags, engine, source, roots)
-    found = _with_roots(source.used, source, [node.reference for node in nodes if node.parent is None])
+    used_lock = _with_roots(source.used, source, [node.reference for node in nodes if node.parent is None])
     if not flags.is_offline:
-        _write_lock(flags, flags.lock_file, found, before=lock)
+        _write_lock(flags, flags.lock_file, used_lock, before=lock)
     _print_warnings(nodes)
 
 
 def _with_roots(lock: LockFile, source: LockedResolver, roots: Sequence[Reference]) -> LockFile:
-    """The same, where these were asked for by themselves; of two that mean the same one is there."""
+    """Return a copy in which these references are marked as roots; equal references share one entry."""
     for root in roots:
         entry = source.find(root)
         assert entry is not None, "a root is locked before it is marked"
@@ -168,18 +168,18 @@ def _read_lock(file: Path, *, may_be_absent: bool) -> LockFile:
 
 
 def _write_lock(flags: ResolveFlags, file: Path, lock: LockFile, *, before: LockFile) -> None:
-    """Write the lock file if it has changed, remove content that it does not name, and tell what is new."""
+    """Write the lock file if it has changed, remove unused content, and print a summary."""
     if lock != before or not file.exists():
         try:
             replace_file(file, lock.serialize().encode())
         except OSError as error:
             raise ConfigurationError(f"{file}: {error.strerror}") from error
-    # Another folder may be that of several lock files. Only now: an interruption may leave too much, never too little.
+    # Several lock files can share another folder. Removal comes last, so that an interruption never loses content.
     if flags.content == find_content_folder(file):
         ContentStore(flags.content).keep_only(Digest.parse(entry.digest) for entry in lock)
-    known, found = ({entry.key: entry.digest for entry in each} for each in (before, lock))
-    added, removed = len(found.keys() - known.keys()), len(known.keys() - found.keys())
-    changed = sum(found[key] != known[key] for key in found.keys() & known.keys())
+    old, new = ({entry.key: entry.digest for entry in entries} for entries in (before, lock))
+    added, removed = len(new.keys() - old.keys()), len(old.keys() - new.keys())
+    changed = sum(new[key] != old[key] for key in new.keys() & old.keys())
     message = f"{file}: {_format_entry_count(lock)}, {added} added, {changed} changed"
     click.echo(f"{message}, {removed} removed" if removed else message, err=True)
 

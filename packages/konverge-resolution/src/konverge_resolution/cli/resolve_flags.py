@@ -1,4 +1,4 @@
-"""What the options of ``konverge resolve`` say: a reference, policies, what an engine is set up with."""
+"""Parsed options of ``konverge resolve``: the reference, the policies and the setup of the engine."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ _WITH_LOCK = {
     "content": "--content",
 }
 _HINTS = ErrorHints(
-    networks="--allow-network CIDR allows one",
+    networks="permit it with --allow-network CIDR",
     credentials="--credential NAME/KEY=env:VARIABLE or file:PATH",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ResolveFlags:
-    """What the options say; made by `of`.
+    """Values of all options; made by `of`.
 
     Args:
-        reference: What to get; None when there is a lock file alone.
-        output: What to print of it.
-        namespace: For which namespace policies are asked.
-        seconds: How long everything may take.
+        reference: The reference; None with only a lock file.
+        output: The output format.
+        namespace: The namespace for policies.
+        seconds: Time limit of the command in seconds.
         lock_file: The lock file; None for none.
-        content: Its folder of content.
-        is_offline: Ask nobody.
-        is_update: Lock what is there now.
-        is_verifying: Get all content from its source again, and compare it.
-        setup: What the engine is set up with.
-        kubeconfig: The kubeconfig file and its context, for a cluster; None where none is needed.
+        content: The content folder of the lock file.
+        is_offline: Contact no source.
+        is_update: Lock the current content.
+        is_verifying: Fetch all content from its source again, and compare it.
+        setup: The configuration of the engine.
+        kubeconfig: The kubeconfig file and its context; None without a cluster.
     """
 
     reference: Reference | None
@@ -79,29 +79,29 @@ class ResolveFlags:
         resolver: str = "",
         params: Mapping[str, str | None] | None = None,
     ) -> ResolveFlags:
-        """Read the options.
+        """Parse the options of a command.
 
         Args:
             ctx: The command.
-            given: The options of all resolvers.
+            given: The options for all resolvers.
             resolver: The resolver; empty for none.
-            params: Its parameters, None where an option was not given.
+            params: Its parameters; None for an option that was not given.
 
         Raises:
-            click.UsageError: They do not go together, or one cannot be read.
-            konverge.errors.ConfigurationError: A file cannot be used.
+            click.UsageError: They cannot be combined, or one cannot be parsed.
+            konverge.errors.ConfigurationError: A file cannot be read.
         """
         lock_file: Path | None = given["lock_file"]
         for name, option in _WITH_LOCK.items():
             if given[name] and lock_file is None:
-                raise click.UsageError(f"{option} goes with --lock FILE", ctx)
+                raise click.UsageError(f"{option}: requires --lock FILE", ctx)
         if given["is_offline"] and given["is_update"]:
-            raise click.UsageError("--offline asks nobody, and --update asks what is there now: give one of them", ctx)
+            raise click.UsageError("--offline and --update cannot be combined: an update contacts the sources", ctx)
         if given["is_verifying"] and (given["is_offline"] or given["is_update"]):
-            other = "--offline asks nobody" if given["is_offline"] else "--update takes what is there now"
-            raise click.UsageError(f"--verify compares what is locked with its source, and {other}: give one", ctx)
+            other = "--offline contacts no source" if given["is_offline"] else "--update replaces the locked content"
+            raise click.UsageError(f"--verify compares locked content with its source, and {other}: use only one", ctx)
         try:
-            credentials = tuple(CredentialSource.parse(each) for each in given["credentials"])
+            credentials = tuple(CredentialSource.parse(text) for text in given["credentials"])
         except ValueError as error:
             raise click.BadParameter(str(error), ctx, param_hint="--credential") from None
         try:
@@ -110,9 +110,9 @@ class ResolveFlags:
             raise click.BadParameter(str(error), ctx, param_hint="--allow-network") from None
         settings = _parse_pairs(ctx, "--setting", given["settings"])
         if settings and not resolver:
-            raise click.UsageError("--setting is for one resolver: name it", ctx)
+            raise click.UsageError("--setting: requires a resolver", ctx)
         needs_cluster = resolver == "cluster" or given["kubeconfig_file"] or given["context"]
-        # Of cluster, -n has no default: where it is not given, the kubeconfig's context says it, as to kubectl.
+        # For the resolver cluster, -n has no default: the kubeconfig's context provides it, as for kubectl.
         namespace = given["namespace"] or load_cluster_config(given["kubeconfig_file"], given["context"]).namespace
         is_for_object = given["namespace"] is not None or "default-namespace" not in settings
         defaults = {"namespace": namespace} if resolver == "cluster" and is_for_object else {}
@@ -150,7 +150,7 @@ def _build_reference(
     found: dict[str, Value] = {name: value for name, value in params.items() if value is not None}
     for name, value in _parse_pairs(ctx, "--param", given["parameters"]).items():
         if name in found:
-            raise click.UsageError(f"--param {name} is given by an option of its own, too: give one of them", ctx)
+            raise click.UsageError(f"--param {name}: the resolver's own option sets it, too; use only one", ctx)
         found[name] = value
     try:
         digest = None if given["digest"] is None else Digest.parse(given["digest"])
@@ -161,8 +161,8 @@ def _build_reference(
 
 def _parse_pairs(ctx: click.Context, option: str, given: tuple[str, ...]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for each in given:
-        name, equals, value = each.partition("=")
+    for text in given:
+        name, equals, value = text.partition("=")
         if not name or not equals or name in found:
             raise click.BadParameter(
                 f"expected NAME=VALUE, each name once, found {name[:40]!r}", ctx, param_hint=option
@@ -177,8 +177,8 @@ def _read_policies(file: Path) -> list[Policy]:
         if obj.get("kind") != "ResolutionPolicy":
             raise ConfigurationError(f"{file}: expected ResolutionPolicy objects, found {str(obj.get('kind'))[:80]}")
         if not isinstance(obj.get("metadata"), dict) or not obj["metadata"].get("name"):
-            raise ConfigurationError(f"{file}: a ResolutionPolicy has no metadata.name")
-        # A server would refuse a field that it does not know; what is misspelt must not be a policy that asks for less.
+            raise ConfigurationError(f"{file}: ResolutionPolicy: expected metadata.name, found none")
+        # The API server would refuse an unknown field; a misspelled field must not weaken a policy.
         if unknown := sorted(
             _find_unknown_fields(obj, crd_manifest(ResolutionPolicy)["spec"]["versions"][0]["schema"])
         ):
@@ -193,13 +193,13 @@ def _read_policies(file: Path) -> list[Policy]:
 
 
 def _find_unknown_fields(obj: Object, schema: Object) -> Iterator[str]:
-    """The paths of fields that a definition's schema does not have; of metadata everything is known."""
+    """Yield the paths of fields that the schema does not have; all fields of metadata are valid."""
     pending = [("spec", obj.get("spec"), schema["openAPIV3Schema"]["properties"]["spec"])]
     yield from (name for name in obj if name not in schema["openAPIV3Schema"]["properties"])
     while pending:
         path, value, below = pending.pop()
         if isinstance(value, list) and "items" in below:
-            pending += [(f"{path}[{place}]", each, below["items"]) for place, each in enumerate(value)]
+            pending += [(f"{path}[{place}]", item, below["items"]) for place, item in enumerate(value)]
         elif isinstance(value, dict) and "properties" in below:
             yield from (f"{path}.{name}" for name in value if name not in below["properties"])
             pending += [
@@ -212,10 +212,10 @@ def _read_certificates(file: Path | None) -> str:
 
 
 def read_file(file: Path, max_bytes: int) -> bytes:
-    """A file that an option names, and of a longer one no more than tells that it is longer.
+    """Read a file that an option names; of a longer file, read only enough to detect its length.
 
     Raises:
-        konverge.errors.ConfigurationError: It cannot be read.
+        konverge.errors.ConfigurationError: The file cannot be read.
     """
     try:
         with file.open("rb") as opened:

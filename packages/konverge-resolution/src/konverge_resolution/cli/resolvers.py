@@ -1,4 +1,4 @@
-"""``konverge resolvers``: the operator that fulfils requests for remote definitions, and the manifests that run it."""
+"""Command ``konverge resolvers``: the operator that fulfils requests for definitions, and its manifests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _HOME = "konverge-system"
 _NAME = "konverge-resolution"
-_TEKTON_INSTALL_HINT = "this is Tekton's definition: install Tekton, or leave out --tekton"
+_TEKTON_INSTALL_HINT = "this CRD belongs to Tekton: install Tekton, or remove --tekton"
 
 
 def _parse_kinds(
@@ -100,22 +100,22 @@ def run(
     The configuration is in ConfigMaps in the --home namespace: konverge-resolution for all resolvers,
     konverge-resolver-NAME for each resolver. The command reloads them when they change.
     """
-    # With everything that resolvers need: not for who lists the commands.
+    # Imported here because all dependencies of resolvers are slow to import for a list of commands.
     from konverge_resolution.requests import TEKTON_REQUEST, build_resolution_operator
     from konverge_resolution.signatures import SignatureVerifier
 
-    found = get_pod_namespace(default=_HOME) if home is None else home
+    home_namespace = get_pod_namespace(default=_HOME) if home is None else home
     operator = build_resolution_operator(
         _select_resolvers(ctx, only),
         name=name,
-        home=found,
+        home=home_namespace,
         keeps_lifecycle=keeps_lifecycle,
         serves_tekton=serves_tekton,
         reads_kinds=reads_kinds,
         credentials_in=credentials_in,
         verifier=SignatureVerifier(trusted_root),
     )
-    run_operator(ctx, operator, home=found, install_hints={TEKTON_REQUEST: _TEKTON_INSTALL_HINT}, **flags)
+    run_operator(ctx, operator, home=home_namespace, install_hints={TEKTON_REQUEST: _TEKTON_INSTALL_HINT}, **flags)
 
 
 @resolvers.command()
@@ -159,9 +159,11 @@ def package(
     from konverge_resolution.requests.resolver_packaging import ResolverPackaging, package_resolvers
 
     if has_admission and not keeps_lifecycle:
-        raise click.UsageError("--admission is for requests of every resolver: give it without --no-lifecycle", ctx)
+        raise click.UsageError(
+            "--admission cannot be combined with --no-lifecycle: it applies to the requests of every resolver", ctx
+        )
     if watched and (others := sorted({*credentials_in} - {*watched, "*"})):
-        message = f"expected namespaces of --watch, found {others[0][:80]!r}: no request of it is fulfilled"
+        message = f"expected namespaces of --watch, found {others[0][:80]!r}: its requests are not served"
         raise click.BadParameter(message, ctx, param_hint="--credentials")
     chosen = ResolverPackaging(
         image=image,
@@ -184,10 +186,10 @@ def _select_resolvers(ctx: click.Context, only: str | None) -> list[Resolver]:
 
     if only is None:
         return load_resolvers()
-    names = [each.strip() for each in only.split(",") if each.strip()]
-    found = load_resolvers(names)
-    there = {resolver.name for resolver in found}
-    if not names or not there.issuperset(names):
+    names = [name.strip() for name in only.split(",") if name.strip()]
+    selected = load_resolvers(names)
+    installed = {resolver.name for resolver in selected}
+    if not names or not installed.issuperset(names):
         known = ", ".join(sorted(resolver.name for resolver in load_resolvers()))
-        raise click.BadParameter(f"expected some of {known}; found {only!r}", ctx, param_hint="--only")
-    return found
+        raise click.BadParameter(f"expected names from {known}; found {only!r}", ctx, param_hint="--only")
+    return selected

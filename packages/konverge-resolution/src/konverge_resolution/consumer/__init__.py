@@ -1,22 +1,21 @@
-"""Remote definitions in an operator's own functions: asked for in one pass, there in a later one, and then for good.
+"""Remote definitions in an operator's own functions: requested in one reconcile, available in a later one.
 
 ::
 
     operator = Operator("apps")
-    definitions = Definitions(operator)
+    definitions = DefinitionClient(operator)
 
 
     @operator.reconciles(App)
     async def reconcile(app: App, ctx: OwnerContext) -> None:
         async with ctx.flushing_status():
-            template = await definitions.ask("template", app.spec.template, ctx)
+            template = await definitions.request("template", app.spec.template, ctx)
             ...
 
-No worker waits while something is fetched: whoever fetches wakes the owner at the end. What came is copied into an
-immutable ConfigMap that goes with the owner, and is what every later pass gets, whatever its source has by then: a run
-never changes its definition half-way. Who wants another one changes the reference, or deletes the copy.
-
-It is fetched by request (`konverge_resolution.requests`) or, with an engine of its own, by the operator's process.
+No worker waits for a fetch: its end requeues the owner. The content is copied into an immutable ConfigMap that the
+owner owns. All later reconciles use this copy, even if the source changes: a run never changes its definition half-way.
+To get another definition, change the reference or delete the copy. Requests (`konverge_resolution.requests`) or an
+engine in the operator's process fetch the content.
 """
 
 from konverge_resolution.consumer.definition_client import CONDITION, DefinitionClient, DefinitionRecord

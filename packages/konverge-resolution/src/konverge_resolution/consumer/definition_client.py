@@ -1,4 +1,4 @@
-"""The definitions of an operator's owners: asked for, copied, recorded, and let go."""
+"""Client for the definitions of an operator's owners: request, copy, record and release."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from konverge_resolution.source_failover import SkippedSource, combine_errors
 __all__ = ["CONDITION", "DefinitionClient", "DefinitionRecord"]
 
 CONDITION = "DefinitionsResolved"
-"""The owner's condition: whether it has what it asked for, and if not, why it has not the first that it lacks."""
+"""Condition of the owner: whether it has all definitions, and otherwise the reason for the first that is missing."""
 
 _RESOLVED = "Resolved"
 _RESOLVING = "Resolving"
@@ -48,14 +48,14 @@ _RESOLVING = "Resolving"
 
 @dataclass(frozen=True)
 class DefinitionRecord:
-    """What the owner's status has of a definition; for a field ``definitions: dict[str, DefinitionRecord]``.
+    """Record of a definition in the owner's status; for a field ``definitions: dict[str, DefinitionRecord]``.
 
     Attributes:
-        resolver: Who got it.
-        uri: Where it came from.
-        digest: What it was there, by algorithm.
-        entry_point: Which part of it.
-        content: The content's own digest.
+        resolver: The name of the resolver.
+        uri: The address of the source.
+        digest: The version by algorithm.
+        entry_point: The part of the source.
+        content: The digest of the content itself.
     """
 
     resolver: str = ""
@@ -66,26 +66,26 @@ class DefinitionRecord:
 
 
 class _DefinitionSource(Protocol):
-    """Gets what references name, over several passes."""
+    """Source of definitions whose results arrive in a later reconcile."""
 
     async def fetch(self, reference: Reference, ctx: OwnerContext) -> ResolvedContent | PendingFetch:
-        """What came, as far as it has."""
+        """Return the content, or the state of its fetch."""
 
     async def release(self, reference: Reference, ctx: OwnerContext) -> None:
-        """What came was copied."""
+        """Release the fetch after its content was copied."""
 
 
 class DefinitionClient:
-    """How the owners of an operator get remote definitions.
+    """Client with which the owners of an operator get remote definitions.
 
     Args:
-        operator: The operator; what it needs for this is registered with it.
-        engine: Makes what fetches in each run; None files requests, which some process has to fulfil
+        operator: The operator; the client registers the permissions that it needs.
+        engine: Builds the engine of each run; None creates requests, which another process fulfils
             (`konverge_resolution.requests.resolution_operator`).
-        service_account_name: For whom, of the owner's namespace, sources are asked that look at that.
-        retry: When to ask again after a failure that may pass by itself. Others stay until the reference changes.
-        records_field: The field of the owner's status that gets a `DefinitionRecord` by name; empty for none. It has to
-            be in the owner's class: the server drops what is not, and each pass would write it again.
+        service_account_name: The ServiceAccount of the owner's namespace whose read access sources may check.
+        retry: The interval of retries after transient failures. Other failures stay until the reference changes.
+        records_field: The field of the owner's status with a `DefinitionRecord` by name; empty for none. The owner's
+            class must have it: the API server drops unknown fields, and each reconcile would write it again.
     """
 
     def __init__(
@@ -113,57 +113,57 @@ class DefinitionClient:
     async def resolve(
         self, reference: Reference | ParsedReference, ctx: OwnerContext, *, name: str = "definition"
     ) -> RemoteDefinition | None:
-        """The one definition that an owner asks for; None while it is on its way, and its end wakes the owner.
+        """Request the one definition of an owner; return None while it is fetched. Its end requeues the owner.
 
         Args:
             reference: The reference.
-            ctx: The pass.
-            name: What the owner calls it.
+            ctx: The context of the reconcile.
+            name: The owner's name for the definition.
 
         Raises:
-            ResolutionError: It cannot be had; the owner's condition `CONDITION` says so too.
+            ResolutionError: It cannot be resolved; the owner's condition `CONDITION` reports it, too.
         """
         return (await self.request_all({name: reference}, ctx))[name].get()
 
     async def request(
         self, name: str, reference: Reference | ParsedReference, ctx: OwnerContext
     ) -> RequestedDefinition:
-        """As `ask_all`, for the one definition that an owner asks for."""
+        """Request one definition of an owner, as `request_all` does."""
         return (await self.request_all({name: reference}, ctx))[name]
 
     async def request_all(
         self, references: Mapping[str, Reference | ParsedReference], ctx: OwnerContext
     ) -> dict[str, RequestedDefinition]:
-        """Ask for everything that an owner needs, at once; what is there already asks nobody.
+        """Request all definitions of an owner concurrently; existing copies need no connection.
 
-        The owner's condition `CONDITION` is staged with what came of it. Copies of what it has asked for before under
-        one of these names, and does not ask for any more, are deleted.
+        Set the owner's condition `CONDITION`. Delete copies of earlier references under the same names.
 
         Args:
-            references: By the names that the owner has for them, which are DNS labels.
-            ctx: The pass.
+            references: The references by the owner's names for them, which are DNS labels.
+            ctx: The context of the reconcile.
 
         Returns:
-            By name, what is there, on its way or not to be had.
+            The state of each definition by name.
 
         Raises:
-            BuildError: A name is none.
-            konverge.errors.KonvergeError: The cluster does not answer.
+            BuildError: A name is invalid.
+            konverge.errors.KonvergeError: The API server does not respond.
         """
-        if mistakes := [f"definition {name!r}: {each}" for name in references for each in validate_dns_label(name)]:
+        if mistakes := [f"definition {name!r}: {error}" for name in references for error in validate_dns_label(name)]:
             raise BuildError("the definitions of an owner", mistakes)
-        found = {
-            name: await self._request_one(name, _to_parsed_reference(each), ctx) for name, each in references.items()
+        requested = {
+            name: await self._request_one(name, _to_parsed_reference(reference), ctx)
+            for name, reference in references.items()
         }
-        self._report(found, ctx)
-        return found
+        self._report(requested, ctx)
+        return requested
 
     async def _request_one(self, name: str, written: ParsedReference, ctx: OwnerContext) -> RequestedDefinition:
         key = build_config_map_key(name, written, ctx.owner)
         asked = RequestedDefinition(name, format_reference(written), key, ctx.owner_uid)
         try:
             if not written.choices:
-                problem = "expected a reference with a resolver: an owner is no definition that a path could be beside"
+                problem = "expected a reference with a resolver: a path needs a definition that contains it"
                 raise ResolutionError(Reason.INVALID_PARAMETERS, problem)
             definition = await self._get_or_fetch(name, written, key, ctx)
         except ResolutionError as error:
@@ -182,7 +182,7 @@ class DefinitionClient:
         source = self._select_source(ctx)
         if source is None:
             return PendingFetch()
-        passed_over: list[SkippedSource] = []
+        skipped: list[SkippedSource] = []
         for reference in written.choices:
             try:
                 reference.check()
@@ -190,33 +190,33 @@ class DefinitionClient:
             except ResolutionError as error:
                 if not error.traits.allows_failover:
                     raise
-                passed_over.append(SkippedSource(reference, error))
+                skipped.append(SkippedSource(reference, error))
                 continue
             if isinstance(fetched, PendingFetch):
                 return fetched
             copy = build_config_map(name, written, ctx.owner, fetched, reference.resolver)
-            definition = parse_config_map(copy, ctx.owner_uid)  # refused before it is written, if it is no definition
-            # Before it is created: as soon as it is there, no pass comes here any more.
+            definition = parse_config_map(copy, ctx.owner_uid)  # refuse an invalid definition before the write
+            # Before the creation: afterwards no reconcile reaches this code again.
             await self._remove_other_copies(name, key, ctx)
             try:
                 await ctx.cluster.create(copy)
             except ConflictError:
-                # An earlier pass made it, of which the caches have not heard: that is the one that counts.
+                # An earlier reconcile created it, but the cache does not show it yet. That copy is used.
                 definition = parse_config_map(await ctx.cluster.get(CONFIG_MAP, key, live=True), ctx.owner_uid)
-            for asked in (*(each.reference for each in passed_over), reference):
-                await source.release(asked, ctx)
+            for released in (*(source.reference for source in skipped), reference):
+                await source.release(released, ctx)
             return definition
-        raise combine_errors(passed_over)
+        raise combine_errors(skipped)
 
     def _select_source(self, ctx: OwnerContext) -> _DefinitionSource | None:
         if self._engine is None:
             return self._requests
-        # None in a rehearsal: nothing runs there, and nothing is fetched.
+        # None in a dry run: nothing is fetched there.
         return None if ctx.run is None else self._runs.get(ctx.run)
 
     async def _remove_other_copies(self, name: str, key: ObjectKey, ctx: OwnerContext) -> None:
         labels = build_labels(name, ctx.owner)
-        # Not through the caches: who lists them through those is woken by each of them from then on.
+        # Not through the cache: each of the listed copies would requeue the owner from then on.
         for copy in (
             await ctx.cluster.without_read_tracking().list(CONFIG_MAP, namespace=key.namespace, labels=labels)
         )[:100]:
@@ -224,13 +224,13 @@ class DefinitionClient:
                 try:
                     await ctx.cluster.delete(CONFIG_MAP, ObjectKey.of(copy), uid=copy["metadata"]["uid"])
                 except (NotFoundError, ConflictError):
-                    continue  # gone already
+                    continue  # already deleted
 
-    def _report(self, found: Mapping[str, RequestedDefinition], ctx: OwnerContext) -> None:
-        failed = [each for each in found.values() if each.error is not None]
-        resolving = [each for each in found.values() if each.is_resolving]
-        listed = failed or resolving or list(found.values())
-        message = "; ".join(each.message for each in listed) or "nothing is asked for"
+    def _report(self, definitions: Mapping[str, RequestedDefinition], ctx: OwnerContext) -> None:
+        failed = [definition for definition in definitions.values() if definition.error is not None]
+        resolving = [definition for definition in definitions.values() if definition.is_resolving]
+        listed = failed or resolving or list(definitions.values())
+        message = "; ".join(definition.message for definition in listed) or "no definitions are requested"
         if failed:
             assert failed[0].error is not None
             status, reason = "False", failed[0].error.reason.value
@@ -239,14 +239,16 @@ class DefinitionClient:
         ctx.stage(Condition(CONDITION, status, reason, message, ctx.owner_generation))
         if self._records_field:
             records = {
-                name: _build_record(each.definition) for name, each in found.items() if each.definition is not None
+                name: _build_record(requested.definition)
+                for name, requested in definitions.items()
+                if requested.definition is not None
             }
             recorded = ctx.owner.setdefault("status", {})
             recorded[self._records_field] = {**(recorded.get(self._records_field) or {}), **records}
 
     @asynccontextmanager
     async def _open_source(self, run: OperatorRun, process: Process) -> AsyncIterator[None]:
-        assert self._engine is not None, "registered with an engine alone"
+        assert self._engine is not None, "registered only with an engine"
         async with open_direct_source(
             self._engine, process, run.clock, self._service_account_name, self._retry
         ) as fetches:

@@ -1,4 +1,4 @@
-"""Definitions without requests: fetched by the operator's own process, beside its passes."""
+"""Source of definitions without requests: the operator's own process fetches them in the background."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _RETENTION = timedelta(minutes=10)
 
 @dataclass
 class _OwnerFetch:
-    """One fetch, and what came of it."""
+    """Fetch for one owner, with its result."""
 
     owner_uid: str
     namespace: str
@@ -40,19 +40,19 @@ class _OwnerFetch:
 
     @property
     def has_failed(self) -> bool:
-        """Tell whether it has ended without content: then it takes nobody's place."""
+        """Tell whether it ended without content: then it needs no slot."""
         return self.task.done() and (self.task.cancelled() or self.task.exception() is not None)
 
 
 class DirectSource:
-    """Fetches for the owners of one run; an owner that goes takes its fetches with it.
+    """Fetches for the owners of one run; the fetches of a deleted owner are cancelled.
 
     Args:
-        engine: Resolves.
-        process: Wakes owners.
-        clock: The time.
-        service_account_name: For whom, of the owner's namespace.
-        retry: When to ask again after a failure that may pass.
+        engine: Resolves references.
+        process: Requeues owners.
+        clock: The clock.
+        service_account_name: The ServiceAccount of the owner's namespace.
+        retry: The interval of retries after transient failures.
     """
 
     def __init__(
@@ -67,66 +67,66 @@ class DirectSource:
         self._tasks: set[asyncio.Task[ResolvedContent]] = set()
 
     async def fetch(self, reference: Reference, ctx: OwnerContext) -> ResolvedContent | PendingFetch:
-        """What came of a reference, as far as it has; its end wakes the owner.
+        """Return the content of a reference, or the state of its fetch; its end requeues the owner.
 
         Raises:
-            ResolutionError: It cannot be had.
+            ResolutionError: It cannot be resolved.
         """
         name = _build_name(reference, ctx)
-        found = self._fetches.get(name)
-        if found is None:
+        fetch = self._fetches.get(name)
+        if fetch is None:
             self._start_fetch(name, reference, ctx)
             return PendingFetch()
-        if found.ended_at is None:
+        if fetch.ended_at is None:
             return PendingFetch()
         try:
-            return found.task.result()
+            return fetch.task.result()
         except ResolutionError as error:
             if error.traits.is_transient:
-                if self._clock.now() >= found.ended_at + self._retry:
+                if self._clock.now() >= fetch.ended_at + self._retry:
                     self._start_fetch(name, reference, ctx)
                     return PendingFetch()
-                ctx.request_requeue(found.ended_at + self._retry)
+                ctx.request_requeue(fetch.ended_at + self._retry)
             raise
 
     async def release(self, reference: Reference, ctx: OwnerContext) -> None:
-        """Forget what came: it was copied."""
+        """Forget the content after it was copied."""
         self._fetches.pop(_build_name(reference, ctx), None)
 
     def on_owner_change(self, gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:
-        """Hear of a change: the fetches of an owner that is gone are ended."""
+        """Cancel the fetches of a deleted owner."""
         if old is None or new is not None:
             return
-        for name in [name for name, each in self._fetches.items() if each.owner_uid == old.uid]:
+        for name in [name for name, fetch in self._fetches.items() if fetch.owner_uid == old.uid]:
             self._fetches.pop(name).task.cancel()
 
     async def close(self) -> None:
-        """End all fetches, and wait until nothing is left of them."""
-        for each in self._fetches.values():
-            each.task.cancel()
+        """Cancel all fetches and wait for their end."""
+        for fetch in self._fetches.values():
+            fetch.task.cancel()
         self._fetches.clear()
-        if tasks := list(self._tasks):  # with those of owners that went a moment ago
+        if tasks := list(self._tasks):  # including those of owners that were deleted just now
             await await_shielded(asyncio.wait(tasks))
 
     def _start_fetch(self, name: str, reference: Reference, ctx: OwnerContext) -> None:
         self._forget_expired()
         namespace = ctx.owner_key.namespace
-        taken = [each.namespace for each in self._fetches.values() if not each.has_failed]
-        if len(taken) >= _MAX_CONCURRENT or taken.count(namespace) >= _MAX_PER_NAMESPACE:
+        namespaces = [fetch.namespace for fetch in self._fetches.values() if not fetch.has_failed]
+        if len(namespaces) >= _MAX_CONCURRENT or namespaces.count(namespace) >= _MAX_PER_NAMESPACE:
             ctx.request_requeue(self._clock.now() + self._retry)
             return
         requester = Requester(namespace, format_service_account(namespace, self._service_account_name))
-        # Not in the context of the pass that happens to start it: it goes on after that has ended.
+        # Not in the context of the reconcile that starts it, because the fetch outlives that.
         task = asyncio.create_task(self._resolve(reference, requester), context=Context())
-        made = self._fetches[name] = _OwnerFetch(ctx.owner_uid, namespace, task)
+        fetch = self._fetches[name] = _OwnerFetch(ctx.owner_uid, namespace, task)
         self._tasks.add(task)
         gvk, key = ctx.owner_gvk, ctx.owner_key
 
         def on_done(done: asyncio.Task[ResolvedContent]) -> None:
             self._tasks.discard(done)
-            made.ended_at = self._clock.now()
+            fetch.ended_at = self._clock.now()
             if not done.cancelled():
-                done.exception()  # looked at: the owner may be gone
+                done.exception()  # retrieve it so that asyncio does not log it; the owner may be deleted
                 self._process.enqueue(gvk, [key], reason="a definition was resolved")
 
         task.add_done_callback(on_done)
@@ -136,12 +136,12 @@ class DirectSource:
 
     def _forget_expired(self) -> None:
         now = self._clock.now()
-        for name, each in list(self._fetches.items()):
-            if each.ended_at is not None and now >= each.ended_at + _RETENTION:
+        for name, fetch in list(self._fetches.items()):
+            if fetch.ended_at is not None and now >= fetch.ended_at + _RETENTION:
                 del self._fetches[name]
-        failures = [name for name, each in self._fetches.items() if each.has_failed]
+        failures = [name for name, fetch in self._fetches.items() if fetch.has_failed]
         for name in failures[:-_MAX_FAILURES]:
-            del self._fetches[name]  # its owner asks again
+            del self._fetches[name]  # its owner fetches again
 
 
 def _build_name(reference: Reference, ctx: OwnerContext) -> str:
@@ -156,7 +156,7 @@ async def open_direct_source(
     service_account_name: str,
     retry: timedelta,
 ) -> AsyncIterator[DirectSource]:
-    """The fetches of one run; after the block none is under way."""
+    """Provide the fetches of one run; all have ended after the block."""
     async with make_engine() as engine:
         fetches = DirectSource(engine, process, clock, service_account_name, retry)
         unsubscribe = process.informers.subscribe(fetches.on_owner_change)

@@ -1,4 +1,4 @@
-"""The copy of a definition that an owner has: an immutable ConfigMap, and what is read from it. Pure."""
+"""Copy of a definition for its owner: an immutable ConfigMap. Pure."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _RECORD = "record"
 
 @dataclass(frozen=True, slots=True)
 class RemoteDefinition:
-    """A definition, as its owner has it.
+    """Copy of a definition in an owner's ConfigMap.
 
     Args:
         data: The content, byte for byte.
-        object: It as an object.
-        digest: Of the content.
-        source: Where it came from.
-        resolver: Who got it.
+        object: The content as an object.
+        digest: The digest of the content.
+        source: The source of the content.
+        resolver: The name of the resolver.
     """
 
     data: bytes
@@ -55,12 +55,12 @@ class RemoteDefinition:
     resolver: str
 
     def __repr__(self) -> str:
-        # The content is somebody's; it has no business in a log.
-        return f"Definition({len(self.data)} bytes of {self.source.uri})"
+        # The content may be confidential and must not be logged.
+        return f"RemoteDefinition({len(self.data)} bytes of {self.source.uri})"
 
 
 class _ContentRecord(msgspec.Struct, frozen=True, rename="camel"):
-    """What is written beside the content."""
+    """Record beside the content in the ConfigMap."""
 
     digest: str
     source: Provenance
@@ -68,14 +68,14 @@ class _ContentRecord(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def build_config_map_key(name: str, written: ParsedReference, owner: Object) -> ObjectKey:
-    """Where the copy of a definition is: another one for each owner, name and reference."""
-    asked = [[each.resolver, each.params, str(each.digest)] for each in written.choices]
-    message = to_canonical_json([owner["metadata"]["uid"], name, asked])
-    return ObjectKey(str(owner["metadata"]["namespace"]), f"definition-{hashlib.sha256(message).hexdigest()[:32]}")
+    """Return the name of the copy, which differs for each owner, name and reference."""
+    choices = [[choice.resolver, choice.params, str(choice.digest)] for choice in written.choices]
+    identity = to_canonical_json([owner["metadata"]["uid"], name, choices])
+    return ObjectKey(str(owner["metadata"]["namespace"]), f"definition-{hashlib.sha256(identity).hexdigest()[:32]}")
 
 
 def build_labels(name: str, owner: Object) -> dict[str, str]:
-    """The labels of all copies under that name, also those of other references."""
+    """Return the labels of all copies under that name, including those of other references."""
     return {_OWNER: str(owner["metadata"]["uid"]), _NAME: name}
 
 
@@ -109,36 +109,36 @@ def build_config_map(
 
 
 def parse_config_map(copy: Object, owner_uid: str) -> RemoteDefinition:
-    """What a copy has, compared with its record.
+    """Parse a copy and compare its content with its record.
 
     Args:
         copy: The ConfigMap.
-        owner_uid: Whose it has to be.
+        owner_uid: The UID of the expected owner.
 
     Raises:
-        ResolutionError: ``DigestMismatch``: somebody has put something else there.
+        ResolutionError: ``DigestMismatch``: the ConfigMap was changed, or has another owner.
     """
     name = copy["metadata"]["name"]
-    controllers = [each for each in copy["metadata"].get("ownerReferences") or [] if each.get("controller")]
-    if [each.get("uid") for each in controllers] != [owner_uid]:
-        raise _build_mismatch_error(name, "it belongs to somebody else")
+    controllers = [owner for owner in copy["metadata"].get("ownerReferences") or [] if owner.get("controller")]
+    if [owner.get("uid") for owner in controllers] != [owner_uid]:
+        raise _build_mismatch_error(name, "expected this owner as its controller, found another one")
     try:
         record = msgspec.json.decode((copy.get("data") or {}).get(_RECORD) or "", type=_ContentRecord)
         encoded: Any = (copy.get("binaryData") or {}).get(_CONTENT)
         data = base64.b64decode(encoded, validate=True)
         digest = Digest.parse(record.digest)
     except (msgspec.MsgspecError, ValueError, TypeError, binascii.Error):
-        raise _build_mismatch_error(name, "it has no content that can be checked") from None
+        raise _build_mismatch_error(name, "expected content with a valid record, found none") from None
     if not digest.matches(data):
-        raise _build_mismatch_error(name, "its content is not what its record says")
+        raise _build_mismatch_error(name, "the content does not match the digest of its record")
     return RemoteDefinition(data, msgspec.json.decode(_parse_content(data)), digest, record.source, record.resolver)
 
 
 @lru_cache(maxsize=32)
 def _parse_content(data: bytes) -> bytes:
-    """The content as JSON, which every pass reads: a megabyte of YAML takes half a second."""
+    """Return the content as JSON for repeated reads: a megabyte of YAML takes half a second."""
     return msgspec.json.encode(parse_content(data))
 
 
 def _build_mismatch_error(name: str, why: str) -> ResolutionError:
-    return ResolutionError(Reason.DIGEST_MISMATCH, f"ConfigMap {name}: {why}; delete it, and it is fetched again")
+    return ResolutionError(Reason.DIGEST_MISMATCH, f"ConfigMap {name}: {why}; delete it to fetch the content again")

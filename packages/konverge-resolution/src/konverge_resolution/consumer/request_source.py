@@ -1,4 +1,4 @@
-"""Definitions by request: filed, looked at when it changes, let go when its content was copied."""
+"""Source of definitions through requests: create, read and delete them."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ from konverge_resolution.resolved_content import ResolvedContent
 __all__ = ["RequestSource"]
 
 _DEADLINE_GRACE = timedelta(seconds=5)
-"""How long after its deadline a request is looked at without waiting for news of it."""
+"""Time after its deadline when an unfinished request is read again without an event."""
 _START_TIMEOUT = timedelta(seconds=10)
-"""When it is told of a request that nobody has begun it. Whoever is there begins one at once."""
+"""Time without a start after which a request is reported as stalled. Active operators start it at once."""
 _DEFAULT_TIMEOUT = timedelta(seconds=90)
-"""When the server is asked about one that nobody has begun."""
+"""Time without a start after which the API server is read."""
 _RETRY_INTERVAL = timedelta(seconds=30)
-"""How often it is asked then, and how often for the kind of requests where it knows none."""
+"""Interval of further reads, and of reads while the kind of requests does not exist."""
 
 _NO_REQUESTS = (
-    "the cluster has no ResolutionRequest, by which definitions are asked for: konverge resolvers run --install-crds, "
-    "or konverge resolvers package, installs it"
+    "the cluster does not serve ResolutionRequest; install it with konverge resolvers run --install-crds "
+    "or konverge resolvers package"
 )
 _NOT_STARTED = (
-    "nobody has begun it yet: is konverge resolvers run, or what konverge resolvers package installs, at work for "
-    "namespace {namespace}?"
+    "no operator has started the request; check that konverge resolvers run, or its Deployment, serves "
+    "namespace {namespace}"
 )
 
 
 class RequestSource:
-    """Asks by request. It holds nothing: what is asked for is in the cluster.
+    """Source with requests. It has no state: all of it is in the cluster.
 
     Args:
-        service_account_name: For whom, of the owner's namespace.
-        retry: When to ask again after a failure that may pass.
+        service_account_name: The ServiceAccount of the owner's namespace.
+        retry: The interval of retries after transient failures.
     """
 
     def __init__(self, service_account_name: str, retry: timedelta) -> None:
@@ -57,17 +57,17 @@ class RequestSource:
         self._retry = retry
 
     async def fetch(self, reference: Reference, ctx: OwnerContext) -> ResolvedContent | PendingFetch:
-        """What came of a reference, as far as it has; its end wakes the owner.
+        """Return the content of a reference, or the state of its request; its end requeues the owner.
 
         Raises:
-            ResolutionError: It cannot be had.
+            ResolutionError: It cannot be resolved.
         """
         try:
             return await self._read_request(reference, ctx)
         except KindUnreachableError:
-            raise  # nobody can tell whether it is there
+            raise  # unknown whether the kind exists
         except KindNotServedError:
-            # Nothing tells of a kind that comes.
+            # No event reports a new kind.
             ctx.request_requeue(ctx.clock.now() + _RETRY_INTERVAL)
             raise ResolutionError(Reason.RESOLVER_NOT_AVAILABLE, _NO_REQUESTS) from None
 
@@ -79,7 +79,7 @@ class RequestSource:
         except NotFoundError:
             return await self._create_request(wanted, ctx)
         if _is_open(request) and ctx.clock.now() >= _compute_due(request):
-            # News of its end can be lost; who only waits for it waits for ever.
+            # The event of its end can be lost, so waiting alone could last forever.
             try:
                 request = await ctx.cluster.get(REQUEST, key, live=True)
             except NotFoundError:
@@ -88,71 +88,73 @@ class RequestSource:
         if _is_open(request):
             return _build_pending(request, ctx)
         condition = find_condition(request, SUCCEEDED)
-        assert condition is not None, "what is not open has ended"
+        assert condition is not None, "a finished request has a condition"
         if condition.status == "True":
             return await self._read_content(reference, key, ctx)
         await self._schedule_retry(request, condition.reason, ctx)
         raise ResolutionError(_parse_reason(condition.reason), condition.message)
 
     async def release(self, reference: Reference, ctx: OwnerContext) -> None:
-        """Remove the request of a reference: its content was copied."""
-        with suppress(NotFoundError, ConflictError):  # gone already
+        """Delete the request of a reference after its content was copied."""
+        with suppress(NotFoundError, ConflictError):  # already deleted
             request = await ctx.cluster.get(REQUEST, ObjectKey.of(build_request(reference, ctx.owner)))
             await ctx.cluster.delete(REQUEST, ObjectKey.of(request), uid=request["metadata"]["uid"])
 
     def _check(self, request: Object, reference: Reference, ctx: OwnerContext) -> None:
-        """Refuse what is called as the request for this reference is, and is not: names can be known in advance.
+        """Refuse an object with the request's name but another content, because request names are predictable.
 
         Raises:
-            ResolutionError: ``Denied``.
+            ResolutionError: ``Denied``: the object is another request.
         """
-        found = KonvergeRequestFormat().parse_spec(request, reference.resolver)
-        wanted = format_service_account(ctx.owner["metadata"]["namespace"], self._service_account_name)
-        owners = [each.get("uid") for each in request["metadata"].get("ownerReferences") or []]
-        if (found.reference, found.user, owners) != (reference, wanted, [ctx.owner["metadata"]["uid"]]):
-            message = f"ResolutionRequest {request['metadata']['name']} asks for something else than what is called so"
-            raise ResolutionError(Reason.DENIED, f"{message}, or for somebody else; delete it, and it is filed anew")
+        spec = KonvergeRequestFormat().parse_spec(request, reference.resolver)
+        user = format_service_account(ctx.owner["metadata"]["namespace"], self._service_account_name)
+        owners = [owner.get("uid") for owner in request["metadata"].get("ownerReferences") or []]
+        if (spec.reference, spec.user, owners) != (reference, user, [ctx.owner["metadata"]["uid"]]):
+            message = (
+                f"ResolutionRequest {request['metadata']['name']}: expected this owner's request, found another one"
+            )
+            raise ResolutionError(Reason.DENIED, f"{message}; delete it to create the request again")
 
     async def _create_request(self, wanted: Object, ctx: OwnerContext) -> PendingFetch:
         try:
-            filed = await ctx.cluster.create(wanted)
+            created = await ctx.cluster.create(wanted)
         except ConflictError:
-            return PendingFetch()  # by an earlier pass, of which the caches have not heard
-        return _build_pending(filed, ctx)
+            return PendingFetch()  # an earlier reconcile created it, but the cache does not show it yet
+        return _build_pending(created, ctx)
 
     async def _read_content(
         self, reference: Reference, key: ObjectKey, ctx: OwnerContext
     ) -> ResolvedContent | PendingFetch:
         try:
-            # What is held in memory has no content.
+            # The cache does not store content.
             request = await ctx.cluster.live.get(REQUEST, key)
         except NotFoundError:
             ctx.request_requeue(ctx.clock.now())
             return PendingFetch()
         config_map = None
-        if found := get_status(request).get("dataRef"):
-            name = str(found.get("name") or "")
+        if data_reference := get_status(request).get("dataRef"):
+            name = str(data_reference.get("name") or "")
             try:
                 config_map = await ctx.cluster.live.get(CONFIG_MAP, ObjectKey(key.namespace, name))
             except NotFoundError:
-                # Somebody has deleted it. Looked for again and again, it would not come back.
+                # It was deleted and does not come back, so polling would be useless.
                 await self._schedule_retry(request, Reason.UNREACHABLE, ctx)
-                message = f"ConfigMap {name[:253]}, which has the content of the request, is gone"
-                raise ResolutionError(Reason.UNREACHABLE, f"{message}; it is asked for again") from None
+                message = f"ConfigMap {name[:253]}: the content of the request was deleted"
+                raise ResolutionError(Reason.UNREACHABLE, f"{message}; it will be requested again") from None
         data = read_content(request, config_map)
         if reference.digest is not None and not reference.digest.matches(data):
             raise ResolutionError(Reason.DIGEST_MISMATCH, reference.digest.describe_mismatch(data))
         return ResolvedContent(data, parse_provenance(request))
 
     async def _schedule_retry(self, request: Object, reason: str, ctx: OwnerContext) -> None:
-        """Have a failure that may pass asked for anew, some time after it ended."""
+        """Schedule a new request after a transient failure."""
         if not REASON_TRAITS[_parse_reason(reason)].is_transient:
             return
         ended = parse_api_time(get_status(request).get("finishedAt")) or ctx.clock.now()
         if ctx.clock.now() < ended + self._retry:
             ctx.request_requeue(ended + self._retry)
             return
-        with suppress(NotFoundError, ConflictError):  # somebody else was faster
+        with suppress(NotFoundError, ConflictError):  # already deleted
             await ctx.cluster.delete(REQUEST, ObjectKey.of(request), uid=request["metadata"]["uid"])
         ctx.request_requeue(ctx.clock.now())
 
@@ -163,15 +165,15 @@ def _is_open(request: Object) -> bool:
 
 
 def _build_pending(request: Object, ctx: OwnerContext) -> PendingFetch:
-    """Wait for the end of a request, and tell of one that nobody has begun."""
+    """Schedule the next read of an unfinished request; report a request that no operator has started."""
     now = ctx.clock.now()
     due = _compute_due(request)
-    doubtful = _parse_creation_time(request) + _START_TIMEOUT
+    stalls_at = _parse_creation_time(request) + _START_TIMEOUT
     is_begun = find_condition(request, SUCCEEDED) is not None
-    if not is_begun and now < doubtful:
-        due = doubtful
+    if not is_begun and now < stalls_at:
+        due = stalls_at
     ctx.request_requeue(due if due > now else now + _RETRY_INTERVAL)
-    if is_begun or now < doubtful:
+    if is_begun or now < stalls_at:
         return PendingFetch()
     return PendingFetch(_NOT_STARTED.format(namespace=request["metadata"]["namespace"]))
 
@@ -183,12 +185,12 @@ def _compute_due(request: Object) -> datetime:
 
 def _parse_creation_time(request: Object) -> datetime:
     created = parse_api_time(request["metadata"].get("creationTimestamp"))
-    assert created is not None, "a server stamps what it creates"
+    assert created is not None, "the API server sets the creation time"
     return created
 
 
 def _parse_reason(text: str) -> Reason:
-    """The reason of a condition; one that this version does not know is nobody's fault here."""
+    """Parse the reason of a condition; an unknown one of another version becomes ``Internal``."""
     try:
         return Reason(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What an owner has asked for: there, on its way, or not to be had; and how a component waits for it."""
+"""State of a requested definition, and how a component waits for it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _PLACES = ("url", "bundle", "repo", "name")
 
 @dataclass(frozen=True, slots=True)
 class PendingFetch:
-    """Nothing has come of a reference yet.
+    """Fetch of a reference that has no result yet.
 
     Args:
-        stall_reason: Why nothing may ever come of it, and what to do about that; empty when there is no sign of it.
+        stall_reason: The reason why it may never end, and how to correct that; empty if there is no sign of that.
     """
 
     stall_reason: str = ""
@@ -30,16 +30,16 @@ class PendingFetch:
 
 @dataclass(frozen=True, slots=True)
 class RequestedDefinition:
-    """A definition that an owner has asked for, as it stands in this pass.
+    """Requested definition with its state in this reconcile.
 
     Args:
-        name: What the owner calls it.
-        description: What was asked for, for people.
-        config_map_key: Where the owner's copy is or will be.
-        owner_uid: Whose.
-        definition: The definition; None before it is there.
-        error: Why it cannot be had; None when it is there or on its way.
-        stall_reason: Why it may never come, as in `PendingFetch`; empty when there is no sign of that.
+        name: The owner's name for it.
+        description: The reference in readable form.
+        config_map_key: The name of the owner's copy.
+        owner_uid: The UID of the owner.
+        definition: The definition; None before it is available.
+        error: The error of its resolution; None without one.
+        stall_reason: The reason why it may never be available, as in `PendingFetch`; empty if there is no sign of that.
     """
 
     name: str
@@ -52,12 +52,12 @@ class RequestedDefinition:
 
     @property
     def is_resolving(self) -> bool:
-        """Tell whether it is on its way."""
+        """Tell whether it has neither a result nor an error."""
         return self.definition is None and self.error is None
 
     @property
     def message(self) -> str:
-        """How far it is, in one sentence."""
+        """The state in one sentence."""
         if self.definition is not None:
             source = self.definition.source
             version = ", ".join(f"{name}:{value}" for name, value in source.digest.items())
@@ -68,29 +68,29 @@ class RequestedDefinition:
         return f"{self.name}: resolving {self.description}" + (f"; {self.stall_reason}" if self.stall_reason else "")
 
     def get(self) -> RemoteDefinition | None:
-        """The definition; None while it is on its way.
+        """Return the definition; None while it is fetched.
 
         Raises:
-            ResolutionError: It cannot be had.
+            ResolutionError: It cannot be resolved.
         """
         if self.error is not None:
             raise self.error
         return self.definition
 
     def guard(self, desired: Object) -> GuardResult:
-        """Let a resource of a component wait for it: for ``guard=``.
+        """Block a resource of a component until the definition is available: for ``guard=``.
 
-        The component is blocked until it is there, and says what it waits for, or why it waits in vain.
+        The component is blocked until then, and its condition reports the state or the error.
         """
         return UNBLOCKED if self.definition is not None else blocked(self.message)
 
     def as_resource(self, cell: Data[RemoteDefinition]) -> ConfigMap:
-        """A resource that fills a cell with it, for the later resources of a component.
+        """Return a resource that stores the definition in a cell, for the later resources of a component.
 
         ::
 
-            template: Data[Definition] = Data("template")
-            builder.with_resource(asked.into(template), read_only())
+            template: Data[RemoteDefinition] = Data("template")
+            builder.with_resource(requested.as_resource(template), read_only())
             builder.with_resource(Deployment(web, requires=template, mutations=...))
 
         Args:
@@ -107,8 +107,8 @@ class RequestedDefinition:
 
 
 def format_reference(written: ParsedReference) -> str:
-    """What is asked for, for people: without parameters that may name a Secret, and without a user in an address."""
-    return " or ".join(_format_choice(each.resolver, each.params) for each in written.choices)
+    """Format a reference for messages, without names of Secrets and without a user in an address."""
+    return " or ".join(_format_choice(choice.resolver, choice.params) for choice in written.choices)
 
 
 def _format_choice(resolver: str, params: object) -> str:

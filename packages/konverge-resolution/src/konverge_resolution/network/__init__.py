@@ -1,8 +1,8 @@
-"""Connections to places that somebody else names: which addresses may be reached, and how that is made sure of.
+"""Connections to addresses that others name: the permitted networks, and their enforcement.
 
-A name is resolved here, the address is judged, and the connection goes to exactly that address. By themselves only
-addresses of the public internet may be reached; whoever runs a program says which other networks may. `GuardedHttp`
-asks over HTTP in that way. Whatever comes of it that is no answer is a `NetworkError`.
+This package resolves a name, checks the address, and connects to exactly that address. By default only addresses of the
+public internet are permitted; the configuration of a program can permit others. `GuardedHttp` sends HTTP requests under
+these rules. Every failure is a `NetworkError`.
 """
 
 from konverge_resolution.network.allowed_networks import AllowedNetworks, parse_network

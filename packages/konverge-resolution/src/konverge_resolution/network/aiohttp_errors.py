@@ -1,6 +1,6 @@
-"""What the errors of aiohttp mean: which failure of ours each of them is.
+"""Translation of aiohttp's errors to the errors of this package.
 
-Their own texts are not passed on, nor chained to: they have URLs, headers and addresses in them.
+The texts of aiohttp's errors contain URLs, headers and addresses, so they are neither passed on nor chained.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ __all__ = ["translate_error"]
 
 
 def translate_error(host: str, error: Exception) -> NetworkError:
-    """The failure that an error is.
+    """Return the network error for an error of aiohttp.
 
     Args:
-        host: Who was asked, as a message may show it.
+        host: The requested host, as messages may contain it.
         error: One of `AIOHTTP_ERRORS`.
     """
     match classify_error(error):
@@ -34,23 +34,23 @@ def translate_error(host: str, error: Exception) -> NetworkError:
         case FailureKind.UNTRUSTED_CERTIFICATE:
             return UntrustedCertificateError(host, "has a certificate that is not trusted")
         case FailureKind.TLS:
-            return NoTlsError(host, "does not speak TLS with us")
+            return NoTlsError(host, "supports no common version of TLS")
         case FailureKind.PROXY_CONNECTION:
-            return HostUnreachableError(host, "is reached by a proxy, which cannot be connected to")
+            return HostUnreachableError(host, "is behind a proxy that cannot be connected to")
         case FailureKind.PROXY_REFUSAL:
             status = find_proxy_status(error)
-            return HostUnreachableError(host, f"is reached by a proxy, which refuses it with status {status}")
+            return HostUnreachableError(host, f"is behind a proxy that refuses the connection with status {status}")
         case FailureKind.CONNECTION:
             # Only the error number: the text contains the address, which only the resolver may see.
             number = getattr(find_system_error(error), "errno", None)
             return HostUnreachableError(
-                host, f"cannot be connected to: {os.strerror(number).lower() if number else 'nothing answers'}"
+                host, f"cannot be connected to: {os.strerror(number).lower() if number else 'no response'}"
             )
         case FailureKind.INVALID_URL:
             return InvalidRequestError(host, "has a host that is neither a name nor an address")
         case FailureKind.RESPONSE_BODY:
-            return BrokenConnectionError(host, "broke off in the middle of its answer")
+            return BrokenConnectionError(host, "closed the connection in the middle of its response")
         case FailureKind.DISCONNECTED | FailureKind.CONNECTION_TIMEOUT | FailureKind.RESPONSE_TIMEOUT:
-            return BrokenConnectionError(host, "hung up without an answer")
+            return BrokenConnectionError(host, "closed the connection without a response")
         case FailureKind.INVALID_RESPONSE:
-            return MalformedResponseError(host, f"gave an answer that is no HTTP ({type(error).__name__})")
+            return MalformedResponseError(host, f"returned an invalid HTTP response ({type(error).__name__})")

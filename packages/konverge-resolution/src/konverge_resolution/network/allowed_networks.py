@@ -1,7 +1,7 @@
-"""Which addresses may be reached: by themselves only those of the public internet.
+"""Permitted networks: by default only the public internet.
 
-An address is judged where a connection is about to be made to it, after its name was resolved. What a name says, and
-what it resolved to a moment ago, says nothing.
+An address is checked just before a connection to it opens, after its name was resolved. The name and earlier results of
+its resolution are not evidence.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ _SPECIAL = {
 }
 
 _GLOBAL = ipaddress.IPv6Network("2000::/3")
-"""All of IPv6 that is public; whatever else comes up later is not, until somebody says so."""
+"""All public IPv6 addresses; future allocations outside it are not permitted until they are added here."""
 
 _TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
-"""NAT64: the last four bytes are the address that is reached in the end."""
+"""Prefix of NAT64: the last four bytes are the IPv4 address that is reached."""
 
 
 class AllowedNetworks:
-    """The networks that may be reached besides the public internet.
+    """Permitted networks besides the public internet.
 
     Args:
-        allowed: Such as ``10.0.0.0/8`` or ``fd00::/8``.
-        opened_by: What a refusal says about how one more is allowed, as the end of a sentence; empty for nothing.
+        allowed: Networks such as ``10.0.0.0/8`` or ``fd00::/8``.
+        opened_by: Hint on how to permit another network, as the end of an error message; empty for none.
 
     Raises:
         ValueError: One of them is no network.
@@ -73,34 +73,34 @@ class AllowedNetworks:
         self._allowed = tuple(parse_network(name) for name in self.names)
 
     def find_refusal(self, address: str) -> str:
-        """What speaks against an address, such as ``link-local``; empty for nothing.
+        """Return the kind of network that forbids an address, such as ``link-local``; empty for a permitted address.
 
-        Of an IPv6 address that stands for one of IPv4 (mapped, NAT64), the latter counts.
+        An IPv6 address that stands for an IPv4 address (mapped, NAT64) is checked as the latter.
         """
         try:
-            found: Address = ipaddress.ip_address(address)
+            parsed: Address = ipaddress.ip_address(address)
         except ValueError:
             return "no address"
-        candidates = [found]
-        if isinstance(found, ipaddress.IPv6Address) and (inner := _unwrap_address(found)) is not None:
+        candidates = [parsed]
+        if isinstance(parsed, ipaddress.IPv6Address) and (inner := _unwrap_address(parsed)) is not None:
             candidates.append(inner)
-        if any(each in network for each in candidates for network in self._allowed):
+        if any(candidate in network for candidate in candidates for network in self._allowed):
             return ""
-        judged = candidates[-1]
-        kind = next((kind for network, kind in _SPECIAL.items() if judged in network), "")
-        if not kind and isinstance(judged, ipaddress.IPv6Address) and judged not in _GLOBAL:
+        actual = candidates[-1]
+        kind = next((kind for network, kind in _SPECIAL.items() if actual in network), "")
+        if not kind and isinstance(actual, ipaddress.IPv6Address) and actual not in _GLOBAL:
             return "not public"
         return kind
 
 
 def parse_network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    """Read a network such as ``10.0.0.0/8``.
+    """Parse a network such as ``10.0.0.0/8``.
 
     Args:
-        text: The network; an address alone is one of one address.
+        text: The network; a single address is a network of one address.
 
     Raises:
-        ValueError: It is none. The message proposes the one that an address with a length is in.
+        ValueError: It is no network. The message suggests the network of an address with a prefix length.
     """
     try:
         return ipaddress.ip_network(text)
@@ -112,7 +112,7 @@ def parse_network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
 
 
 def is_address(host: str) -> bool:
-    """Tell whether a host is an address and no name."""
+    """Tell whether a host is an address and not a name."""
     try:
         ipaddress.ip_address(host)
     except ValueError:

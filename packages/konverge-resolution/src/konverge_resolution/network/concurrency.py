@@ -1,7 +1,7 @@
-"""How much is asked at once: a little of each server, so that one that hangs holds up only those who want it.
+"""Limits on concurrent requests: few for each server, so that a slow server delays only its own requests.
 
-Where several tenants ask, none of them gets all the places of a server, nor all there are: whoever has servers that
-hang, or asks for a thousand things at once, delays nobody else.
+With several tenants, none of them can use all slots of a server, or all slots in total. A tenant with slow servers or a
+thousand requests does not delay the others.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ K = TypeVar("K", bound=Hashable)
 
 
 class ConcurrencyLimiter(Generic[S]):
-    """Places by server and tenant; a server or tenant that nobody has a place of, or waits for, takes no memory.
+    """Limiter of slots by server and tenant; unused servers and tenants take no memory.
 
-    A free place goes to the waiting tenant that has the fewest places; of what that waits for, to the server whose last
-    turn was longest ago, and there to whoever came first.
+    A free slot goes to the waiting tenant with the fewest slots. Among the servers that it waits for, the least
+    recently served one comes first, and there the longest waiting request.
 
     Args:
-        per_server: How many places there are at one server.
-        total: How many there are at all; what waits for a place at its server has none of these.
-        per_tenant: How many one tenant may have at one server, and at all; as many as there are when not given.
+        per_server: Maximum number of slots at one server.
+        total: Maximum number of slots in total; a request that waits for a slot at its server uses none.
+        per_tenant: Maximum number of slots of one tenant at one server, and in total; unlimited when None.
     """
 
     def __init__(self, per_server: int, total: int, *, per_tenant: tuple[int, int] | None = None) -> None:
@@ -45,13 +45,13 @@ class ConcurrencyLimiter(Generic[S]):
 
     @asynccontextmanager
     async def slot(self, server: S, tenant: str = "") -> AsyncIterator[None]:
-        """Have a place within the block.
+        """Hold a slot within the block.
 
         Args:
-            server: Where.
-            tenant: Who asks.
+            server: The server.
+            tenant: The tenant.
         """
-        # Whoever waits could not have this one: free places are given away at once.
+        # A waiting request cannot use this slot: free slots are assigned at once.
         if self._has_free_slot(server, tenant):
             self._take_slot(server, tenant)
         else:
@@ -69,7 +69,7 @@ class ConcurrencyLimiter(Generic[S]):
         except asyncio.CancelledError:
             if turn.cancelled():
                 self._remove_waiter(server, tenant, turn)
-            else:  # it was given one just now
+            else:  # the slot was assigned just now
                 self._release_slot(server, tenant)
             raise
 
@@ -92,19 +92,19 @@ class ConcurrencyLimiter(Generic[S]):
         _decrement(self._at_servers, server)
         _decrement(self._of_tenants, tenant)
         _decrement(self._of_tenants_at_servers, (tenant, server))
-        while (found := next(self._iter_next_waiters(), None)) is not None:
-            other, where = found
+        while (waiter := next(self._iter_next_waiters(), None)) is not None:
+            other, where = waiter
             turn = self._waiting[other][where][0]
             self._remove_waiter(where, other, turn)
             if turn.done():
-                continue  # cancelled, and has not heard of it
+                continue  # cancelled, but its task has not run since
             self._take_slot(where, other)
             turn.set_result(None)
             if where in self._waiting.get(other, {}):
-                self._waiting[other][where] = self._waiting[other].pop(where)  # the others first
+                self._waiting[other][where] = self._waiting[other].pop(where)  # move it behind the other servers
 
     def _iter_next_waiters(self) -> Iterator[tuple[str, S]]:
-        """Who may have a place now, whose turn it is first. Only servers whose places are taken are passed over."""
+        """Yield the waiting tenants and servers that may get a slot, in the order of their turn."""
         if self._used >= self._in_all:
             return
         for tenant in sorted(self._waiting, key=self._of_tenants.__getitem__):
@@ -114,7 +114,7 @@ class ConcurrencyLimiter(Generic[S]):
     def _remove_waiter(self, server: S, tenant: str, turn: asyncio.Future[None]) -> None:
         servers = self._waiting.get(tenant, {})
         if turn not in servers.get(server, ()):
-            return  # somebody has seen before that it was cancelled
+            return  # already removed as cancelled
         servers[server].remove(turn)
         if not servers[server]:
             del servers[server]

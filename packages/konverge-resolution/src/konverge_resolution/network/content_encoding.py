@@ -1,4 +1,4 @@
-"""Undoing a compression of bodies that nobody asked for, a bounded piece at a time. Pure."""
+"""Decompression of bodies in pieces of limited size. Pure."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ _PIECE = 1 << 16
 
 
 class DecompressionError(ValueError):
-    """A body is not what its ``Content-Encoding`` says; the text is a predicate: ``ends in the middle``."""
+    """Body that does not match its ``Content-Encoding``; the text is a predicate: ``ends in the middle``."""
 
 
 class Decompressor(Protocol):
-    """Reads a body from the first piece to the last."""
+    """Decompressor of one body, from its first piece to its last."""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The content of some more bytes, in pieces of bounded size; a caller that has enough stops asking.
+        """Yield the content of more bytes in pieces of limited size; a caller may stop early.
 
         Raises:
-            DecompressionError: They cannot be unpacked.
+            DecompressionError: The bytes cannot be decompressed.
         """
 
     def flush(self) -> None:
-        """There is no more.
+        """Check that the body is complete.
 
         Raises:
-            DecompressionError: There should be.
+            DecompressionError: The body ends too early.
         """
 
 
 def create_decompressor(encoding: str) -> Decompressor:
-    """What reads bodies of a ``Content-Encoding``; some servers keep what they have only packed.
+    """Return the decompressor for a ``Content-Encoding``; some servers send only compressed content.
 
     Raises:
-        DecompressionError: It is one that is not read. Only what was asked for (none), gzip and deflate are.
+        DecompressionError: The encoding is not supported. Only none, gzip and deflate are.
     """
     coding = encoding.strip().lower()
     if coding in ("", "identity"):
         return _IdentityDecompressor()
     if coding in ("gzip", "x-gzip", "deflate"):
         return _ZlibDecompressor(coding)
-    raise DecompressionError("sends its answer in an encoding that was not asked for; expected gzip or none")
+    raise DecompressionError("sends its response in an unsupported encoding; expected gzip or none")
 
 
 class _IdentityDecompressor:
@@ -58,25 +58,25 @@ class _IdentityDecompressor:
 class _ZlibDecompressor:
     def __init__(self, coding: str) -> None:
         self._coding = coding
-        self._reader = zlib.decompressobj(zlib.MAX_WBITS | 32)  # finds out by itself which of the two it is
+        self._reader = zlib.decompressobj(zlib.MAX_WBITS | 32)  # detects gzip and zlib itself
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         while True:
-            # A second body after the first is allowed, and read by some and not by others; so by nobody here.
+            # A second member after the first is valid, but not all clients read it; so it is refused.
             if self._reader.eof and data:
-                raise DecompressionError(f"sends something after the end of an answer packed with {self._coding}")
+                raise DecompressionError(f"sends data after the end of a response compressed with {self._coding}")
             try:
                 piece = self._reader.decompress(data, _PIECE)
             except zlib.error:
                 raise DecompressionError(
-                    f"sends an answer packed with {self._coding} that cannot be unpacked"
+                    f"sends a response compressed with {self._coding} that cannot be decompressed"
                 ) from None
             if piece:
                 yield piece
             data = self._reader.unconsumed_tail or self._reader.unused_data
-            if not data:  # what there may still be of a match comes with the next data: the end has a checksum
+            if not data:  # a rest inside the decompressor comes with the next data: the checksum is at the end
                 return
 
     def flush(self) -> None:
         if not self._reader.eof:
-            raise DecompressionError(f"sends an answer packed with {self._coding} that ends in the middle")
+            raise DecompressionError(f"sends a response compressed with {self._coding} that ends in the middle")

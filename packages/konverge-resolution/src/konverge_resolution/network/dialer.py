@@ -1,7 +1,7 @@
-"""From a host's name to a connection with an address that may be reached.
+"""Connections from a host name to a permitted address.
 
-Names are resolved here and nowhere else, and a socket is connected to exactly the address that was judged. A name that
-resolves to something else a moment later (DNS rebinding) gains nothing by it.
+Names are resolved only here, and a socket connects to exactly the checked address. So a name that resolves to another
+address afterwards (DNS rebinding) has no effect.
 """
 
 from __future__ import annotations
@@ -22,9 +22,7 @@ from konverge_resolution.network.errors import RefusedAddressError
 __all__ = ["CheckedSockets", "DnsResolver", "Lookup", "create_connector", "open_connection", "resolve_permitted"]
 
 Lookup: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
-"""Resolves a name, for a port, to addresses.
-
-It raises `OSError` if it cannot.
+"""Resolves a name and a port to addresses; raises `OSError` if it cannot.
 """
 
 _MAX_ADDRESSES = 32
@@ -35,10 +33,10 @@ _ADDRESS_SECONDS = 5.0
 
 
 class DnsResolver:
-    """Resolves with the machine's own resolver, each name once at a time.
+    """Resolver that uses the system's resolver, with one running lookup per name.
 
-    A look-up blocks a thread until the name's servers answer, even when nobody waits for it any more. So there are many
-    threads for nothing else, a name has at most one of them, and where several ask, each has a share of them (`of`).
+    A lookup blocks a thread until the name servers respond, even if its caller is cancelled. So it has many threads of
+    its own, a name uses at most one, and each caller has a share of them (`lookup_for`).
     """
 
     def __init__(self) -> None:
@@ -47,10 +45,10 @@ class DnsResolver:
         self._callers: dict[str, set[asyncio.Future[list[str]]]] = {}
 
     def lookup_for(self, caller: str) -> Lookup:
-        """A look-up for one of several who ask: names whose servers do not answer hold up only those who ask for them.
+        """Return a lookup for one caller: slow name servers delay only the callers that need them.
 
         Args:
-            caller: Who.
+            caller: The caller.
         """
 
         async def lookup(host: str, port: int) -> list[str]:
@@ -63,24 +61,24 @@ class DnsResolver:
         return lookup
 
     async def __call__(self, host: str, port: int, caller: str = "") -> list[str]:
-        """The addresses of a host. Cancelled, it leaves the thread to end by itself.
+        """Return the addresses of a host. After a cancellation the thread ends by itself.
 
         Raises:
-            OSError: It has none.
+            OSError: The host has no address.
         """
         key = (host, port)
-        found = self._running.get(key)
-        if found is None:
+        running = self._running.get(key)
+        if running is None:
             if len(self._running) >= _MAX_LOOKUPS:
-                raise OSError("too many names wait for their servers")
+                raise OSError("too many concurrent name lookups")
             loop = asyncio.get_running_loop()
-            found = self._running[key] = loop.run_in_executor(self._threads, _query_addresses, host, port)
-            self._callers.setdefault(caller, set()).add(found)
-            found.add_done_callback(lambda done: self._on_lookup_done(key, caller, done))
-        return await asyncio.shield(found)
+            running = self._running[key] = loop.run_in_executor(self._threads, _query_addresses, host, port)
+            self._callers.setdefault(caller, set()).add(running)
+            running.add_done_callback(lambda done: self._on_lookup_done(key, caller, done))
+        return await asyncio.shield(running)
 
     def close(self) -> None:
-        """Let go of the threads; one that still waits for an answer ends when the system's resolver gives up."""
+        """Release the threads; a running lookup ends with the timeout of the system's resolver."""
         for waiting in list(self._running.values()):
             waiting.cancel()
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -91,16 +89,16 @@ class DnsResolver:
         if not self._callers[caller]:
             del self._callers[caller]
         if not done.cancelled():
-            done.exception()  # looked at: whoever waited for it may be gone
+            done.exception()  # retrieve it so that asyncio does not log it; the caller may be cancelled
 
 
 def _query_addresses(host: str, port: int) -> list[str]:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 class CheckedResolver(AbstractResolver):
-    """Resolves for aiohttp, and gives it only addresses that may be reached."""
+    """Resolver for aiohttp that returns only permitted addresses."""
 
     def __init__(self, lookup: Lookup, networks: AllowedNetworks) -> None:
         self._lookup = lookup
@@ -109,11 +107,11 @@ class CheckedResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        """The addresses of a host.
+        """Return the permitted addresses of a host.
 
         Raises:
-            RefusedAddressError: None of them may be reached.
-            OSError: It has none.
+            RefusedAddressError: None of them is permitted.
+            OSError: The host has no address.
         """
         return [
             ResolveResult(
@@ -128,13 +126,13 @@ class CheckedResolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Nothing: what resolves belongs to somebody else."""
+        """Do nothing: the lookup has another owner."""
 
 
 class CheckedSockets(SocketFactory):
-    """Makes sockets for aiohttp, for addresses that may be reached: the last word before a connection is made.
+    """Factory of sockets for aiohttp that checks the address: the last check before a connection opens.
 
-    aiohttp asks no resolver where a URL has an address in place of a name.
+    aiohttp uses no resolver for a URL with an address instead of a name.
     """
 
     def __init__(self, networks: AllowedNetworks) -> None:
@@ -142,10 +140,10 @@ class CheckedSockets(SocketFactory):
         self._networks = networks
 
     def __call__(self, address: tuple[Any, ...]) -> socket.socket:
-        """A new socket for an address as `socket.getaddrinfo` gives it.
+        """Return a new socket for an address in the form of `socket.getaddrinfo`.
 
         Raises:
-            RefusedAddressError: It may not be reached.
+            RefusedAddressError: The address is not permitted.
         """
         reached = str(address[4][0])
         kind = self._networks.find_refusal(reached)
@@ -155,23 +153,23 @@ class CheckedSockets(SocketFactory):
 
 
 async def resolve_permitted(host: str, port: int, lookup: Lookup, networks: AllowedNetworks) -> list[str]:
-    """The addresses of a host that may be reached; at least one.
+    """Return the permitted addresses of a host; at least one.
 
     Args:
-        host: A name, or an address itself.
-        port: What is to be connected to; some resolvers want to know.
+        host: A name or an address.
+        port: The port of the connection; some resolvers use it.
         lookup: Resolves the name.
-        networks: What may be reached besides the public internet.
+        networks: The permitted networks besides the public internet.
 
     Raises:
-        RefusedAddressError: There is none.
-        OSError: It cannot be resolved.
+        RefusedAddressError: No address is permitted.
+        OSError: The name cannot be resolved.
     """
-    found = [host] if is_address(host) else list(await lookup(host, port))[:_MAX_ADDRESSES]
-    kinds = {address: networks.find_refusal(address) for address in found}
-    may = [address for address, kind in kinds.items() if not kind]
-    if may:
-        return may
+    addresses = [host] if is_address(host) else list(await lookup(host, port))[:_MAX_ADDRESSES]
+    kinds = {address: networks.find_refusal(address) for address in addresses}
+    permitted = [address for address, kind in kinds.items() if not kind]
+    if permitted:
+        return permitted
     if not kinds:
         raise OSError("no address")
     address, kind = next(iter(kinds.items()))
@@ -179,34 +177,34 @@ async def resolve_permitted(host: str, port: int, lookup: Lookup, networks: Allo
 
 
 async def open_connection(host: str, port: int, lookup: Lookup, networks: AllowedNetworks) -> socket.socket:
-    """A socket that is connected to one of the addresses of a host, which are tried one after the other.
+    """Return a socket that is connected to an address of a host; the addresses are tried in order.
 
     Args:
-        host: A name, or an address itself.
-        port: Where it listens.
+        host: A name or an address.
+        port: The port of the connection.
         lookup: Resolves the name.
-        networks: What may be reached besides the public internet.
+        networks: The permitted networks besides the public internet.
 
     Raises:
-        RefusedAddressError: None of them may be reached.
-        OSError: None of them answers.
+        RefusedAddressError: No address is permitted.
+        OSError: No connection succeeds.
     """
     loop = asyncio.get_running_loop()
     failure: OSError | None = None
     for address in await resolve_permitted(host, port, lookup, networks):
-        made = socket.socket(_find_family(address), socket.SOCK_STREAM)
-        made.setblocking(False)
+        connection = socket.socket(_find_family(address), socket.SOCK_STREAM)
+        connection.setblocking(False)
         try:
             async with asyncio.timeout(_ADDRESS_SECONDS):
-                await loop.sock_connect(made, (address, port))
-        except OSError as error:  # a time-out is one
-            made.close()
+                await loop.sock_connect(connection, (address, port))
+        except OSError as error:  # includes timeouts
+            connection.close()
             failure = error
         except BaseException:
-            made.close()
+            connection.close()
             raise
         else:
-            return made
+            return connection
     raise failure or OSError("no address")
 
 
@@ -217,13 +215,13 @@ def _find_family(address: str) -> socket.AddressFamily:
 def create_connector(
     lookup: Lookup, networks: AllowedNetworks, sockets: CheckedSockets, *, limit: int
 ) -> aiohttp.TCPConnector:
-    """What aiohttp connects with for a while. What it resolved is not remembered: each connection is judged anew.
+    """Return a connector for aiohttp. It caches no lookups, so that each connection is checked again.
 
     Args:
         lookup: Resolves names.
-        networks: What may be reached.
-        sockets: Makes the sockets.
-        limit: How many connections there may be.
+        networks: The permitted networks.
+        sockets: The factory of sockets.
+        limit: Maximum number of connections.
     """
     return aiohttp.TCPConnector(
         resolver=CheckedResolver(lookup, networks),

@@ -1,7 +1,7 @@
-"""Why nothing came of a connection: one tree, with a class for each thing that a caller may do about it.
+"""Network errors: one tree, with a class for each possible reaction of a caller.
 
-A failure says whom it is about (`host`) and what is wrong with it (`problem`), apart: whoever tells a user of it names
-the place as that user gave it. Neither has a path, a query, a header or a word of the other side's.
+An error has the host (`host`) and its problem (`problem`) separately, so that a message can name the source as the user
+gave it. Neither contains a path, a query, a header or a text of the server.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ __all__ = [
 
 
 class NetworkError(Exception):
-    """There is no answer that can be used.
+    """Failure without a usable response.
 
-    No `OSError`: what tries addresses one after the other must not take it for an address that does not answer.
+    It is no `OSError`, so that code that tries several addresses does not treat it as an unreachable address.
 
     Args:
-        host: Who was asked: a host, or scheme, host and port.
-        problem: What is wrong, to be read after it: ``cannot be connected to``.
+        host: The requested host, or scheme, host and port.
+        problem: The problem as a predicate of the host: ``cannot be connected to``.
     """
 
     def __init__(self, host: str, problem: str) -> None:
@@ -38,23 +38,23 @@ class NetworkError(Exception):
         self.problem = problem
 
     def with_redirect(self) -> Self:
-        """The same, told of the place that redirected: the one it redirected to is nothing the user has given."""
-        self.problem = f"redirects to a place that {self.problem}"
+        """Return this error in terms of the redirecting host: the user has not given the target of the redirect."""
+        self.problem = f"redirects to an address that {self.problem}"
         return self
 
 
 class InvalidRequestError(NetworkError):
-    """A request cannot be sent: its URL has another form, scheme or host than expected, or a header does."""
+    """Request that cannot be sent: its URL or a header is invalid."""
 
 
 class RefusedAddressError(NetworkError):
-    """The address of a host may not be reached.
+    """Host whose address is not permitted.
 
     Args:
-        host: As it was asked for.
-        address: What it resolves to.
-        kind: What the address's network is, for example ``link-local``.
-        opened_by: How it would be allowed; empty when nobody has said so.
+        host: The host as it was requested.
+        address: The resolved address.
+        kind: The kind of the network, for example ``link-local``.
+        opened_by: Hint on how to permit it; empty for none.
     """
 
     def __init__(self, host: str, address: str, kind: str, opened_by: str = "") -> None:
@@ -64,35 +64,35 @@ class RefusedAddressError(NetworkError):
 
 
 class RefusedRedirectError(NetworkError):
-    """A redirect leads where it is not followed: to another scheme, from TLS to none, with a body to someone else."""
+    """Redirect that is not followed: to another scheme, from TLS to none, or with a body to another server."""
 
 
 class HostUnreachableError(NetworkError):
-    """A host has no address, or nothing there answers."""
+    """Host that has no address or accepts no connection."""
 
 
 class UntrustedCertificateError(NetworkError):
-    """A host has a certificate that is not trusted."""
+    """Host whose certificate is not trusted."""
 
 
 class NoTlsError(UntrustedCertificateError):
-    """A host speaks no TLS that we do."""
+    """Host without a supported version of TLS."""
 
 
 class BrokenConnectionError(NetworkError):
-    """A connection broke before the answer was whole."""
+    """Connection that closed before the response was complete."""
 
 
 class MalformedResponseError(NetworkError):
-    """An answer is no HTTP, packed in a way that cannot be unpacked, or one redirect after another."""
+    """Response with invalid HTTP, invalid compression, or too many redirects."""
 
 
 class ResponseTooLargeError(NetworkError):
-    """An answer is larger than it may be.
+    """Response that exceeds the size limit.
 
     Args:
-        host: Who sent it.
-        max_bytes: How large it may be.
+        host: The host of the response.
+        max_bytes: The limit in bytes.
     """
 
     def __init__(self, host: str, max_bytes: int) -> None:

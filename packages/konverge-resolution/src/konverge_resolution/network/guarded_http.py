@@ -1,10 +1,10 @@
-"""HTTP to places that somebody else names: whom it reaches, what it shows them, and how much it takes from them.
+"""HTTP to addresses that others name, with limits on destinations, disclosed headers and response sizes.
 
-Every hop is checked before it is connected to, the first request and each redirect: its URL by whoever set the client
-up (`HopCheck`), then the address that its connection goes to. Redirects are followed by hand, never from TLS to none;
-what was meant for one origin (a credential, most headers) is not shown to another one, and does not come back by a
-detour. Bodies are read up to a limit, unpacked or not. There are no cookies, no retries, nothing of the environment,
-and no time-outs: whoever asks has a deadline and cancels, which closes everything.
+Every hop is checked before its connection opens, for the first request and each redirect: first its URL by a
+`HopCheck`, then the address of the connection. This module follows redirects itself, never from TLS to none. Headers
+for one origin (a credential and most others) are never sent to another origin, nor restored when a redirect returns to
+the first. Bodies have a limit, both compressed and decompressed. There are no cookies, no retries, no environment
+variables and no timeouts: the caller has a deadline and cancels, which closes everything.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from konverge_resolution.network.url_parsing import parse_url, redact_url
 __all__ = ["AddressNamer", "GuardedHttp", "HopCheck", "HttpResponse", "HttpSession", "HttpStream"]
 
 _CONNECTIONS = 16
-"""Of one session, at most."""
+"""Maximum number of connections of one session."""
 
 HopCheck: TypeAlias = Callable[[str], None]
-"""Refuses an address by raising an error of its own, before the host is resolved or connected to."""
+"""Check of an address that raises an error to refuse it, before the host is resolved."""
 
 AddressNamer: TypeAlias = Callable[[str], str]
-"""Gives the address that a `HopCheck` gets for a URL, which has no query."""
+"""Converts a URL without its query to the address for a `HopCheck`."""
 
 
 def _keep_url(url: str) -> str:
@@ -53,14 +53,14 @@ def _keep_url(url: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """An answer that was read to its end; any status is one.
+    """Complete response with any status.
 
     Args:
-        status: The status.
-        headers: By their names in lower case; of a header that comes several times all values, with commas.
-        body: Unpacked.
-        url: Where it came from after all redirects, which may have another server's tokens in it.
-        redirected_to: The same without a query; empty without redirects.
+        status: The status code.
+        headers: The headers by name in lower case; repeated headers are joined with commas.
+        body: The decompressed body.
+        url: The final URL after redirects, which may contain another server's tokens.
+        redirected_to: The final URL without its query; empty without redirects.
     """
 
     status: int
@@ -74,32 +74,33 @@ class HttpResponse:
 
 
 class HttpStream:
-    """An answer whose body is still to come.
+    """Response whose body has not been read.
 
     Attributes:
-        status: The status.
-        headers: By their names in lower case.
-        url: Where it comes from after all redirects.
-        redirected_to: The same without a query, which may have another server's tokens in it; empty without redirects.
+        status: The status code.
+        headers: The headers by name in lower case.
+        url: The final URL after redirects.
+        redirected_to: The final URL without its query, which may contain another server's tokens; empty without
+            redirects.
     """
 
-    def __init__(self, found: aiohttp.ClientResponse, *, max_bytes: int, is_redirected: bool) -> None:
-        self.status = found.status
-        self.url = str(found.url)
-        self.redirected_to = str(found.url.with_query(None)) if is_redirected else ""
+    def __init__(self, response: aiohttp.ClientResponse, *, max_bytes: int, is_redirected: bool) -> None:
+        self.status = response.status
+        self.url = str(response.url)
+        self.redirected_to = str(response.url.with_query(None)) if is_redirected else ""
         self.headers: dict[str, str] = {}
-        for name, value in found.headers.items():
+        for name, value in response.headers.items():
             before = self.headers.get(name.lower())
             self.headers[name.lower()] = value if before is None else f"{before}, {value}"
-        self._response = found
+        self._response = response
         self._max_bytes = max_bytes
         self._is_redirected = is_redirected
 
     async def iter_chunks(self) -> AsyncIterator[bytes]:
-        """The body in pieces, unpacked, until it ends; once.
+        """Yield the decompressed body in pieces until its end. Call it only once.
 
         Raises:
-            NetworkError: It breaks off, is longer than it may be, or cannot be unpacked.
+            NetworkError: The body is incomplete, too large, or cannot be decompressed.
         """
         try:
             if self._response.method != "HEAD":
@@ -109,10 +110,10 @@ class HttpStream:
             raise (error.with_redirect() if self._is_redirected else error) from None
 
     async def read(self) -> bytes:
-        """All of the body.
+        """Return the whole body.
 
         Raises:
-            NetworkError: As `chunks`.
+            NetworkError: As `iter_chunks`.
         """
         return b"".join([piece async for piece in self.iter_chunks()])
 
@@ -125,7 +126,7 @@ class HttpStream:
         try:
             reader = create_decompressor(self.headers.get("content-encoding", ""))
             while data := await self._read_some(host):
-                sent += len(data)  # by itself, too: a packed body can go on for ever without any content
+                sent += len(data)  # limited separately: a compressed body can be endless without any content
                 if sent > self._max_bytes:
                     raise ResponseTooLargeError(host, self._max_bytes)
                 for piece in reader.feed(data):
@@ -145,47 +146,47 @@ class HttpStream:
 
 
 class HttpSession:
-    """Several requests that share connections; made by `GuardedHttp.session`.
+    """Session of requests that share connections; made by `GuardedHttp.session`.
 
-    An address is judged once for each connection, which then stays with that address.
+    An address is checked once for each connection, which keeps that address.
     """
 
     def __init__(
         self,
         session: aiohttp.ClientSession,
-        way: Callable[[URL], dict[str, Any]],
+        route: Callable[[URL], dict[str, Any]],
         checks: Sequence[HopCheck] = (),
         name_address: AddressNamer = _keep_url,
     ) -> None:
-        self._route = way
+        self._route = route
         self._session = session
         self._checks = checks
         self._name_address = name_address
 
     def with_address_names(self, *, name_address: AddressNamer) -> HttpSession:
-        """The same connections for requests that are checked by other names (`GuardedHttp.with_settings`)."""
+        """Return a session with the same connections, whose checks use other names (`GuardedHttp.with_settings`)."""
         return HttpSession(self._session, self._route, self._checks, name_address)
 
     async def get(
         self, url: str, *, headers: Mapping[str, str] = {}, max_bytes: int, credential: OriginCredential | None = None
     ) -> HttpResponse:
-        """Ask for something; any status is an answer.
+        """Send a GET request; a response with any status is returned.
 
         Args:
-            url: With http or https, and without a user.
-            headers: What else is sent. To other origins, when redirected there, only what is harmless.
-            max_bytes: How large the body may be, unpacked or not.
-            credential: Sent to its origin alone, and to nobody if the URL is another's.
+            url: A URL with http or https, and without a user.
+            headers: Further headers. After a redirect to another origin, only harmless ones are sent.
+            max_bytes: Maximum size of the body in bytes, compressed and decompressed.
+            credential: Sent only to its origin, even if the URL has another one.
 
         Raises:
-            NetworkError: There is no answer, or none that may be read.
+            NetworkError: There is no response, or none that may be read.
         """
         return await self.request("GET", url, headers=headers, max_bytes=max_bytes, credential=credential)
 
     async def head(
         self, url: str, *, headers: Mapping[str, str] = {}, credential: OriginCredential | None = None
     ) -> HttpResponse:
-        """Ask as `get` does, for an answer without its body."""
+        """Send a HEAD request as `get` does; the response has no body."""
         return await self.request("HEAD", url, headers=headers, max_bytes=0, credential=credential)
 
     async def request(
@@ -199,21 +200,21 @@ class HttpSession:
         credential: OriginCredential | None = None,
         unfollowed: Collection[int] = (),
     ) -> HttpResponse:
-        """Ask as `get` does, by any method.
+        """Send a request as `get` does, with any method.
 
         Args:
-            method: In capital letters.
+            method: The method in upper case.
             url: As for `get`.
             headers: As for `get`.
-            body: What is sent. It is not taken to another origin; a redirect there is refused.
+            body: The body. A redirect with a body to another origin is refused.
             max_bytes: As for `get`.
             credential: As for `get`.
-            unfollowed: Redirecting statuses that are an answer themselves.
+            unfollowed: Redirect status codes that are returned as responses.
 
         Raises:
             NetworkError: As for `get`.
         """
-        asked = self.stream(
+        response = self.stream(
             url,
             method=method,
             headers=headers,
@@ -222,8 +223,8 @@ class HttpSession:
             credential=credential,
             unfollowed=unfollowed,
         )
-        async with asked as found:
-            return HttpResponse(found.status, found.headers, await found.read(), found.url, found.redirected_to)
+        async with response as stream:
+            return HttpResponse(stream.status, stream.headers, await stream.read(), stream.url, stream.redirected_to)
 
     @asynccontextmanager
     async def stream(
@@ -237,13 +238,13 @@ class HttpSession:
         credential: OriginCredential | None = None,
         unfollowed: Collection[int] = (),
     ) -> AsyncIterator[HttpStream]:
-        """Ask as `request` does, which says what the arguments are, for an answer whose body is still to come.
+        """Send a request as `request` does, and return the response before its body is read.
 
-        It is read within the block as far as anybody wants; the rest of it is lost with the block.
+        The body can be read within the block; the rest is discarded at its end.
 
         Raises:
-            NetworkError: As for `get`. A body is told of where it is read: `HttpStream.chunks`.
-            Exception: What a `HopCheck` raises, of the first URL or of one that a redirect leads to.
+            NetworkError: As for `get`. Errors of the body are raised where it is read: `HttpStream.iter_chunks`.
+            Exception: An error of a `HopCheck`, for the first URL or the target of a redirect.
         """
         target = parse_url(url)
         if not any(name.lower() == "user-agent" for name in headers):
@@ -253,17 +254,17 @@ class HttpSession:
         for _ in range(MAX_REDIRECTS + 1):
             self._check_hop(hop.url)
             try:
-                found = await self._send_hop(hop)
+                response = await self._send_hop(hop)
             except NetworkError as error:
                 raise (error.with_redirect() if is_redirected else error) from None
             try:
-                location = found.headers.get("location", "")
-                if found.status not in REDIRECT_STATUSES or found.status in unfollowed or not location:
-                    yield HttpStream(found, max_bytes=max_bytes, is_redirected=is_redirected)
+                location = response.headers.get("location", "")
+                if response.status not in REDIRECT_STATUSES or response.status in unfollowed or not location:
+                    yield HttpStream(response, max_bytes=max_bytes, is_redirected=is_redirected)
                     return
-                hop = follow_redirect(hop, found.status, location)
+                hop = follow_redirect(hop, response.status, location)
             finally:
-                found.close()  # of an answer that was read to its end the connection is free by now, and stays
+                response.close()  # after a complete read the connection is already back in the pool
             is_redirected = True
         raise MalformedResponseError(redact_url(target), f"redirects more than {MAX_REDIRECTS} times")
 
@@ -274,14 +275,14 @@ class HttpSession:
 
     async def _send_hop(self, hop: RequestHop) -> aiohttp.ClientResponse:
         host = redact_url(hop.url)
-        # Packed answers can be bombs; these are asked for by nobody, and read with care all the same.
+        # Compressed responses can be decompression bombs; they are not requested, and limited if sent anyway.
         headers = {**hop.headers, "Accept-Encoding": "identity"}
         if hop.credential is not None and hop.credential.is_for(hop.url):
             headers = hop.credential.add_to(headers)
-        way = self._route(hop.url)
+        route = self._route(hop.url)
         if hop.url.scheme == "http":
-            # Here the proxy reads the request itself; there is no CONNECT that aiohttp would put its headers in.
-            headers |= way.get("proxy_headers", {})
+            # The proxy reads plain HTTP requests itself; without CONNECT, aiohttp does not add the proxy headers.
+            headers |= route.get("proxy_headers", {})
         try:
             return await self._session.request(
                 hop.method,
@@ -289,28 +290,28 @@ class HttpSession:
                 headers=headers,
                 data=hop.body,
                 allow_redirects=False,
-                **way,
+                **route,
             )
         except AIOHTTP_ERRORS as error:
             raise translate_error(host, error) from None
         except ValueError as error:
-            raise InvalidRequestError(host, f"cannot be sent the request ({type(error).__name__})") from None
+            raise InvalidRequestError(host, f"cannot receive the request ({type(error).__name__})") from None
 
 
 class GuardedHttp:
-    """Asks over HTTP within rules; `konverge_resolution.Services.http`.
+    """HTTP client with checks and limits; `konverge_resolution.Services.http`.
 
-    It holds nothing. Each request has a connection of its own, those of a `session` share theirs, and none is kept
-    afterwards: the next one's address is judged anew.
+    It has no state. Each request opens its own connection, and the requests of a `session` share theirs. No connection
+    is kept afterwards, so that the next one is checked again.
 
     Args:
         lookup: Resolves names.
-        tls: Whose certificates are trusted.
-        networks: What may be reached besides the public internet.
-        proxy: Who connects instead of us; the environment is not asked. Its own address has to be one that may be
-            reached. Those of names are its business then, while addresses in URLs are still judged here.
-        checks: Each decides about every URL that is about to be asked, also where a redirect leads.
-        name_address: Gives what these checks get for a URL; the URL itself, without its query, when not given.
+        tls: The trusted certificates.
+        networks: The permitted networks besides the public internet.
+        proxy: The proxy for all connections; environment variables are ignored. Its own address must be permitted. The
+            proxy resolves names then, while addresses in URLs are still checked here.
+        checks: Check every URL of a request, including targets of redirects.
+        name_address: Converts a URL for these checks (default: the URL without its query).
     """
 
     def __init__(
@@ -338,16 +339,16 @@ class GuardedHttp:
         check_hop: HopCheck | None = None,
         name_address: AddressNamer | None = None,
     ) -> GuardedHttp:
-        """The same with more certificates trusted, by a proxy, or with one more check; nothing more may be reached.
+        """Return a client with more trusted certificates, a proxy or another check; it reaches no further addresses.
 
         Args:
-            authorities: More certificates that are trusted, in PEM.
-            proxy: Who connects; the same as here when not given.
-            check_hop: Decides about every URL besides the checks that there are; nothing when not given.
-            name_address: Gives what checks get for a URL; the same as here when not given.
+            authorities: Further trusted certificates in PEM.
+            proxy: The proxy; unchanged when None.
+            check_hop: Another check of every URL; none when None.
+            name_address: Converts a URL for the checks; unchanged when None.
 
         Raises:
-            ValueError: These are no certificates.
+            ValueError: The certificates cannot be parsed.
         """
         return GuardedHttp(
             self._lookup,
@@ -360,7 +361,7 @@ class GuardedHttp:
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[HttpSession]:
-        """Requests that share connections. After the block there is none, whatever happens in it."""
+        """Provide a session whose requests share connections; all are closed after the block."""
         sockets = CheckedSockets(self._networks)
         session = aiohttp.ClientSession(
             connector=create_connector(self._lookup, self._networks, sockets, limit=_CONNECTIONS),
@@ -380,14 +381,14 @@ class GuardedHttp:
     async def get(
         self, url: str, *, headers: Mapping[str, str] = {}, max_bytes: int, credential: OriginCredential | None = None
     ) -> HttpResponse:
-        """`HttpSession.get` on a connection of its own."""
+        """Send a GET request on a connection of its own (`HttpSession.get`)."""
         async with self.session() as session:
             return await session.get(url, headers=headers, max_bytes=max_bytes, credential=credential)
 
     async def head(
         self, url: str, *, headers: Mapping[str, str] = {}, credential: OriginCredential | None = None
     ) -> HttpResponse:
-        """`HttpSession.head` on a connection of its own."""
+        """Send a HEAD request on a connection of its own (`HttpSession.head`)."""
         async with self.session() as session:
             return await session.head(url, headers=headers, credential=credential)
 
@@ -395,22 +396,22 @@ class GuardedHttp:
     async def stream(
         self, url: str, *, headers: Mapping[str, str] = {}, max_bytes: int, credential: OriginCredential | None = None
     ) -> AsyncIterator[HttpStream]:
-        """`HttpSession.stream` on a connection of its own."""
+        """Stream a response on a connection of its own (`HttpSession.stream`)."""
         async with (
             self.session() as session,
-            session.stream(url, headers=headers, max_bytes=max_bytes, credential=credential) as found,
+            session.stream(url, headers=headers, max_bytes=max_bytes, credential=credential) as response,
         ):
-            yield found
+            yield response
 
     def _find_route(self, url: URL) -> dict[str, Any]:
-        """How aiohttp gets to a URL: with which certificates, by which proxy."""
+        """Return aiohttp's arguments for a URL: its certificates and its proxy."""
         host = url.raw_host or ""
         if is_address(host) and (kind := self._networks.find_refusal(host)):
             raise RefusedAddressError(host, host, kind, self._networks.opened_by)
         proxy = self._proxy if self._proxy is not None and not self._proxy.bypasses(host) else None
-        way: dict[str, Any] = {}
+        route: dict[str, Any] = {}
         if proxy is not None:
-            way = {"proxy": URL(proxy.url), "proxy_headers": proxy.headers}
+            route = {"proxy": URL(proxy.url), "proxy_headers": proxy.headers}
         if url.scheme == "https" or (proxy is not None and proxy.url.startswith("https:")):
-            way["ssl"] = self._tls.load_context()
-        return way
+            route["ssl"] = self._tls.load_context()
+        return route

@@ -1,4 +1,4 @@
-"""Whom a credential is shown to: the one origin that it is for. Pure."""
+"""Credentials that are sent to one origin only. Pure."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["OriginCredential"]
 
 @dataclass(frozen=True, slots=True)
 class OriginCredential:
-    """A header for one origin alone.
+    """Header with a credential for one origin.
 
     Args:
-        value: The header's value, with its scheme: ``Bearer …``.
-        origin: Who may see it, for example ``https://example.com``; a path is left out.
-        header: The header.
+        value: The value of the header with its scheme: ``Bearer …``.
+        origin: The origin, for example ``https://example.com``; a path is ignored.
+        header: The name of the header.
     """
 
     value: str = field(repr=False)
@@ -25,11 +25,11 @@ class OriginCredential:
     header: str = "Authorization"
 
     def is_for(self, url: URL) -> bool:
-        """Tell whether a URL's server may see it."""
+        """Tell whether the origin of a URL may receive it."""
         return URL(self.origin).origin() == url.origin()
 
     def add_to(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """Headers with this one, in place of any other of its name."""
+        """Return headers with this one, which replaces another header of its name."""
         return {name: value for name, value in headers.items() if name.lower() != self.header.lower()} | {
             self.header: self.value
         }

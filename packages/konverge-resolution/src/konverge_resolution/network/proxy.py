@@ -1,4 +1,4 @@
-"""Proxies, which are a setting: nothing is taken from the environment."""
+"""Proxies from settings; environment variables are ignored."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["Proxy"]
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """Who connects instead of us: by CONNECT for https, by whole URLs for http.
+    """Proxy for connections: CONNECT for https, absolute URLs for http.
 
     Args:
-        url: Without a user.
-        headers: What only the proxy gets.
-        direct: Hosts that are reached without it; with ``.`` before it, all hosts below one.
+        url: The URL without a user.
+        headers: Headers for the proxy only.
+        direct: Hosts without the proxy; a leading ``.`` includes all subdomains.
     """
 
     url: str
@@ -30,14 +30,14 @@ class Proxy:
 
     @classmethod
     def parse(cls, text: str, *, direct: Iterable[str] = ()) -> Self:
-        """Read ``http://user:password@proxy.example:3128``.
+        """Parse ``http://user:password@proxy.example:3128``.
 
         Args:
-            text: The URL, perhaps with a user and a password.
-            direct: Hosts that are reached without it; ``.example.com`` or ``*.example.com`` for all below one.
+            text: The URL; it may have a user and a password.
+            direct: Hosts without the proxy; ``.example.com`` or ``*.example.com`` includes all subdomains.
 
         Raises:
-            ValueError: It is none; the message does not show it.
+            ValueError: It is no such URL; the message does not contain it.
         """
         try:
             parts = urlsplit(text.strip())
@@ -51,24 +51,24 @@ class Proxy:
         if parts.username is not None:
             user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
             headers["Proxy-Authorization"] = f"Basic {base64.b64encode(user.encode()).decode()}"
-        names = (each.strip().lower().removeprefix("*") for each in direct)
+        names = (host.strip().lower().removeprefix("*") for host in direct)
         return cls(str(url.origin()), headers, tuple(name for name in names if name))
 
     @property
     def address(self) -> tuple[str, int]:
-        """Its host and port."""
+        """The host and port of the proxy."""
         parts = urlsplit(self.url)
         return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
 
     @property
     def url_with_user(self) -> str:
-        """The URL as programs are given it that connect by themselves, with user and password."""
+        """The URL with user and password, for programs that open their own connections."""
         _, _, basic = self.headers.get("Proxy-Authorization", "").partition(" ")
         user, _, password = base64.b64decode(basic).decode().partition(":")
         scheme, _, rest = self.url.partition("://")
         return f"{scheme}://{quote(user, safe='')}:{quote(password, safe='')}@{rest}" if basic else self.url
 
     def bypasses(self, host: str) -> bool:
-        """Tell whether a host is reached without it."""
-        found = host.lower().rstrip(".")
-        return any(found.endswith(name) if name.startswith(".") else found == name for name in self.direct)
+        """Tell whether a host is connected to without the proxy."""
+        name = host.lower().rstrip(".")
+        return any(name.endswith(direct) if direct.startswith(".") else name == direct for direct in self.direct)

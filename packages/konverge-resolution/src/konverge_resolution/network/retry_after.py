@@ -1,4 +1,4 @@
-"""How long a server wants to be left alone. Pure."""
+"""Parser of ``Retry-After``. Pure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ __all__ = ["parse_retry_after"]
 
 
 def parse_retry_after(header: str, now: datetime) -> float | None:
-    """What ``Retry-After`` asks for in seconds, which may be a number of them or a date; None if it cannot be read.
+    """Return the seconds of ``Retry-After``, a number or a date; None if it cannot be parsed.
 
     Args:
-        header: The header's value; empty when there is none.
-        now: The time, for one that is a date.
+        header: The value of the header; empty without one.
+        now: The current time, for a date.
     """
     text = header.strip()
     if text.isascii() and text.isdigit() and len(text) < 10:

@@ -1,4 +1,4 @@
-"""Whose certificates are trusted."""
+"""Trusted certificates for TLS."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _MAX_CACHED = 16
 
 
 class TrustStore:
-    """The machine's authorities, and perhaps more of them; one for everything in a process that trusts the same.
+    """Certificate authorities of the system and additional ones, shared by connections with the same trust.
 
     Args:
-        authorities: More of them, in PEM.
+        authorities: Additional certificates in PEM.
 
     Raises:
-        ValueError: These are no certificates.
+        ValueError: The certificates cannot be parsed.
     """
 
     def __init__(self, authorities: str = "") -> None:
@@ -28,24 +28,24 @@ class TrustStore:
             try:
                 self._context.load_verify_locations(cadata=authorities)
             except (ssl.SSLError, ValueError):
-                raise ValueError("expected certificates in PEM, found something else") from None
+                raise ValueError("expected certificates in PEM, found another format") from None
 
     def load_context(self) -> ssl.SSLContext:
-        """What connections are made with; read when it is first needed, because that takes some tens of ms."""
+        """Return the TLS context; it is created on first use because that takes tens of milliseconds."""
         if self._context is None:
             self._context = ssl.create_default_context()
         return self._context
 
     def with_authorities(self, authorities: str) -> TrustStore:
-        """The same with more authorities. Some are remembered, for settings that come with every resolution.
+        """Return a store with more authorities. Some stores are cached for settings that every resolution repeats.
 
         Raises:
-            ValueError: These are no certificates.
+            ValueError: The certificates cannot be parsed.
         """
         if not authorities.strip():
             return self
-        found = self._more.pop(authorities, None) or TrustStore(f"{self._authorities}\n{authorities}")
-        self._more[authorities] = found
+        store = self._more.pop(authorities, None) or TrustStore(f"{self._authorities}\n{authorities}")
+        self._more[authorities] = store
         if len(self._more) > _MAX_CACHED:
             del self._more[next(iter(self._more))]
-        return found
+        return store

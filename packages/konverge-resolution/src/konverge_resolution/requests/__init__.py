@@ -1,12 +1,12 @@
-"""Resolution inside a cluster: who needs a definition creates a request, and some process fulfils it.
+"""Resolution inside a cluster: a consumer creates a request, and an operator fulfils it.
 
-A `ResolutionRequest` names a resolver and parameters, belongs to whoever needs it, and ends as resolved, with the
-content, its digest and its source, or as failed, with one of the reasons of `konverge_resolution.Reason`. Who serves
-which resolver is nobody's business but the operator's (`resolution_operator`). No consumer and no worker waits while
-something is fetched. A `ResolutionPolicy` limits what may be.
+A `ResolutionRequest` names a resolver and parameters and belongs to its consumer. It ends as resolved, with the
+content, its digest and its source, or as failed, with one of the reasons of `konverge_resolution.Reason`. Only the
+operator decides which process serves which resolver (`resolution_operator`). Neither consumers nor workers block during
+a fetch. A `ResolutionPolicy` limits the fetches.
 
-Invariants: a request ends by its deadline, which counts from its creation, whoever dies meanwhile; it is never begun
-again once it has ended; its status is written at most three times; a request that is gone ends its fetch.
+Invariants: a request ends by its deadline, counted from its creation, even if processes die; a finished request never
+    starts again; its status is written at most three times; the fetch of a deleted request ends.
 """
 
 from konverge_resolution.requests.api_types import (

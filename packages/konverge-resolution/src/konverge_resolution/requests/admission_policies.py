@@ -1,9 +1,9 @@
-"""What the API server itself refuses of requests, as ValidatingAdmissionPolicies: no process of ours has a part in it.
+"""ValidatingAdmissionPolicies with which the API server itself refuses invalid requests.
 
-Without them a request that cannot be fulfilled is taken, and fails at once. With them whoever files it is told instead.
-Three things are refused: labels of the group that mean nothing, which are kept for later; a request that names no
-resolver, where there is no default; and a change of what has begun. An object that was there before stays as it is: of
-its labels only those are looked at that an update changes. Pure.
+Without them an invalid request is created and fails at once. With them its author gets the error. They refuse three
+things: reserved labels of the API group without a meaning; a request without a resolver where there is no default; and
+a change of a request. An object that existed before stays as it is: of its labels, an update is checked only for those
+that it changes. Pure.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class _AdmissionPolicy:
     """One policy and its binding.
 
     Args:
-        name: Of both.
+        name: The name of both.
         resource: The resource as a rule names it: group, version, plural, operations.
-        variables: Expressions by name.
-        validations: What has to hold.
-        configured_by: The ConfigMap that expressions know as ``params``; None for none.
+        variables: Named CEL expressions.
+        validations: The validations.
+        configured_by: The ConfigMap that expressions use as ``params``; None for none.
     """
 
     name: str
@@ -51,17 +51,18 @@ class _AdmissionPolicy:
     configured_by: ObjectKey | None = None
 
     def build_manifests(self, watched: Sequence[str]) -> Iterator[Object]:
-        """Both, for requests of these namespaces; of all when there are none."""
+        """Yield the policy and its binding for requests of these namespaces; for all namespaces if empty."""
         spec: Object = {
             "failurePolicy": "Fail",
             "matchConstraints": {"resourceRules": [self.resource]},
             "variables": list(self.variables),
-            "validations": [{"reason": "Invalid", **each} for each in self.validations],
+            "validations": [{"reason": "Invalid", **validation} for validation in self.validations],
         }
         bound: Object = {"policyName": self.name, "validationActions": ["Deny"]}
         if self.configured_by is not None:
             spec["paramKind"] = _CONFIG_MAP
-            # Without the ConfigMap the server cannot know whether there is a default; the controller refuses at once.
+            # Without the ConfigMap the API server cannot know the default resolver; then the controller refuses the
+            # request.
             place = {"name": self.configured_by.name, "namespace": self.configured_by.namespace}
             bound["paramRef"] = {**place, "parameterNotFoundAction": "Allow"}
         if watched:
@@ -86,13 +87,13 @@ class _AdmissionPolicy:
 def build_admission_manifests(
     name: str, home: str, watched: Sequence[str] = (), *, serves_tekton: bool
 ) -> list[Object]:
-    """Policies and their bindings, in the order in which they can be applied.
+    """Return policies and their bindings in the order in which they can be applied.
 
     Args:
-        name: What the operator is called, and with what the names of the policies begin.
-        home: Where its configuration is: whether a request has to name its resolver, the server reads there.
-        watched: The namespaces of requests; none for all.
-        serves_tekton: Whether Tekton's requests are judged, too.
+        name: The name of the operator, which the names of the policies begin with.
+        home: The namespace of its configuration, where the API server looks up the default resolver.
+        watched: The namespaces of requests; empty for all.
+        serves_tekton: Whether Tekton's requests are checked, too.
     """
     group = REQUEST.group
     policies = [
@@ -104,7 +105,7 @@ def build_admission_manifests(
         ),
         _AdmissionPolicy(
             f"{name}-resolver",
-            _build_resource_rule(group, REQUEST.version, "CREATE"),  # what is created does not change
+            _build_resource_rule(group, REQUEST.version, "CREATE"),  # the spec is immutable after that
             [],
             [
                 {
@@ -122,7 +123,7 @@ def build_admission_manifests(
 
 
 def _build_tekton_policy(name: str) -> _AdmissionPolicy:
-    """Tekton's own definition lets specs and labels change, which would make another request of one that has begun."""
+    """Return the policy for Tekton's kind, whose own definition allows changes of a started request."""
     group = TEKTON_REQUEST.group
     return _AdmissionPolicy(
         name,
@@ -136,9 +137,9 @@ def _build_tekton_policy(name: str) -> _AdmissionPolicy:
             },
             {
                 "expression": f"oldObject == null || {_NEW_TYPE} == {_OLD_TYPE}",
-                "message": f"label {TYPE_LABEL}: a request does not change: create another one",
+                "message": f"label {TYPE_LABEL}: a request is immutable; create another one",
             },
-            {"expression": _SAME_SPEC, "message": "spec: a request does not change: create another one"},
+            {"expression": _SAME_SPEC, "message": "spec: a request is immutable; create another one"},
         ],
     )
 
@@ -154,13 +155,13 @@ def _build_resource_rule(group: str, version: str, *operations: str) -> Object:
 
 
 def _build_unknown_labels(group: str, *known: str) -> Object:
-    """The labels of a group, and of those below it, that mean nothing and were not there before."""
-    message = ", ".join(f"'{each}'" for each in known)
+    """Return the variable with the unknown labels of a group and its subgroups that the object did not have before."""
+    known_keys = ", ".join(f"'{label}'" for label in known)
     before = "oldObject != null && has(oldObject.metadata.labels) && key in oldObject.metadata.labels"
     same = f"({before} && oldObject.metadata.labels[key] == object.metadata.labels[key])"
-    conditions = [f"(key.startsWith('{group}/') || key.contains('.{group}/'))", f"!(key in [{message}])", f"!{same}"]
-    found = f"object.metadata.labels.filter(key, {' && '.join(conditions)})"
-    return {"name": "unknown", "expression": f"has(object.metadata.labels) ? {found} : []"}
+    conditions = [f"(key.startsWith('{group}/') || key.contains('.{group}/'))", f"!(key in [{known_keys}])", f"!{same}"]
+    unknown = f"object.metadata.labels.filter(key, {' && '.join(conditions)})"
+    return {"name": "unknown", "expression": f"has(object.metadata.labels) ? {unknown} : []"}
 
 
 def _build_label_validation(group: str, *known: str) -> Object:

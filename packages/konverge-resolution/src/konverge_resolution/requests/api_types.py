@@ -1,4 +1,4 @@
-"""konverge's own kinds: what asks for a definition and carries it (`ResolutionRequest`), and what limits it."""
+"""Custom resources of konverge: requests for definitions (`ResolutionRequest`) and limits (`ResolutionPolicy`)."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ __all__ = [
 ]
 
 GROUP = "resolution.konverge.dev"
-"""The API group."""
+"""API group of both kinds."""
 
 CONTENT_KEY = "content"
-"""The key of the content in a ConfigMap."""
+"""Key of the content in a ConfigMap."""
 
 _LABEL = "^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$"
 
@@ -38,18 +38,18 @@ _Text = Annotated[str, Meta(max_length=65536)]
 _Short = Annotated[str, Meta(max_length=4096)]
 
 
-@class_rules(CelRule("self == oldSelf", "a request does not change: create another one"))
+@class_rules(CelRule("self == oldSelf", "a request is immutable; create another one"))
 @dataclass(frozen=True)
 class ResolutionRequestSpec:
-    """What is asked for.
+    """Definition that a request asks for.
 
     Attributes:
-        resolver: Who can get it; the operator's default when not given.
-        params: What it is asked for.
+        resolver: The resolver; the operator's default if empty.
+        params: The parameters for the resolver.
         list_params: Parameters that are lists of texts.
         map_params: Parameters that are mappings of texts.
-        digest: What the content has to be, as ``sha256:…`` or ``sha512:…``.
-        service_account_name: For whom, of the request's namespace, where a resolver asks what its requester may read.
+        digest: The expected digest of the content, as ``sha256:…`` or ``sha512:…``.
+        service_account_name: The ServiceAccount of the request's namespace whose read access a resolver may check.
     """
 
     resolver: _Name = ""
@@ -66,7 +66,7 @@ class ResolutionRequestSpec:
 
 @dataclass(frozen=True)
 class SourceRecord:
-    """Where content came from (`konverge_resolution.Provenance`)."""
+    """Source of content (`konverge_resolution.Provenance`)."""
 
     uri: str = ""
     digest: dict[str, str] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class SourceRecord:
 
 @dataclass(frozen=True)
 class ContentReference:
-    """A ConfigMap of the request's namespace that has the content."""
+    """ConfigMap with the content, in the namespace of the request."""
 
     name: str
     key: str = CONTENT_KEY
@@ -83,25 +83,25 @@ class ContentReference:
 
 @dataclass(frozen=True)
 class ResolutionRequestStatus:
-    """What came of it.
+    """Result of a request.
 
     Attributes:
         data: The content in base64.
-        data_ref: Where the content is instead, when it is larger than what the operator wants to have in requests.
-        data_digest: The content's digest, for whoever reads it: the object may have been changed since.
-        source: Where the content came from.
-        resolver: Who was asked.
+        data_ref: The location of content that is larger than the operator's limit for requests.
+        data_digest: The digest of the content for consumers, since the object may have been changed afterwards.
+        source: The source of the content.
+        resolver: The resolver that was used.
         fetched_from: ``remote`` or ``cache``.
-        attempts: How often the remote was asked.
-        annotations: What else the resolver tells.
-        policies: The policies that let it through.
-        warnings: What policies that only warn have found.
+        attempts: The number of calls of the remote.
+        annotations: Further information of the resolver.
+        policies: The policies that allowed it.
+        warnings: The findings of policies that only warn.
         rewritten_from: The address before the source map changed it.
-        policy_source: The address by which a policy names the place where the content was in the end, where that has
-            another form than the source, or a redirect led there.
-        deadline: Until when it has to end.
-        started_at: When it was handed to its resolver; what is between its creation and this it has waited.
-        finished_at: When it ended.
+        policy_source: The address by which a policy names the actual place of the content, if it differs in form from
+            the source, or after a redirect.
+        deadline: The time by which the request ends.
+        started_at: The time when its resolver received it; it waited between its creation and this time.
+        finished_at: The time when it ended.
     """
 
     data: str | None = None
@@ -132,7 +132,7 @@ _COLUMNS = (
 @custom_resource(group=GROUP, version="v1alpha1", print_columns=_COLUMNS)
 @dataclass(frozen=True)
 class ResolutionRequest:
-    """Asks for a definition, and carries it."""
+    """Request for a definition; it carries the result."""
 
     metadata: Metadata
     spec: ResolutionRequestSpec
@@ -140,12 +140,12 @@ class ResolutionRequest:
 
 
 REQUEST = find_definition(ResolutionRequest).gvk
-"""The kind of requests."""
+"""Kind of konverge's requests."""
 
 
 @dataclass(frozen=True)
 class KeylessIdentity:
-    """Who may have signed without a key."""
+    """Identity of a signer without a key."""
 
     subject: str
     issuer: str
@@ -153,12 +153,12 @@ class KeylessIdentity:
 
 @dataclass(frozen=True)
 class SignatureRequirement:
-    """Who must have signed; one of them is enough.
+    """Required signers, of which one must have signed.
 
     Attributes:
-        mode: Refuse what nobody of them has signed, or only say so.
+        mode: Refuse content without a valid signature, or only warn.
         keys: Public keys in PEM.
-        identities: Of keyless signatures.
+        identities: Identities of keyless signatures.
     """
 
     mode: Literal["enforce", "warn"] = "enforce"
@@ -168,17 +168,17 @@ class SignatureRequirement:
 
 @dataclass(frozen=True)
 class ResolutionPolicySpec:
-    """What may be fetched, and what has to be proved of it (`konverge_resolution.policy.Policy`).
+    """Allowed sources, and the proofs that are required of their content (`konverge_resolution.policy.Policy`).
 
     Attributes:
-        resolvers: Of which resolvers; all when empty.
-        namespaces: For requests of which namespaces, ``team-*`` for all that begin so; all when empty.
-        sources: The beginnings of addresses that may be fetched; all when empty.
-        parameters: What a parameter may be, ``release-*`` for all that begin so.
-        requires_digest: A reference has to name one content for ever, or to say its digest.
-        signature: Who must have signed.
-        private_networks: Private networks that may be connected to, such as ``10.0.0.0/8``.
-        public: Everybody may have what was fetched for anybody.
+        resolvers: The resolvers that the policy applies to; all if empty.
+        namespaces: The namespaces that it applies to, ``team-*`` for a prefix; all if empty.
+        sources: Prefixes of allowed addresses; all if empty.
+        parameters: Allowed values by parameter, ``release-*`` for a prefix.
+        requires_digest: Require a digest, or parameters with a permanent version.
+        signature: The required signature.
+        private_networks: Permitted private networks, such as ``10.0.0.0/8``.
+        public: Share cached content between all tenants.
     """
 
     resolvers: Annotated[list[str], Meta(max_length=256)] = field(default_factory=list)
@@ -194,11 +194,11 @@ class ResolutionPolicySpec:
 @custom_resource(group=GROUP, version="v1alpha1", plural="resolutionpolicies", scope="Cluster")
 @dataclass(frozen=True)
 class ResolutionPolicy:
-    """Limits what requests may fetch."""
+    """Policy that limits the fetches of requests."""
 
     metadata: Metadata
     spec: ResolutionPolicySpec
 
 
 POLICY = find_definition(ResolutionPolicy).gvk
-"""The kind of policies."""
+"""Kind of policies in the cluster."""

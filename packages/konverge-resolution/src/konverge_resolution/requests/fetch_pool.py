@@ -1,8 +1,8 @@
-"""The fetches of a process: tasks of its own, so that no pass and no worker waits for a remote.
+"""Fetches of a process: tasks of their own, so that no reconcile and no worker waits for a remote.
 
-A pass starts one and returns; its end wakes the request, and the pass that follows writes what came. So everything is
-written with the permit that the pass has, once, and again after a failure without asking the remote again. A request
-that is gone ends its fetch.
+A reconcile starts a fetch and returns. The end of the fetch requeues the request, and the next reconcile writes the
+result. So the result is written with the write permit of that reconcile, and again after a failed write without another
+fetch. The fetch of a deleted request ends.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ __all__ = ["FetchOutcome", "FetchPool", "RequestId"]
 
 _log = logging.getLogger("konverge.resolution")
 
-# So long after its deadline a result that nobody has written is somebody else's, or its request is gone.
+# A result that is not written so long after its deadline belongs to another process, or its request is gone.
 _RETENTION = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
 class RequestId:
-    """One request for ever: a name can be born again."""
+    """Unique identity of a request: a name can be used again."""
 
     gvk: GroupVersionKind
     key: ObjectKey
@@ -43,17 +43,15 @@ class RequestId:
 
 @dataclass(frozen=True, slots=True)
 class FetchOutcome:
-    """What a fetch came to.
+    """End of a fetch: the result or the error, and its start.
 
     Args:
-        result: The result, or why there is none.
-        started: When it was handed to the engine.
-        seconds: How long it took.
+        result: The result, or the error.
+        started: The time when the engine received it.
     """
 
     result: ResolutionResult | ResolutionError
     started: datetime
-    seconds: float
 
 
 @dataclass(slots=True)
@@ -66,15 +64,15 @@ class _PendingFetch:
 
 
 class FetchPool:
-    """What is fetched, and what has come and is not written yet.
+    """Running fetches, and results that are not written yet.
 
     Args:
-        clock: The time.
-        requeue: Asks for a pass over a request.
-        limit: How many at once; further requests wait for their turn. Most of them wait for a place at their remote.
-        namespace_limit: How many of these one namespace may have; its further requests wait until one of them ends.
-        max_pending_bytes: How much content may wait to be written, when the API server is slow, before nothing more is
-            started.
+        clock: The clock.
+        requeue: Requeues a request.
+        limit: Maximum number of fetches; further requests wait. Most fetches wait for a slot of their remote.
+        namespace_limit: Maximum number of fetches of one namespace; its further requests wait for one of them to end.
+        max_pending_bytes: Limit for content that is not written yet, for example because the API server is slow. Above
+            it no fetch starts.
     """
 
     def __init__(
@@ -100,23 +98,23 @@ class FetchPool:
 
     @property
     def running(self) -> int:
-        """How many are under way."""
+        """The number of running fetches."""
         return sum(fetch.outcome is None for fetch in self._fetches.values())
 
     def has_slot(self, namespace: str) -> bool:
-        """Tell whether another one of a namespace may start."""
+        """Tell whether a namespace may start another fetch."""
         is_full = len(self._fetches) >= self._limit or self._pending_bytes > self._max_pending_bytes
         return not is_full and self._of_namespaces[namespace] < self._namespace_limit
 
     def notify_when_free(self, request: RequestId) -> None:
-        """Wake a request when there is room for it, so that nobody has to look again and again until then."""
+        """Requeue a request when a slot is free, so that it need not poll."""
         namespace = request.key.namespace
         self._namespaces[request.uid] = namespace
         self._waiting.setdefault(namespace, {})[request.uid] = request
 
     @asynccontextmanager
     async def task_group(self) -> AsyncIterator[None]:
-        """Fetch within the block; at its end what is under way is cancelled, and gone when this returns."""
+        """Run fetches within the block; at its end all running ones are cancelled and awaited."""
         async with asyncio.TaskGroup() as self._group:
             try:
                 yield
@@ -126,38 +124,38 @@ class FetchPool:
                         fetch.task.cancel()
 
     def get_phase(self, uid: str) -> FetchPhase:
-        """What is done for a request."""
+        """Return the phase of the fetch for a request."""
         fetch = self._fetches.get(uid)
         if fetch is None:
             return FetchPhase.NONE
         return FetchPhase.RUNNING if fetch.outcome is None else FetchPhase.ENDED
 
     def get_outcome(self, uid: str) -> FetchOutcome | None:
-        """What the fetch for a request came to; None as long as there is none, or it runs."""
+        """Return the outcome of the fetch for a request; None if there is none yet."""
         fetch = self._fetches.get(uid)
         return None if fetch is None else fetch.outcome
 
     def get_start_time(self, uid: str) -> datetime | None:
-        """When the fetch for a request began."""
+        """Return the start time of the fetch for a request; None without a fetch."""
         fetch = self._fetches.get(uid)
         return None if fetch is None else fetch.started
 
     def start(self, request: RequestId, deadline: datetime, work: Callable[[], Awaitable[ResolutionResult]]) -> None:
-        """Begin a fetch for a request that has none.
+        """Start a fetch for a request that has none.
 
         Args:
             request: The request.
-            deadline: Until when it has to end.
-            work: Fetches; it raises nothing but `ResolutionError`.
+            deadline: The time by which it must end.
+            work: The fetch; it raises only `ResolutionError`.
         """
         assert self._group is not None, "fetches are started while they are at work"
         fetch = self._fetches[request.uid] = _PendingFetch(request, self._clock.now(), deadline)
         self._of_namespaces[request.key.namespace] += 1
-        # Not in the context of the pass that happens to start it: it goes on after that has ended.
+        # Not in the context of the reconcile that starts it, because the fetch outlives that.
         fetch.task = self._group.create_task(self._run(fetch, work), name=f"fetch for {request.key}", context=Context())
 
     def forget(self, uid: str) -> None:
-        """A request is finished or gone: cancel its fetch, if it runs, and drop what came of it."""
+        """Cancel the fetch of a finished or deleted request, and drop its result."""
         self._remove_waiter(uid)
         fetch = self._fetches.pop(uid, None)
         if fetch is None:
@@ -179,7 +177,7 @@ class FetchPool:
                 del self._waiting[namespace]
 
     def _notify_waiters(self, *, at_most: int) -> None:
-        """Wake some that wait and have room, those of namespaces with the fewest fetches first."""
+        """Requeue waiting requests that have a free slot; namespaces with the fewest fetches come first."""
         for namespace in sorted(self._waiting, key=self._of_namespaces.__getitem__):
             room = self._namespace_limit - self._of_namespaces[namespace] if self.has_slot(namespace) else 0
             for request in list(islice(self._waiting[namespace].values(), min(room, at_most))):
@@ -188,34 +186,35 @@ class FetchPool:
                 self._requeue(request)
 
     def prune(self, ours: Collection[tuple[GroupVersionKind, ObjectKey]]) -> None:
-        """Forget what is not among this process's requests any more, and what nobody has written in a long time."""
+        """Forget fetches for requests of other processes, and results that were not written for a long time."""
         now = self._clock.now()
         for uid, fetch in list(self._fetches.items()):
             if now >= fetch.deadline + _RETENTION or (fetch.request.gvk, fetch.request.key) not in ours:
                 self.forget(uid)
-        # What was woken before may have ended without a fetch: the room that it was woken for is for others.
+        # A requeued request may have ended without a fetch; its slot is free for others.
         self._notify_waiters(at_most=max(0, self._limit - len(self._fetches)))
 
     def list_requests(self) -> Iterable[RequestId]:
-        """The requests that something is done for."""
+        """Return the requests with a fetch."""
         return [fetch.request for fetch in self._fetches.values()]
 
     async def _run(self, fetch: _PendingFetch, work: Callable[[], Awaitable[ResolutionResult]]) -> None:
-        begun = self._clock.monotonic()
-        answer: ResolutionResult | ResolutionError
+        outcome: ResolutionResult | ResolutionError
         try:
-            answer = await work()
+            outcome = await work()
         except ResolutionError as error:
-            answer = error
+            outcome = error
         except Exception as error:  # noqa: BLE001  # nothing may end the other fetches
-            # Told by type alone: a text can have what the resolver was given.
+            # Only the type: the text of the exception can contain secrets.
             _log.error("a fetch for %s failed: %s", fetch.request.key, type(error).__name__)
-            answer = ResolutionError(Reason.INTERNAL, f"the fetch failed: {type(error).__name__}")
-        fetch.outcome = FetchOutcome(answer, fetch.started, self._clock.monotonic() - begun)
+            outcome = ResolutionError(Reason.INTERNAL, f"the fetch failed with {type(error).__name__}")
+        fetch.outcome = FetchOutcome(outcome, fetch.started)
         if self._fetches.get(fetch.request.uid) is fetch:
             self._pending_bytes += _compute_size(fetch.outcome)
             self._requeue(fetch.request)
 
 
-def _compute_size(ended: FetchOutcome | None) -> int:
-    return len(ended.result.resolved.data) if ended is not None and isinstance(ended.result, ResolutionResult) else 0
+def _compute_size(outcome: FetchOutcome | None) -> int:
+    if outcome is None or isinstance(outcome.result, ResolutionError):
+        return 0
+    return len(outcome.result.resolved.data)

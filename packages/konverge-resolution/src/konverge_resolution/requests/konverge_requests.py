@@ -1,11 +1,10 @@
-"""How konverge's own requests are filed, read and written.
+"""Creation, parsing and status of konverge's own requests.
 
 Their fields are in `konverge_resolution.requests.api_types`.
 
-A request's name tells whose it is and what it asks for (`konverge_resolution.build_request_name`), so that asking twice
-is one request. Its spec never changes.
-Whoever has copied the content deletes the request; one that nobody deletes stays
-for a while (``finished-ttl``).
+The name of a request contains its owner and its reference (`konverge_resolution.build_request_name`), so two equal
+requests are one object. Its spec never changes. The consumer deletes the request after it has copied the content; the
+operator removes other finished requests after a while (``finished-ttl``).
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ __all__ = ["KonvergeRequestFormat", "build_request", "parse_provenance", "read_c
 
 
 def build_request(reference: Reference, owner: Object, *, service_account_name: str = "default") -> Object:
-    """The request for a reference of an owner, to be created by whoever consumes it; that there is one already is fine.
+    """Return the request of an owner for a reference. The consumer creates it, unless it exists.
 
     Args:
         reference: The reference.
-        owner: Whose it is, as the server has it; the request goes with it.
-        service_account_name: For whom.
+        owner: The owner from the API server; the request is deleted with it.
+        service_account_name: The ServiceAccount of the requester.
     """
     namespace = str(owner["metadata"]["namespace"])
     spec: Object = {"resolver": reference.resolver, "params": {}, "listParams": {}, "mapParams": {}}
@@ -68,14 +67,14 @@ def build_request(reference: Reference, owner: Object, *, service_account_name: 
 
 
 def read_content(request: Object, config_map: Object | None = None) -> bytes:
-    """The content of a resolved request, compared with the digest that was recorded when it was written.
+    """Return the content of a resolved request after a comparison with the recorded digest.
 
     Args:
-        request: The request, as the server has it.
+        request: The request from the API server.
         config_map: The ConfigMap that ``status.dataRef`` names; None when the request has the content itself.
 
     Raises:
-        ResolutionError: ``DigestMismatch``: there is no content, or it is not what was written.
+        ResolutionError: ``DigestMismatch``: there is no content, or it has another digest.
     """
     status = get_status(request)
     encoded: Any = status.get("data")
@@ -85,59 +84,63 @@ def read_content(request: Object, config_map: Object | None = None) -> bytes:
         data = base64.b64decode(encoded, validate=True)
         digest = Digest.parse(status.get("dataDigest") or "")
     except (TypeError, ValueError, binascii.Error):
-        raise ResolutionError(Reason.DIGEST_MISMATCH, "the request has no content that can be checked") from None
+        raise ResolutionError(Reason.DIGEST_MISMATCH, "the request has no content with a valid digest") from None
     if len(data) > MAX_CONTENT_BYTES or not digest.matches(data):
-        raise ResolutionError(Reason.DIGEST_MISMATCH, "the content of the request was changed after it was written")
+        raise ResolutionError(
+            Reason.DIGEST_MISMATCH, "the content of the request was changed; delete the request to fetch it again"
+        )
     return data
 
 
 def parse_provenance(request: Object) -> Provenance:
-    """Where the content of a resolved request came from."""
-    found = get_status(request).get("source") or {}
+    """Return the source of the content of a resolved request."""
+    source = get_status(request).get("source") or {}
     return Provenance(
-        uri=str(found.get("uri") or ""),
-        digest={str(name): str(value) for name, value in (found.get("digest") or {}).items()},
-        entry_point=str(found.get("entryPoint") or ""),
+        uri=str(source.get("uri") or ""),
+        digest={str(name): str(value) for name, value in (source.get("digest") or {}).items()},
+        entry_point=str(source.get("entryPoint") or ""),
     )
 
 
 class KonvergeRequestFormat:
-    """How a `ResolutionRequest` is read and written (`konverge_resolution.requests.request_format.Dialect`)."""
+    """Format of a `ResolutionRequest` (`konverge_resolution.requests.request_format.RequestFormat`)."""
 
     gvk = REQUEST
     separates_content = True
 
     def parse_spec(self, obj: Object, default_resolver: str) -> RequestSpec:
-        """What it asks for."""
+        """Parse the resolver and the reference of the request."""
         spec = obj.get("spec") or {}
         resolver = spec.get("resolver") or default_resolver
         params: dict[str, Value] = {}
         for where in ("params", "listParams", "mapParams"):
             given = spec.get(where) or {}
             if twice := sorted(set(given) & set(params)):
-                message = f"parameter {twice[0][:80]!r}: expected once, found in {where} and before"
+                message = f"parameter {twice[0][:80]!r}: expected once, found again in {where}"
                 return RequestSpec(resolver, error=ResolutionError(Reason.INVALID_PARAMETERS, message))
             params |= given
         if not resolver:
-            message = "spec.resolver: expected the name of a resolver, found none, and default-resolver names none"
+            message = "spec.resolver: expected the name of a resolver, found none; set it, or default-resolver"
             return RequestSpec("", error=ResolutionError(Reason.INVALID_PARAMETERS, message))
         try:
             digest = Digest.parse(spec["digest"]) if spec.get("digest") else None
         except ValueError as error:
-            mistake = ResolutionError(Reason.INVALID_PARAMETERS, f"spec.digest: {error}")
-            return RequestSpec(resolver, error=mistake)
+            invalid_digest = ResolutionError(Reason.INVALID_PARAMETERS, f"spec.digest: {error}")
+            return RequestSpec(resolver, error=invalid_digest)
         user = format_service_account(obj["metadata"]["namespace"], spec.get("serviceAccountName") or "default")
         return RequestSpec(resolver, Reference(resolver, params, digest), user)
 
     def parse_state(self, obj: Object) -> RequestState:
-        """How far it is."""
+        """Return the state of the request."""
         status = get_status(obj)
         return build_request_state(obj, deadline=status.get("deadline"), finished=status.get("finishedAt"))
 
     def build_pending_status(self, obj: Object, resolver: str, deadline: datetime, now: datetime) -> Object:
-        """The status of one that has begun."""
+        """Build the status of a request that has started."""
         return {
-            "conditions": self._build_conditions(obj, "Unknown", IN_PROGRESS, f"resolver {resolver!r} is asked", now),
+            "conditions": self._build_conditions(
+                obj, "Unknown", IN_PROGRESS, f"resolver {resolver!r} fetches the definition", now
+            ),
             "resolver": resolver,
             "deadline": format_micro_time(deadline),
         }
@@ -145,30 +148,30 @@ class KonvergeRequestFormat:
     def build_success_status(
         self, obj: Object, result: ResolutionResult, started: datetime, now: datetime, *, config_map_name: str = ""
     ) -> Object:
-        """The status of one with its result."""
-        found = result.resolved
-        message = f"fetched from {found.source.uri}"
+        """Build the status of a request with its result."""
+        content = result.resolved
+        message = f"fetched from {content.source.uri}"
         if result.policy_source:
-            how = "redirected to" if result.is_redirected else "which policies name"
+            how = "redirected to" if result.is_redirected else "named by policies as"
             message += f", {how} {result.policy_source}"
         status: Object = {
             "conditions": self._build_conditions(obj, "True", RESOLVED, message, now),
-            "dataDigest": str(Digest.of(found.data)),
-            "source": {"uri": found.source.uri, "digest": dict(found.source.digest)},
+            "dataDigest": str(Digest.of(content.data)),
+            "source": {"uri": content.source.uri, "digest": dict(content.source.digest)},
             "resolver": result.resolver,
             "fetchedFrom": result.fetched_from,
             "attempts": result.attempts,
             "startedAt": format_micro_time(started),
             "finishedAt": format_micro_time(now),
         }
-        if found.source.entry_point:
-            status["source"]["entryPoint"] = found.source.entry_point
+        if content.source.entry_point:
+            status["source"]["entryPoint"] = content.source.entry_point
         if config_map_name:
             status["dataRef"] = {"name": config_map_name, "key": CONTENT_KEY}
         else:
-            status["data"] = base64.b64encode(found.data).decode("ascii")
+            status["data"] = base64.b64encode(content.data).decode("ascii")
         further = {
-            "annotations": dict(found.annotations),
+            "annotations": dict(content.annotations),
             "policies": list(result.policies),
             "warnings": list(result.warnings),
             "rewrittenFrom": result.rewritten_from,
@@ -179,7 +182,7 @@ class KonvergeRequestFormat:
     def build_failure_status(
         self, obj: Object, error: ResolutionError, started: datetime | None, now: datetime
     ) -> Object:
-        """The status of one without a result."""
+        """Build the status of a failed request."""
         status: Object = {
             "conditions": self._build_conditions(obj, "False", error.reason.value, error.message, now),
             "finishedAt": format_micro_time(now),
@@ -187,9 +190,9 @@ class KonvergeRequestFormat:
         return status if started is None else status | {"startedAt": format_micro_time(started)}
 
     def build_completed_status(self, obj: Object, now: datetime) -> Object:
-        """The status of one that has content and does not say so yet."""
+        """Build the status of a request that has content but no condition for it yet."""
         return {
-            "conditions": self._build_conditions(obj, "True", RESOLVED, "the content is there", now),
+            "conditions": self._build_conditions(obj, "True", RESOLVED, "the content is available", now),
             "finishedAt": format_micro_time(now),
         }
 

@@ -1,13 +1,13 @@
-"""What a run counts of resolution, beside what is counted of every operator.
+"""Metrics of resolution, in addition to those of every operator.
 
-    konverge_resolution_requests_total{resolver,reason,fetched_from}   requests by how they ended
+    konverge_resolution_requests_total{resolver,reason,fetched_from}   finished requests
     konverge_resolution_seconds{resolver,fetched_from}                 from the creation of a request to its end
-    konverge_resolution_pending{resolver}                              requests that have not ended
-    konverge_resolution_oldest_pending_seconds{resolver}               the age of the oldest of them
-    konverge_resolution_fetches                                        fetches under way
+    konverge_resolution_pending{resolver}                              unfinished requests
+    konverge_resolution_oldest_pending_seconds{resolver}               age of the oldest unfinished request
+    konverge_resolution_fetches                                        running fetches
 
 ``reason`` is ``Resolved`` or one of `konverge_resolution.Reason`; ``fetched_from`` is ``remote``, ``cache`` or
-``none``; ``resolver`` is one that is known, or ``unknown``. No label holds anything that a request says.
+``none``; ``resolver`` is a known resolver, or ``unknown``. No label contains text of a request.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 __all__ = ["UNKNOWN", "RequestMetrics"]
 
 UNKNOWN = "unknown"
-"""The label of a resolver that there is not."""
+"""Label for resolvers that do not exist."""
 
 _SECONDS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 
 
 class RequestMetrics:
-    """The metrics of one run.
+    """Metrics of one run of the operator.
 
     Args:
-        metrics: Where they are exported.
+        metrics: Exports them.
     """
 
     def __init__(self, metrics: Metrics) -> None:
@@ -39,41 +39,39 @@ class RequestMetrics:
         registry = metrics.registry
         self._ended = Counter(
             "konverge_resolution_requests_total",
-            "Requests by how they ended",
+            "Finished requests by result",
             ["resolver", "reason", "fetched_from"],
             registry=registry,
         )
         self._seconds = Histogram(
             "konverge_resolution_seconds",
-            "From the creation of a request to its end",
+            "Time from the creation of a request to its end",
             ["resolver", "fetched_from"],
             buckets=_SECONDS,
             registry=registry,
         )
-        self._pending = Gauge(
-            "konverge_resolution_pending", "Requests that have not ended", ["resolver"], registry=registry
-        )
+        self._pending = Gauge("konverge_resolution_pending", "Unfinished requests", ["resolver"], registry=registry)
         self._oldest = Gauge(
             "konverge_resolution_oldest_pending_seconds",
-            "The age of the oldest request that has not ended",
+            "Age of the oldest unfinished request",
             ["resolver"],
             registry=registry,
         )
-        self._fetches = Gauge("konverge_resolution_fetches", "Fetches under way", registry=registry)
+        self._fetches = Gauge("konverge_resolution_fetches", "Running fetches", registry=registry)
 
     def record_end(self, resolver: str, reason: str, fetched_from: str, seconds: float) -> None:
-        """A request has ended."""
+        """Count a request that has ended."""
         self._ended.labels(resolver, reason, fetched_from).inc()
         self._seconds.labels(resolver, fetched_from).observe(max(0.0, seconds))
 
     def set_pending(self, ages: Iterable[tuple[str, float]], fetches: int) -> None:
-        """This is pending now: the resolver and the age of each request."""
+        """Set the metrics of unfinished requests from the resolver and the age of each."""
         by_resolver: dict[str, list[float]] = {}
         for resolver, age in ages:
             by_resolver.setdefault(resolver, []).append(age)
         self._pending.clear()
         self._oldest.clear()
-        for resolver, found in by_resolver.items():
-            self._pending.labels(resolver).set(len(found))
-            self._oldest.labels(resolver).set(max(found))
+        for resolver, resolver_ages in by_resolver.items():
+            self._pending.labels(resolver).set(len(resolver_ages))
+            self._oldest.labels(resolver).set(max(resolver_ages))
         self._fetches.set(fetches)

@@ -1,7 +1,8 @@
-"""What a process of resolution watches beside the requests, and what it tells of itself, while it runs.
+"""Watches of a resolution process on its own namespace, and the announcement of its resolvers.
 
-ConfigMaps of its own namespace, and the Leases by which other processes announce their resolvers: two watches, of
-one namespace, so that a settled system sends nothing. Whoever does not keep the lifecycle renews a Lease instead.
+It watches the ConfigMaps of its namespace, and the Leases with which other processes announce their resolvers. Two
+watches of one namespace cause no traffic while nothing changes. A process that does not keep the lifecycle renews a
+Lease of its own.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ _LEASE = GroupVersionKind("coordination.k8s.io", "v1", "Lease")
 
 
 class NamespaceWatcher:
-    """What is watched in the namespace of the operator.
+    """Watches of ConfigMaps and Leases in the namespace of the operator.
 
     Args:
-        client: The cluster.
-        home: The namespace.
-        names: The ConfigMaps that matter.
-        clock: The time.
-        entropy: The randomness.
+        client: Client of the cluster.
+        home: The namespace of the operator.
+        names: The names of the relevant ConfigMaps.
+        clock: The clock.
+        entropy: The source of randomness.
     """
 
     def __init__(
@@ -69,22 +70,22 @@ class NamespaceWatcher:
         )
 
     def list_live_resolvers(self) -> frozenset[str]:
-        """The resolvers that other processes serve."""
+        """Return the resolvers that other processes serve now."""
         return self._announcements.list_live(self._clock.monotonic())
 
     def list_announced_resolvers(self) -> frozenset[str]:
-        """The resolvers that other processes serve, or have served: a policy may name these."""
+        """Return the resolvers that other processes serve or have served: a policy may name these."""
         return self._announcements.known
 
     @asynccontextmanager
     async def watch(self, on_config_change: Callable[[Mapping[str, Object]], None]) -> AsyncIterator[None]:
-        """Watch within the block; what is there already has been told when it begins.
+        """Watch within the block; existing objects have been delivered when it begins.
 
         Args:
-            on_config_change: Receives the ConfigMaps by name, at first and after each change of one of them.
+            on_config_change: Receives the ConfigMaps by name at the start and after each change.
 
         Raises:
-            konverge.errors.KonvergeError: It may not be watched.
+            konverge.errors.KonvergeError: The watch is not permitted.
         """
         async with self._informers:
             self._informers.subscribe(self._on_change)
@@ -110,11 +111,11 @@ class NamespaceWatcher:
 
     def _deliver(self, on_config_change: Callable[[Mapping[str, Object]], None]) -> None:
         self._has_changed.clear()
-        held = self._informers.running[_CONFIG_MAP].list()
-        on_config_change({obj["metadata"]["name"]: obj for obj in held if obj["metadata"]["name"] in self._names})
+        cached = self._informers.running[_CONFIG_MAP].list()
+        on_config_change({obj["metadata"]["name"]: obj for obj in cached if obj["metadata"]["name"] in self._names})
 
     def _trim_config_map(self, obj: Object) -> Object:
-        """Of the other ConfigMaps of the namespace nothing is held but their metadata."""
+        """Drop the content of irrelevant ConfigMaps; only their metadata stays in the cache."""
         obj["metadata"].pop("managedFields", None)
         if ObjectKey.of(obj).name not in self._names:
             obj.pop("data", None)
@@ -123,14 +124,14 @@ class NamespaceWatcher:
 
 
 class ResolverAnnouncer:
-    """Tells other processes which resolvers this one serves.
+    """Announcer of the resolvers of this process to other processes.
 
     Args:
-        client: The cluster; every replica tells, whether it leads or not.
-        operator: The operator's name.
-        home: The namespace.
-        resolvers: The names.
-        clock: The time.
+        client: Client of the cluster; every replica announces, also without the lease.
+        operator: The name of the operator.
+        home: The namespace of the operator.
+        resolvers: The names of the resolvers.
+        clock: The clock.
     """
 
     def __init__(self, client: Client, operator: str, home: str, resolvers: frozenset[str], *, clock: Clock) -> None:
@@ -142,7 +143,7 @@ class ResolverAnnouncer:
 
     @asynccontextmanager
     async def background_renewal(self) -> AsyncIterator[None]:
-        """Announce within the block. At its end nothing is taken back: who restarts is not gone."""
+        """Announce within the block. Its end withdraws nothing, because the process may only restart."""
         async with background_task(self._renew_periodically(), name="announcing resolvers"):
             yield
 
@@ -152,5 +153,5 @@ class ResolverAnnouncer:
             try:
                 await self._client.apply(lease, field_manager=self._operator, force=True)
             except KonvergeError as error:
-                _log.warning("the resolvers of this process could not be announced: %s", format_error(error))
+                _log.warning("cannot announce the resolvers of this process: %s", format_error(error))
             await self._clock.sleep(RENEWAL.total_seconds())

@@ -1,8 +1,7 @@
-"""`ResolutionPolicy` objects as policies, and what holds while one of them cannot be read. Pure.
+"""Conversion of `ResolutionPolicy` objects, and the treatment of invalid ones. Pure.
 
-A policy that cannot be read is no reason to let anything through, nor to forget that there was one: requests that it
-would have concerned are refused, and told why, until somebody mends it. Which those are is taken from what can be read
-of it; a part that cannot be concerns everybody.
+An invalid policy must not allow anything, and must not be ignored. Requests that it may apply to are refused with its
+error until it is corrected. Its readable fields determine these requests; an unreadable field applies to all.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ __all__ = ["InvalidPolicy", "PolicySet", "parse_policies", "parse_policy"]
 
 @dataclass(frozen=True, slots=True)
 class InvalidPolicy:
-    """A policy of which nobody knows what it says.
+    """Policy that cannot be parsed completely.
 
     Args:
-        scope: Whom it concerns at most; only its name, resolvers and namespaces mean anything.
-        errors: What is wrong with it, each with its field.
+        scope: The requests that it may apply to; only its name, resolvers and namespaces are valid.
+        errors: The errors, each with its field.
     """
 
     scope: Policy
@@ -44,49 +43,49 @@ class PolicySet:
     """All policies of a cluster.
 
     Args:
-        valid: Those that count.
-        invalid: Those that refuse what they concern.
+        valid: The valid policies.
+        invalid: The policies that refuse the requests that they may apply to.
     """
 
     valid: tuple[Policy, ...] = ()
     invalid: tuple[InvalidPolicy, ...] = ()
 
     def check(self, resolver: str, namespace: str) -> None:
-        """Refuse what a policy concerns that cannot be read.
+        """Refuse requests that an invalid policy may apply to.
 
         Raises:
-            ResolutionError: ``InvalidConfiguration``.
+            ResolutionError: ``InvalidConfiguration``: there is such a policy.
         """
-        for each in self.invalid:
-            if each.scope.applies_to(resolver, namespace):
-                message = f"ResolutionPolicy {each.scope.name} cannot be read, and may forbid this: {each.errors[0]}"
+        for policy in self.invalid:
+            if policy.scope.applies_to(resolver, namespace):
+                message = f"ResolutionPolicy {policy.scope.name} is invalid and may forbid this: {policy.errors[0]}"
                 raise ResolutionError(Reason.INVALID_CONFIGURATION, message)
 
 
 def parse_policies(objects: Iterable[Object], known: Collection[str] | None = None) -> PolicySet:
-    """All policies, sorted by name.
+    """Parse all policies, sorted by name.
 
     Args:
         objects: The policies.
         known: As for `parse_policy`.
     """
-    readable, unreadable = [], []
+    valid, invalid = [], []
     for obj in sorted(objects, key=lambda obj: str(obj["metadata"]["name"])):
-        found = parse_policy(obj, known)
-        if isinstance(found, Policy):
-            readable.append(found)
+        policy = parse_policy(obj, known)
+        if isinstance(policy, Policy):
+            valid.append(policy)
         else:
-            unreadable.append(found)
-    return PolicySet(tuple(readable), tuple(unreadable))
+            invalid.append(policy)
+    return PolicySet(tuple(valid), tuple(invalid))
 
 
 def parse_policy(obj: Object, known: Collection[str] | None = None) -> Policy | InvalidPolicy:
-    """One policy, or every mistake in it.
+    """Parse one policy, or collect all its errors.
 
     Args:
         obj: The policy.
-        known: The resolvers that there are. A policy for any other concerns the requests to all of them, since it is
-            not known which one is meant. None looks at no name.
+        known: The existing resolvers. A policy for an unknown resolver applies to the requests of all resolvers,
+            because the intended one is unknown. None accepts every name.
     """
     name = str(obj["metadata"]["name"])
     try:
@@ -126,16 +125,16 @@ def parse_policy(obj: Object, known: Collection[str] | None = None) -> Policy | 
     )
 
 
-def _parse_signature(asked: SignatureRequirement, mistakes: list[str]) -> SignatureRule:
-    for place, key in enumerate(asked.keys):
+def _parse_signature(requirement: SignatureRequirement, mistakes: list[str]) -> SignatureRule:
+    for place, key in enumerate(requirement.keys):
         try:
             load_pem_public_key(key.encode())
         except (ValueError, UnsupportedAlgorithm):
             mistakes.append(f"spec.signature.keys[{place}]: expected a public key in PEM")
-    if not asked.keys and not asked.identities:
+    if not requirement.keys and not requirement.identities:
         mistakes.append("spec.signature: expected at least one key or identity")
-    identities = tuple((each.subject, each.issuer) for each in asked.identities)
-    return SignatureRule(SignatureMode(asked.mode), tuple(asked.keys), identities)
+    identities = tuple((identity.subject, identity.issuer) for identity in requirement.identities)
+    return SignatureRule(SignatureMode(requirement.mode), tuple(requirement.keys), identities)
 
 
 def _parse_scope(name: str, spec: Any) -> Policy:
@@ -143,8 +142,8 @@ def _parse_scope(name: str, spec: Any) -> Policy:
 
 
 def _parse_texts(spec: Any, field: str) -> tuple[str, ...]:
-    """A list of texts; empty, which is everybody, for anything else."""
-    found = spec.get(field) if isinstance(spec, dict) else None
-    if isinstance(found, list) and all(isinstance(each, str) for each in found):
-        return tuple(found)
+    """Return a list of texts; an empty one, which applies to all, for anything else."""
+    texts = spec.get(field) if isinstance(spec, dict) else None
+    if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
+        return tuple(texts)
     return ()

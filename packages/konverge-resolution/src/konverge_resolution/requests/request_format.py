@@ -1,8 +1,7 @@
-"""How a kind of request is read and written: what the lifecycle needs of it, and nothing of its fields.
+"""Format of a kind of requests: the lifecycle uses only this interface, and no fields of a kind.
 
-There are two: konverge's own kind (`konverge_resolution.requests.konverge_requests`) and Tekton's (`.tekton`).
-Everything that is
-written is a merge patch of the status. Pure.
+There are two formats: konverge's own kind (`konverge_resolution.requests.konverge_requests`) and Tekton's
+(`konverge_resolution.requests.tekton_requests`). All writes are merge patches of the status. Pure.
 """
 
 from __future__ import annotations
@@ -34,29 +33,29 @@ __all__ = [
 ]
 
 SUCCEEDED = "Succeeded"
-"""The one condition of a request."""
+"""Only condition of a request."""
 
 IN_PROGRESS = "ResolutionInProgress"
-"""The condition's reason until the end."""
+"""Reason of the condition until the request ends."""
 
 RESOLVED = "Resolved"
-"""The reason of one that has its content, in konverge's condition and in the metrics of all."""
+"""Reason of a resolved request in konverge's condition, and in the metrics of both kinds."""
 
 _FARTHEST_YEAR = 9000
 
 CONTENT_PLACEHOLDER = "-"
-"""What stands for the content of a request in this process's memory: it has some."""
+"""Placeholder for existing content of a request in the cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestSpec:
-    """What a request asks for.
+    """Parsed spec of a request.
 
     Args:
-        resolver: The resolver's name.
-        reference: The reference; None when there is a mistake.
-        user: For whom, as Kubernetes names users.
-        error: Why it is no reference; None when it is.
+        resolver: The name of the resolver.
+        reference: The reference; None if the spec is invalid.
+        user: The Kubernetes user name of the requester.
+        error: The error of an invalid spec; None if it is valid.
     """
 
     resolver: str
@@ -66,24 +65,24 @@ class RequestSpec:
 
 
 class RequestFormat(Protocol):
-    """One kind of request.
+    """Format of one kind of requests.
 
     Attributes:
         gvk: The kind.
-        separates_content: Whether consumers know of content that is in another object.
+        separates_content: Whether consumers support content in another object.
     """
 
     gvk: GroupVersionKind
     separates_content: bool
 
     def parse_spec(self, obj: Object, default_resolver: str) -> RequestSpec:
-        """What it asks for; whatever is wrong with it is in the answer."""
+        """Parse the spec; the result contains its error, if any."""
 
     def parse_state(self, obj: Object) -> RequestState:
-        """How far it is."""
+        """Return the state of the request."""
 
     def build_pending_status(self, obj: Object, resolver: str, deadline: datetime, now: datetime) -> Object:
-        """The status of a request that has begun."""
+        """Build the status of a request that has started."""
 
     def build_success_status(
         self, obj: Object, result: ResolutionResult, started: datetime, now: datetime, *, config_map_name: str = ""
@@ -101,45 +100,45 @@ class RequestFormat(Protocol):
     def build_failure_status(
         self, obj: Object, error: ResolutionError, started: datetime | None, now: datetime
     ) -> Object:
-        """The status of a request without one."""
+        """Build the status of a failed request."""
 
     def build_completed_status(self, obj: Object, now: datetime) -> Object:
-        """The status of a request that has content and does not say so yet."""
+        """Build the status of a request that has content but no condition for it yet."""
 
 
 def get_status(obj: Object) -> dict[str, Any]:
-    """The status, empty when there is none."""
-    found = obj.get("status")
-    return found if isinstance(found, dict) else {}
+    """Return the status of an object; empty without one."""
+    status = obj.get("status")
+    return status if isinstance(status, dict) else {}
 
 
 def parse_api_time(text: object) -> datetime | None:
-    """A time as the API writes it; None for anything else, and for one so late that adding to it could overflow.
+    """Parse a time of the API; None for anything else, and for a time so late that an addition could overflow.
 
-    Whoever may write a status may write any time there, and it must not stop the passes of all other requests.
+    A user who may write a status can write any time, and that must not stop the reconciles of other requests.
     """
     if not isinstance(text, str):
         return None
     try:
-        found = parse_time(text)
+        time = parse_time(text)
     except (ValueError, OverflowError):
         return None
-    return found if found.year < _FARTHEST_YEAR else None
+    return time if time.year < _FARTHEST_YEAR else None
 
 
 def build_request_state(obj: Object, *, deadline: object, finished: object) -> RequestState:
-    """How far a request is.
+    """Build the state of a request from its condition and times.
 
     Args:
         obj: The request.
-        deadline: Until when it has to end, as its kind says that; anything.
-        finished: When it ended, as its kind says that; its condition says it where this is no time.
+        deadline: The deadline as its kind stores it; any value.
+        finished: The time of its end as its kind stores it; the condition's transition time replaces an invalid value.
     """
     condition = find_condition(obj, SUCCEEDED)
     status = "" if condition is None else condition.status
     phase = RequestPhase.DONE if status in ("True", "False") else RequestPhase.PENDING if status else RequestPhase.NEW
     created = parse_api_time(obj["metadata"].get("creationTimestamp"))
-    assert created is not None, "a server stamps what it creates"
+    assert created is not None, "the API server sets the creation time"
     ended = parse_api_time(finished) or (None if condition is None else condition.last_transition_time)
     return RequestState(
         phase=phase,
@@ -151,21 +150,21 @@ def build_request_state(obj: Object, *, deadline: object, finished: object) -> R
 
 
 def merge_condition(obj: Object, condition: Condition, now: datetime) -> list[Any]:
-    """All conditions of a request, with this one; those of others stay."""
+    """Return all conditions of a request with this one; those of other controllers stay."""
     listed = get_status(obj).get("conditions")
-    staged: Object = {"status": {"conditions": copy.deepcopy(listed) if isinstance(listed, list) else []}}
-    set_condition(staged, condition, now.replace(microsecond=0))
-    found: list[Any] = staged["status"]["conditions"]
-    return found
+    copied: Object = {"status": {"conditions": copy.deepcopy(listed) if isinstance(listed, list) else []}}
+    set_condition(copied, condition, now.replace(microsecond=0))
+    conditions: list[Any] = copied["status"]["conditions"]
+    return conditions
 
 
 def format_service_account(namespace: str, name: str) -> str:
-    """A ServiceAccount as Kubernetes names users."""
+    """Return the Kubernetes user name of a ServiceAccount."""
     return f"system:serviceaccount:{namespace}:{name}"
 
 
 def drop_content(obj: Object) -> Object:
-    """A request as it is held in memory: a thousand finished ones may have a gigabyte of content."""
+    """Return a request without its content for the cache: a thousand finished ones may have a gigabyte of content."""
     obj.get("metadata", {}).pop("managedFields", None)
     status = obj.get("status")
     if isinstance(status, dict) and status.get("data"):

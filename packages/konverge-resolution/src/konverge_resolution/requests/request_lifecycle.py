@@ -1,8 +1,8 @@
-"""What becomes of a request next: one decision of its state, the time and what is being done for it. Pure.
+"""Lifecycle of a request: one decision from its state, the time and the running fetch. Pure.
 
-A request has one deadline, from its creation on. It begins as ``Unknown``, ends in ``True`` or ``False``, and what has
-ended is never begun again; some time later it is removed. A process that serves its resolver fetches; the one that
-keeps the lifecycle sees to it that every request begins and ends, whoever serves it, and also when nobody does.
+A request has one deadline, counted from its creation. Its condition begins as ``Unknown`` and ends as ``True`` or
+``False``. A finished request never starts again, and is removed later. A process that serves its resolver fetches. The
+process that keeps the lifecycle ensures that every request starts and ends, even if no process serves its resolver.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STAMP = timedelta(seconds=1)
 
 
 class RequestPhase(Enum):
-    """How far a request is, by its condition."""
+    """Phase of a request, from its condition."""
 
     NEW = "no condition yet"
     PENDING = "in progress"
@@ -35,44 +35,44 @@ class RequestPhase(Enum):
 
 
 class ResolverLocation(Enum):
-    """Who fetches for a request."""
+    """Process that serves the resolver of a request."""
 
     HERE = "this process"
     ELSEWHERE = "another process that is alive"
-    NOWHERE = "nobody that is known"
+    NOWHERE = "no known process"
 
 
 class FetchPhase(Enum):
-    """What this process does for a request."""
+    """Phase of the fetch for a request in this process."""
 
-    NONE = "nothing"
-    RUNNING = "it fetches"
-    ENDED = "it has a result or a failure that is not written yet"
+    NONE = "no fetch"
+    RUNNING = "the fetch runs"
+    ENDED = "its result or failure is not written yet"
 
 
 class RequestAction(Enum):
-    """What is to be done for a request."""
+    """Next action for a request."""
 
-    NOTHING = "it is no business of this process"
-    WAIT = "somebody fetches, or it stays until it is removed"
-    FETCH = "fetch, unless that is under way"
-    FINISH = "write what the fetch came to"
-    SETTLE = "it has a result and no condition that says so"
-    REFUSE = "nobody serves its resolver"
-    EXPIRE = "its time is over"
-    REMOVE = "it has been finished for long enough"
+    NOTHING = "this process is not responsible"
+    WAIT = "another process fetches, or it is not removed yet"
+    FETCH = "start a fetch unless one runs"
+    FINISH = "write the result of the fetch"
+    SETTLE = "write the missing condition of its result"
+    REFUSE = "no process serves its resolver"
+    EXPIRE = "its deadline has passed"
+    REMOVE = "its lifetime after the end is over"
 
 
 @dataclass(frozen=True, slots=True)
 class RequestState:
-    """What a request says of itself.
+    """State of a request, from its metadata and status.
 
     Args:
-        phase: How far it is.
-        created: When, to the second.
-        deadline: Until when it has to end; None before it has begun.
-        finished: When it ended; None before.
-        has_result: Content has been written.
+        phase: The phase.
+        created: The creation time, to the second.
+        deadline: The deadline; None before the start.
+        finished: The time of its end; None before.
+        has_result: Whether it has content.
     """
 
     phase: RequestPhase
@@ -84,12 +84,12 @@ class RequestState:
 
 @dataclass(frozen=True, slots=True)
 class LifecycleOptions:
-    """What holds for all requests.
+    """Options for all requests.
 
     Args:
-        timeout: How long one may take from its creation, the time in which it waits included.
-        keeps_lifecycle: This process begins requests, ends them in time and removes them.
-        finished_lifetime: How long a finished one stays; None for ever.
+        timeout: Time limit from the creation, including the time of waiting.
+        keeps_lifecycle: Whether this process starts requests, ends them in time and removes them.
+        finished_lifetime: Lifetime after the end; None for no removal.
     """
 
     timeout: timedelta = timedelta(minutes=1)
@@ -99,14 +99,14 @@ class LifecycleOptions:
 
 @dataclass(frozen=True, slots=True)
 class RequestDecision:
-    """What to do.
+    """Decision on the next action for a request.
 
     Args:
-        action: The deed.
-        is_start: Say first that it is in progress.
-        deadline: Until when it has to end; None when that does not matter any more.
-        is_slow: Half of its time is over.
-        requeue_at: When to decide again if nothing happens; None for never.
+        action: The action.
+        is_start: Whether the status must report the start first.
+        deadline: The deadline; None when it is irrelevant.
+        is_slow: Whether half of its time has passed.
+        requeue_at: The time of the next decision if nothing happens; None for never.
     """
 
     action: RequestAction
@@ -117,10 +117,10 @@ class RequestDecision:
 
 
 def compute_deadline(created: datetime, seen: datetime, timeout: timedelta) -> datetime:
-    """Until when a request has to end that is begun now.
+    """Return the deadline of a request that starts now.
 
-    The server cuts the time of creation to the second. Whoever sees the request within that second knows better; who
-    comes later takes the end of it.
+    The API server truncates the creation time to seconds. A process that sees the request within that second knows the
+    time more exactly; a later one uses the end of the second.
     """
     return min(max(created, seen), created + _STAMP) + timeout
 
@@ -128,14 +128,14 @@ def compute_deadline(created: datetime, seen: datetime, timeout: timedelta) -> d
 def decide(
     state: RequestState, now: datetime, options: LifecycleOptions, *, location: ResolverLocation, fetch: FetchPhase
 ) -> RequestDecision:
-    """Decide what to do for a request.
+    """Decide on the next action for a request.
 
     Args:
-        state: What it says.
-        now: The time.
-        options: What holds for all.
-        location: Who fetches for it.
-        fetch: What this process does for it already.
+        state: The state of the request.
+        now: The current time.
+        options: The options for all requests.
+        location: The process that serves its resolver.
+        fetch: The phase of the fetch in this process.
     """
     if state.phase is RequestPhase.DONE:
         return _decide_finished(state, now, options)
@@ -145,7 +145,7 @@ def decide(
     if state.has_result:
         return RequestDecision(RequestAction.SETTLE)
     if fetch is FetchPhase.ENDED:
-        # Also when the deadline has just passed: what is there is worth more than a message that it came late.
+        # Also just after the deadline: an existing result is better than a timeout.
         return RequestDecision(RequestAction.FINISH)
     is_new = state.phase is RequestPhase.NEW
     if is_new and location is ResolverLocation.NOWHERE:
@@ -156,7 +156,7 @@ def decide(
     half = deadline - options.timeout / 2
     is_slow = now >= half
     return RequestDecision(
-        # One whose resolver was there and is not any more waits: whoever serves it may only be restarting.
+        # A request whose resolver has disappeared waits, since its process may only restart.
         RequestAction.FETCH if location is ResolverLocation.HERE else RequestAction.WAIT,
         is_start=is_new and options.keeps_lifecycle,
         deadline=deadline,

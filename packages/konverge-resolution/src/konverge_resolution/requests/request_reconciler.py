@@ -1,8 +1,8 @@
-"""One run of resolution: what its passes share, and what a pass does for one request.
+"""Reconciler of requests: the shared state of one run, and the reconcile of one request.
 
-A pass decides (`konverge_resolution.requests.request_lifecycle`), writes at most once and returns. What it needs to
-know is in
-memory: how the run is set up (`.setup`), and what is being fetched (`.fetches`).
+A reconcile decides (`konverge_resolution.requests.request_lifecycle`), writes at most once and returns. Its inputs are
+in memory: the configuration (`konverge_resolution.requests.resolution_context`) and the running fetches
+(`konverge_resolution.requests.fetch_pool`).
 """
 
 from __future__ import annotations
@@ -48,22 +48,22 @@ _CONFLICT_RETRY = timedelta(seconds=0.5)
 
 
 class RequestReconciler:
-    """One run.
+    """Reconciler of all requests in one run of the operator.
 
     Args:
-        resolvers: Those that this process serves.
+        resolvers: The resolvers of this process.
         run: The run of the operator.
-        process: Its process.
-        services_for: Makes what resolvers may use.
-        verifier: Looks at signatures; None refuses what has to be signed.
-        keeps_lifecycle: Whether this process begins, ends and removes requests of all resolvers.
-        uses_tekton_config: Whether Tekton's own ConfigMaps count.
-        policies: Answers all `ResolutionPolicy` objects as they are held.
-        others: Answers the resolvers that other processes serve.
-        announced: Answers those that other processes serve or have served.
+        process: The process of the run.
+        services_for: Builds the services of a resolver.
+        verifier: Verifies signatures; None refuses content that must be signed.
+        keeps_lifecycle: Whether this process starts, ends and removes requests of all resolvers.
+        uses_tekton_config: Whether Tekton's own ConfigMaps apply.
+        policies: Returns all cached `ResolutionPolicy` objects.
+        others: Returns the resolvers that other processes serve.
+        announced: Returns the resolvers that other processes serve or have served.
 
     Attributes:
-        context: How it is set up at the moment.
+        context: The current configuration.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class RequestReconciler:
 
     @asynccontextmanager
     async def background_tasks(self, kinds: Iterable[GroupVersionKind]) -> AsyncIterator[None]:
-        """Fetch within the block, and let go of what is not this process's any more.
+        """Run fetches within the block, and forget those for requests of other processes.
 
         Args:
             kinds: The kinds of requests.
@@ -117,12 +117,12 @@ class RequestReconciler:
             yield
 
     def on_config_change(self, config_maps: Mapping[str, Object]) -> None:
-        """These are the ConfigMaps now."""
+        """Apply changed ConfigMaps."""
         self.context.apply_config_maps(config_maps)
         self._reporter.report_config(config_maps, self.context.configuration)
 
     async def reconcile(self, dialect: RequestFormat, ctx: OwnerContext) -> Again | None:
-        """Do for one request what is to be done now."""
+        """Reconcile one request: decide, then perform the action."""
         request, now = ctx.owner, self._clock.now()
         uid = str(request["metadata"]["uid"])
         asked = dialect.parse_spec(request, self.context.configuration.default_resolver)
@@ -163,10 +163,10 @@ class RequestReconciler:
     async def _begin(
         self, dialect: RequestFormat, ctx: OwnerContext, asked: RequestSpec, decision: RequestDecision
     ) -> bool:
-        """Say that a request is in progress, if that is still to be said; answers as `_written`."""
+        """Write the pending status at the start of a request; return the result of `_write_status`."""
         if not decision.is_start:
             return True
-        assert decision.deadline is not None, "what begins has to end"
+        assert decision.deadline is not None, "a request that starts has a deadline"
         begun = dialect.build_pending_status(ctx.owner, asked.resolver, decision.deadline, self._clock.now())
         return await self._write_status(dialect, ctx, begun)
 
@@ -185,8 +185,8 @@ class RequestReconciler:
             return self._requeue_at(decision)
         if not decision.is_start and not await self._is_still_pending(ctx):
             return Again(requeue_after=_CONFLICT_RETRY)
-        assert asked.reference is not None, "what is no reference has been refused"
-        assert decision.deadline is not None, "what is fetched has to end"
+        assert asked.reference is not None, "an invalid reference was refused before"
+        assert decision.deadline is not None, "a fetch has a deadline"
         seconds = (decision.deadline - self._clock.now()).total_seconds()
         requester, reference = Requester(namespace, asked.user), asked.reference
 
@@ -197,7 +197,7 @@ class RequestReconciler:
         return self._requeue_at(decision)
 
     async def _is_still_pending(self, ctx: OwnerContext) -> bool:
-        """Ask the server, before a fetch is begun again that somebody else may have finished just now."""
+        """Check with the API server, before a fetch starts again, that no other process has finished the request."""
         try:
             current = await ctx.cluster.get(ctx.owner_gvk, ctx.owner_key, live=True)
         except NotFoundError:
@@ -207,7 +207,7 @@ class RequestReconciler:
 
     async def _finish(self, dialect: RequestFormat, ctx: OwnerContext, asked: RequestSpec) -> Again | None:
         ended = self._fetches.get_outcome(ctx.owner_uid)
-        assert ended is not None, "that is how it was decided"
+        assert ended is not None, "the decision requires an ended fetch"
         if isinstance(ended.result, ResolutionError):
             return await self._fail(dialect, ctx, asked, ended.result)
         outcome = ended.result
@@ -235,9 +235,9 @@ class RequestReconciler:
         return None
 
     async def _write_status(self, dialect: RequestFormat, ctx: OwnerContext, status: Object) -> bool:
-        """Write a status on what this pass has read; tells whether that is still what there is.
+        """Write a status on the request as this reconcile read it; return False if the request has changed.
 
-        Whoever was faster has changed the request, which calls for another pass.
+        After a conflict another reconcile reads the changed request.
         """
         metadata = ctx.owner["metadata"]
         body = {
@@ -245,18 +245,21 @@ class RequestReconciler:
             "status": status,
         }
         try:
-            answer = await ctx.cluster.patch(dialect.gvk, ctx.owner_key, body, patch_type="merge", subresource="status")
+            updated = await ctx.cluster.patch(
+                dialect.gvk, ctx.owner_key, body, patch_type="merge", subresource="status"
+            )
         except (ConflictError, NotFoundError):
             return False
-        ctx.owner = answer
+        ctx.owner = updated
         return True
 
     async def _store_content(self, ctx: OwnerContext, outcome: ResolutionResult) -> str:
-        """Put content into a ConfigMap that goes with the request; its name tells the content, so twice is once."""
+        """Store content in a ConfigMap of the request. Its name contains the digest, so a repetition is harmless."""
         data = outcome.resolved.data
-        # With the request's identity: the name of another one may begin as its does, and go with that one.
-        message = f"{ctx.owner_uid} {Digest.of(data).hex}".encode()
-        name = f"{ctx.owner_key.name[:200].rstrip('.-')}-{Digest.of(message).hex[:32]}"
+        # The UID makes the name unique: another request's name may have the same prefix, and would delete this
+        # ConfigMap.
+        identity = f"{ctx.owner_uid} {Digest.of(data).hex}".encode()
+        name = f"{ctx.owner_key.name[:200].rstrip('.-')}-{Digest.of(identity).hex[:32]}"
         config_map = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
@@ -271,24 +274,24 @@ class RequestReconciler:
         try:
             await ctx.cluster.live.create(config_map)
         except AlreadyExistsError:
-            _log.debug("ConfigMap %s/%s is there already", ctx.owner_key.namespace, name)
+            _log.debug("ConfigMap %s/%s exists already", ctx.owner_key.namespace, name)
         return name
 
     async def _remove(self, dialect: RequestFormat, ctx: OwnerContext) -> None:
         try:
             await ctx.cluster.delete(dialect.gvk, ctx.owner_key, uid=ctx.owner_uid)
         except (NotFoundError, ConflictError):
-            return  # somebody else has, or there is another one of that name
+            return  # already removed, or replaced by another request of that name
 
     def _build_timeout_error(self, dialect: RequestFormat, ctx: OwnerContext, asked: RequestSpec) -> ResolutionError:
         limit = self.context.configuration.options.timeout.total_seconds()
         started = self._fetches.get_start_time(ctx.owner_uid)
-        message = f"resolver {asked.resolver!r} had no result {limit:g} s after the request was created"
+        message = f"resolver {asked.resolver!r}: no result within {limit:g} s of the creation of the request"
         if started is None:
-            message += "; it has not begun to fetch"
+            message += "; the fetch has not started"
         else:
             waited = max(0.0, (started - dialect.parse_state(ctx.owner).created).total_seconds())
-            message += f", of which the request has waited {waited:.3g} s"
+            message += f"; the request waited {waited:.3g} s for its start"
         return ResolutionError(Reason.TIMED_OUT, message)
 
     def _forget(self, uid: str) -> None:
@@ -310,7 +313,7 @@ class RequestReconciler:
     def _requeue(self, request: RequestId) -> None:
         controller = self._process.controllers.get(request.gvk)
         if controller is not None:
-            controller.enqueue(request.key, reason="its fetch has ended, or may begin")
+            controller.enqueue(request.key, reason="its fetch has ended or has a free slot")
 
     async def _prune_periodically(self) -> None:
         while True:

@@ -1,6 +1,6 @@
-"""What a run tells of requests and of its ConfigMaps: events, metrics and, of mistakes in a ConfigMap, the log.
+"""Events, metrics and log messages about requests and ConfigMaps.
 
-A failure is one event, and so is a request that is slow; success is none.
+A failure causes one event, and so does a slow request; a success causes none.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class _PendingRequest:
 
 
 class RequestReporter:
-    """What is told in one run, each thing once.
+    """Reporter of one run; it reports each thing once.
 
     Args:
-        run: The run, with its events and metrics, if it has any.
-        clock: The time.
+        run: The run with its events and metrics, if any.
+        clock: The clock.
     """
 
     def __init__(self, run: OperatorRun, clock: Clock) -> None:
@@ -49,69 +49,69 @@ class RequestReporter:
         self._reported_slow: set[str] = set()
         self._reported_errors: dict[str, tuple[str, ...]] = {}
 
-    def report_config(self, config_maps: Mapping[str, Object], found: ResolutionConfig) -> None:
-        """The ConfigMaps have changed: tell what is wrong with one, or of no use in it, unless that was told before.
+    def report_config(self, config_maps: Mapping[str, Object], config: ResolutionConfig) -> None:
+        """Report the errors and the unused settings of changed ConfigMaps, unless they were reported before.
 
         Args:
-            config_maps: They, by name.
-            found: What they come to.
+            config_maps: The ConfigMaps by name.
+            config: The configuration that was parsed from them.
         """
-        message = {**found.ignored, **found.errors}
-        for name, problems in message.items():
+        findings = {**config.ignored, **config.errors}
+        for name, problems in findings.items():
             if self._reported_errors.get(name) == problems:
                 continue
             text = "; ".join(problems)
-            if name in found.errors:
+            if name in config.errors:
                 reason = Reason.INVALID_CONFIGURATION.value
-                _log.error("ConfigMap %s cannot be used: %s", name, text)
+                _log.error("ConfigMap %s is invalid: %s", name, text)
             else:
                 reason = _IGNORED
-                _log.warning("ConfigMap %s has settings that change nothing: %s", name, text)
-            # A mistake in Tekton's ConfigMap is listed under the name of ours, which need not be there.
+                _log.warning("ConfigMap %s has settings without effect: %s", name, text)
+            # An error in Tekton's ConfigMap is listed under the name of konverge's ConfigMap, which may not exist.
             about = config_maps.get(name) or config_maps.get(CONFIG_MAPS.get(name.rpartition("-")[2], ""))
             if about is not None:
                 self._warn(about, reason, text, "Configure")
-        self._reported_errors = message
+        self._reported_errors = findings
 
     def track_pending(self, uid: str, resolver: str, created: datetime) -> None:
-        """A request has not ended."""
+        """Record a request that has not ended."""
         self._pending[uid] = _PendingRequest(resolver, created)
 
     def report_slow(self, request: Object, resolver: str, deadline: datetime) -> None:
-        """Half of a request's time is over."""
+        """Report once that half of a request's time has passed."""
         uid = str(request["metadata"]["uid"])
         if uid in self._reported_slow:
             return
         self._reported_slow.add(uid)
         left = max(0.0, (deadline - self._clock.now()).total_seconds())
-        message = f"resolver {resolver!r} has no result yet, and half of the time is over: {left:.3g} s are left"
+        message = f"resolver {resolver!r}: no result after half of the time limit: {left:.3g} s are left"
         self._warn(request, _SLOW, message, "Resolve")
 
     def report_failure(self, request: Object, error: ResolutionError) -> None:
-        """A request has ended without a result; its metrics are told by `ended`."""
+        """Report a request that ended without a result; `record_end` counts it in the metrics."""
         self._warn(request, error.reason.value, error.message, "Resolve")
 
     def record_end(self, resolver: str, reason: str, fetched_from: str, created: datetime) -> None:
-        """A request has ended.
+        """Count a request that has ended.
 
         Args:
-            resolver: Its label.
-            reason: Why, as the metrics have it.
-            fetched_from: Where its content is from.
-            created: When it was created.
+            resolver: The label of the resolver.
+            reason: The reason in the metrics.
+            fetched_from: The origin of the content in the metrics.
+            created: The creation time.
         """
         if self._metrics is not None:
             self._metrics.record_end(resolver, reason, fetched_from, self._compute_age(created))
 
     def forget(self, uid: str) -> None:
-        """A request is finished, gone or somebody else's: nothing more is told of it."""
+        """Forget a request that is finished, deleted or served by another process."""
         self._pending.pop(uid, None)
         self._reported_slow.discard(uid)
 
     def update_metrics(self, fetches: int) -> None:
-        """So many fetches are under way now; the metrics of what is pending are of now, too."""
+        """Update the metrics of running fetches and unfinished requests."""
         if self._metrics is not None:
-            ages = [(each.resolver, self._compute_age(each.created)) for each in self._pending.values()]
+            ages = [(request.resolver, self._compute_age(request.created)) for request in self._pending.values()]
             self._metrics.set_pending(ages, fetches)
 
     def _compute_age(self, created: datetime) -> float:

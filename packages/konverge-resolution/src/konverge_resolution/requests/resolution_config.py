@@ -1,8 +1,8 @@
-"""How resolution is set up in a cluster: a ConfigMap for the whole and one for each resolver, read without a restart.
+"""Configuration of resolution in a cluster: one general ConfigMap and one for each resolver, applied without a restart.
 
-``konverge-resolution`` has what holds for all, ``konverge-resolver-<name>`` the settings of one. Each is taken as a
-whole or not at all: with a mistake in it, the requests that it is about fail and name the key, and nothing else does.
-Pure; who watches the ConfigMaps is `konverge_resolution.requests.namespace_watcher`.
+``konverge-resolution`` has the general settings, ``konverge-resolver-<name>`` those of one resolver. Each applies as a
+whole or not at all: with an error in it, only the requests that it affects fail, with the name of the key. Pure;
+`konverge_resolution.requests.namespace_watcher` watches the ConfigMaps.
 """
 
 from __future__ import annotations
@@ -38,59 +38,59 @@ __all__ = [
 T = TypeVar("T")
 
 GENERAL = "konverge-resolution"
-"""The ConfigMap with what holds for all resolvers."""
+"""Name of the ConfigMap with the settings for all resolvers."""
 
 DEFAULT_RESOLVER = "default-resolver"
-"""The key of `GENERAL` that names the resolver of requests that name none."""
+"""Key of `GENERAL` with the resolver of requests that name none."""
 
 _RESOLVER = "konverge-resolver-"
 
 NEVER = "never"
 
 GENERAL_SETTINGS: Mapping[str, Setting] = {
-    "timeout": Setting("How long a request may take from its creation", "duration", "1m"),
-    "attempts": Setting("How often a remote is asked in all, when it may answer later", "integer", "3"),
-    DEFAULT_RESOLVER: Setting("Who is asked when a request names nobody"),
-    "disabled-resolvers": Setting("Resolvers that may not be used", "list"),
+    "timeout": Setting("Time limit of a request from its creation", "duration", "1m"),
+    "attempts": Setting("Maximum number of calls of a remote, including retries", "integer", "3"),
+    DEFAULT_RESOLVER: Setting("Resolver of requests that name none"),
+    "disabled-resolvers": Setting("Resolvers that are disabled", "list"),
     "allowed-kinds": Setting(
-        "Kinds that may be fetched, as Kind.group or *.group; all but Secrets and lists when empty", "list"
+        "Allowed kinds, as Kind.group or *.group; all except Secrets and lists when empty", "list"
     ),
-    "source-map": Setting("Addresses that stand for others, a line each: from => to"),
+    "source-map": Setting("Replacements of addresses, one per line: from => to"),
     **CONNECTION_SETTINGS,
-    "cache-mode": Setting("auto, always or never for everybody; empty leaves it to who asks"),
-    "cache-max-entries": Setting("How many answers are kept", "integer", "1000"),
-    "cache-max-bytes": Setting("How many bytes of answers are kept", "integer", str(64 << 20)),
-    "cache-ttl": Setting("How long answers are kept", "duration", "5m"),
-    "cache-failure-ttl": Setting("How long failures are kept", "duration", "15s"),
-    "finished-ttl": Setting("How long a finished request stays when nobody deletes it, or never", "text", "1h"),
+    "cache-mode": Setting("auto, always or never for all references; empty lets each reference decide"),
+    "cache-max-entries": Setting("Maximum number of cached definitions", "integer", "1000"),
+    "cache-max-bytes": Setting("Maximum size of the cache in bytes", "integer", str(64 << 20)),
+    "cache-ttl": Setting("Lifetime of cached definitions", "duration", "5m"),
+    "cache-failure-ttl": Setting("Lifetime of cached failures", "duration", "15s"),
+    "finished-ttl": Setting("Lifetime of finished requests that are not deleted, or never", "text", "1h"),
     "inline-max-bytes": Setting(
-        "Content larger than this goes into a ConfigMap, which whoever may read ConfigMaps can read",
+        "Larger content goes into a ConfigMap, which every reader of ConfigMaps can read",
         "integer",
         str(MAX_CONTENT_BYTES),
     ),
 }
-"""The settings of `GENERAL`, by key."""
+"""Settings of `GENERAL` by key."""
 
 
 def build_config_name(resolver: str) -> str:
-    """The ConfigMap of a resolver."""
+    """Return the name of a resolver's ConfigMap."""
     return f"{_RESOLVER}{resolver}"
 
 
 @dataclass(frozen=True, slots=True)
 class ResolutionConfig:
-    """How resolution is set up at a moment; made by `parse_config`.
+    """Configuration of resolution at one moment; made by `parse_config`.
 
     Args:
-        registry: The resolvers of this process, as they are set up.
-        options: What holds for all.
-        source_map: Which addresses stand for others.
-        cache_limits: How much is kept.
-        default_resolver: Who is asked when a request names nobody; empty for nobody.
-        finished_lifetime: How long a finished request stays; None for ever.
-        inline_bytes: Content larger than this is kept apart from its request.
-        errors: By ConfigMap, everything that is wrong with it.
-        ignored: By ConfigMap of Tekton's, the keys that change nothing, and why.
+        registry: The resolvers of this process with their settings.
+        options: The options for all resolvers.
+        source_map: Replacements of addresses.
+        cache_limits: The limits of the cache.
+        default_resolver: The resolver of requests that name none; empty for none.
+        finished_lifetime: Lifetime of finished requests; None for no removal.
+        inline_bytes: Larger content is stored in a ConfigMap.
+        errors: The errors by ConfigMap.
+        ignored: The keys without effect and the explanations, by ConfigMap of Tekton.
     """
 
     registry: ResolverRegistry
@@ -104,53 +104,53 @@ class ResolutionConfig:
     ignored: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Refuse every request while what holds for all cannot be read.
+        """Refuse every request while the general settings are invalid.
 
         Raises:
-            ResolutionError: ``InvalidConfiguration``.
+            ResolutionError: ``InvalidConfiguration``: the ConfigMap has errors.
         """
         if GENERAL in self.errors:
-            message = f"resolution is not set up correctly: ConfigMap {GENERAL}: {'; '.join(self.errors[GENERAL][:3])}"
+            message = f"ConfigMap {GENERAL}: invalid configuration: {'; '.join(self.errors[GENERAL][:3])}"
             raise ResolutionError(Reason.INVALID_CONFIGURATION, message)
 
 
 def parse_config(
     resolvers: Iterable[Resolver], data: Mapping[str, Mapping[str, str]], *, uses_tekton_config: bool = False
 ) -> ResolutionConfig:
-    """Read the ConfigMaps.
+    """Parse the ConfigMaps of resolution.
 
     Args:
-        resolvers: Those of this process.
-        data: By name of the ConfigMap, its data; what is not there has the defaults.
-        uses_tekton_config: Whether Tekton's own ConfigMaps count, below these.
+        resolvers: The resolvers of this process.
+        data: The data by name of the ConfigMap; the defaults apply without one.
+        uses_tekton_config: Whether Tekton's own ConfigMaps apply, with lower precedence.
     """
     listed = list(resolvers)
-    known = {each.name: frozenset(each.settings) for each in listed}
+    known = {resolver.name: frozenset(resolver.settings) for resolver in listed}
     tektons = translate_settings(data, known) if uses_tekton_config else SettingsTranslation()
     mistakes: dict[str, tuple[str, ...]] = {}
     general, wrong = parse_settings({**tektons.general, **data.get(GENERAL, {})}, GENERAL_SETTINGS)
     reading = _SettingParser(general.plain, list(wrong) + _list_sets(general.sets))
-    # What holds for the connections of all is a default of every resolver that makes some.
+    # Connection settings for all are the defaults of every resolver that opens connections.
     connections = {key: general.plain[key] for key in CONNECTION_SETTINGS if general.plain[key]}
     configurations = {
-        each.name: {
-            **{key: value for key, value in connections.items() if key in each.settings},
-            **tektons.settings.get(each.name, {}),
-            **data.get(build_config_name(each.name), {}),
+        resolver.name: {
+            **{key: value for key, value in connections.items() if key in resolver.settings},
+            **tektons.settings.get(resolver.name, {}),
+            **data.get(build_config_name(resolver.name), {}),
         }
-        for each in listed
+        for resolver in listed
     }
     disabled = (*as_list(general.plain["disabled-resolvers"]), *tektons.disabled)
     registry = ResolverRegistry(
-        replace(each, errors=(*each.errors, *tektons.refused.get(each.resolver.name, ())))
-        for each in ResolverRegistry.of(listed, configurations, disabled=disabled)
+        replace(installed, errors=(*installed.errors, *tektons.refused.get(installed.resolver.name, ())))
+        for installed in ResolverRegistry.of(listed, configurations, disabled=disabled)
     )
     for installed in registry:
         if installed.errors:
             mistakes[build_config_name(installed.resolver.name)] = installed.errors
     reading.parse_value("proxy", lambda text: Proxy.parse(text) if text.strip() else None)
     reading.parse_value("ca-certificates", TrustStore)
-    found = ResolutionConfig(
+    config = ResolutionConfig(
         registry=registry,
         options=EngineOptions(
             kinds=reading.parse_value("allowed-kinds", lambda text: AllowedKinds.parse(as_list(text))),
@@ -175,18 +175,18 @@ def parse_config(
     )
     if reading.mistakes:
         mistakes[GENERAL] = tuple(dict.fromkeys(reading.mistakes))
-    return found
+    return config
 
 
 class _SettingParser:
-    """Reads settings and collects what is wrong with them."""
+    """Parser of settings that collects all errors."""
 
     def __init__(self, settings: Mapping[str, str], mistakes: list[str]) -> None:
         self._settings = settings
         self.mistakes = mistakes
 
     def parse_value(self, key: str, read: Callable[[str], T]) -> T:
-        """What a setting says; where that cannot be read, its default: no request gets as far as that matters."""
+        """Parse a setting; use the default after an error, which makes all requests fail anyway."""
         try:
             return read(self._settings[key])
         except ValueError as error:
@@ -195,12 +195,14 @@ class _SettingParser:
 
 
 def _list_sets(sets: Mapping[str, Mapping[str, str]]) -> list[str]:
-    return [f"{name}.{key}: expected no set here" for name, settings in sorted(sets.items()) for key in settings]
+    return [
+        f"{name}.{key}: expected a key without a set" for name, settings in sorted(sets.items()) for key in settings
+    ]
 
 
 def _parse_positive(text: str) -> int:
     if (number := int(text)) < 1:
-        raise ValueError(f"expected a whole number from 1 on, found {text[:40]!r}")
+        raise ValueError(f"expected a whole number of at least 1, found {text[:40]!r}")
     return number
 
 

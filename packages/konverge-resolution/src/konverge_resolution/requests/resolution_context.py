@@ -1,7 +1,7 @@
-"""How a run is set up at the moment: its configuration, the policies, who serves what, and the engine that goes by it.
+"""Current configuration of a run: settings, policies, available resolvers, and the engine that uses them.
 
-All of that is told from outside, and counts for the next fetch: what is under way ends as it began. What is decided of
-a request here asks nobody.
+All of it comes from outside and applies to the next fetch; running fetches end as they began. Decisions on a request
+here need no connection.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ __all__ = ["ResolutionContext"]
 
 
 class ResolutionContext:
-    """What all passes of a run go by.
+    """Configuration that all reconciles of a run share.
 
     Args:
-        resolvers: Those that this process serves.
-        make_engine: Makes the engine; which resolvers it has, its options and its policies are set here.
-        policies: Answers all `ResolutionPolicy` objects as they are held.
-        others: Answers the resolvers that other processes serve.
-        announced: Answers those that other processes serve or have served.
-        keeps_lifecycle: Whether this process begins, ends and removes requests of all resolvers.
-        uses_tekton_config: Whether Tekton's own ConfigMaps count.
+        resolvers: The resolvers of this process.
+        make_engine: Builds the engine; its resolvers, options and policies are set here.
+        policies: Returns all cached `ResolutionPolicy` objects.
+        others: Returns the resolvers that other processes serve.
+        announced: Returns the resolvers that other processes serve or have served.
+        keeps_lifecycle: Whether this process starts, ends and removes requests of all resolvers.
+        uses_tekton_config: Whether Tekton's own ConfigMaps apply.
 
     Attributes:
-        configuration: What the ConfigMaps say.
-        engine: Resolves.
+        configuration: The configuration from the ConfigMaps.
+        engine: The engine.
         installed: The resolvers that this process could serve.
     """
 
@@ -67,26 +67,26 @@ class ResolutionContext:
         self.engine = make_engine(self.configuration.registry)
 
     def apply_config_maps(self, config_maps: Mapping[str, Object]) -> None:
-        """These are the ConfigMaps now."""
+        """Apply changed ConfigMaps to the configuration and the engine."""
         data = {name: obj.get("data") or {} for name, obj in config_maps.items()}
-        found = self.configuration = parse_config(self._resolvers, data, uses_tekton_config=self._uses_tekton_config)
+        config = self.configuration = parse_config(self._resolvers, data, uses_tekton_config=self._uses_tekton_config)
         engine = self.engine
-        engine.registry, engine.options, engine.source_map = found.registry, found.options, found.source_map
-        if engine.cache.limits != found.cache_limits:
-            engine.cache = ContentCache(found.cache_limits)
+        engine.registry, engine.options, engine.source_map = config.registry, config.options, config.source_map
+        if engine.cache.limits != config.cache_limits:
+            engine.cache = ContentCache(config.cache_limits)
 
     def invalidate_policies(self) -> None:
-        """A policy came, changed or went: they are read again before the next fetch."""
+        """Parse the policies again before the next fetch, because one has changed."""
         self._policies = None
 
     @property
     def rules(self) -> LifecycleOptions:
-        """What the lifecycle of all requests goes by."""
-        found = self.configuration
-        return LifecycleOptions(found.options.timeout, self._keeps_lifecycle, found.finished_lifetime)
+        """The options for the lifecycle of all requests."""
+        config = self.configuration
+        return LifecycleOptions(config.options.timeout, self._keeps_lifecycle, config.finished_lifetime)
 
     def locate_resolver(self, asked: RequestSpec) -> ResolverLocation:
-        """Who fetches for a request."""
+        """Return the process that serves the resolver of a request."""
         if asked.error is not None:
             return ResolverLocation.HERE if self._keeps_lifecycle else ResolverLocation.NOWHERE
         if asked.resolver in self.configuration.registry:
@@ -94,15 +94,15 @@ class ResolutionContext:
         return ResolverLocation.ELSEWHERE if asked.resolver in self._others() else ResolverLocation.NOWHERE
 
     def get_metric_label(self, resolver: str) -> str:
-        """The label of a resolver in metrics: what a request calls one is no label until there is one."""
+        """Return the metric label of a resolver; ``unknown`` for a name that only a request contains."""
         is_known = resolver in self.configuration.registry or resolver in self._others()
         return resolver if is_known else UNKNOWN
 
     def find_error(self, asked: RequestSpec, namespace: str) -> ResolutionError | None:
-        """Why a request fails without anybody being asked; None when that has to be found out."""
+        """Return the error of a request that needs no connection to be refused; None if there is none."""
         if asked.error is not None:
             return asked.error
-        assert asked.reference is not None, "there is a reference or a mistake"
+        assert asked.reference is not None, "a spec has a reference or an error"
         try:
             asked.reference.check()
             self.configuration.check()
@@ -110,17 +110,17 @@ class ResolutionContext:
             self.engine.check(asked.reference, Requester(namespace, asked.user))
         except ResolutionError as error:
             if error.reason is Reason.RESOLVER_NOT_AVAILABLE and self._keeps_lifecycle:
-                return self.build_unserved_error(asked)  # says which there are in other processes, too
+                return self.build_unserved_error(asked)  # lists resolvers of other processes, too
             return error
         return None
 
     def build_unserved_error(self, asked: RequestSpec) -> ResolutionError:
-        """The refusal of a request whose resolver nobody serves, with those that somebody does."""
+        """Return the error for a resolver that no process serves, with the available resolvers."""
         return self.configuration.registry.build_unavailable_error(asked.resolver, self._others())
 
     @property
     def known_resolvers(self) -> frozenset[str]:
-        """The resolvers that a policy may name: those that are installed here, and those that others announce."""
+        """The resolvers that a policy may name: those installed here, and those that other processes announce."""
         return self.installed | self._announced()
 
     def _load_policies(self) -> PolicySet:

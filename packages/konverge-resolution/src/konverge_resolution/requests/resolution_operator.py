@@ -1,4 +1,4 @@
-"""The operator that fulfils requests: as one process for all resolvers, or as several for some each."""
+"""Operator that fulfils requests: one process for all resolvers, or several processes with some each."""
 
 from __future__ import annotations
 
@@ -50,30 +50,30 @@ def build_resolution_operator(
     reads_kinds: Sequence[GroupVersionKind] = (),
     credentials_in: Collection[str] = (EVERY_NAMESPACE,),
 ) -> Operator:
-    """An operator that fulfils the requests for these resolvers.
+    """Build an operator that fulfils the requests for these resolvers.
 
-    One operator may serve all. Where sources have permissions or networks of their own, each gets one: all but one of
-    them with ``keeps_lifecycle=False``, each under a name of its own, all with the same home.
+    One operator may serve all resolvers. Resolvers with permissions or networks of their own can have separate
+    operators. Then all but one have ``keeps_lifecycle=False``; each has its own name, and all have the same home.
 
     Args:
-        resolvers: Those that its processes serve.
-        name: What the operator is called.
-        home: The namespace of the configuration and of the Leases by which resolvers are announced.
-        keeps_lifecycle: Begin the requests of every resolver, end them in time, refuse those for resolvers that nobody
-            serves, remove finished ones, and tell of policies that cannot be read. One operator of a cluster does.
-        serves_tekton: Fulfil Tekton's requests too, with Tekton's own ConfigMaps where they are in ``home``. The
-            definition of these requests has to be there.
-        services_for: Makes what resolvers may use; with the cluster, the Secrets of the requester's namespace and
-            folders for temporary files when not given.
-        verifier: Looks at signatures; None refuses what a policy wants to be signed.
-        reads_kinds: The kinds that a resolver for objects of the cluster may read, for the roles.
-        credentials_in: The namespaces whose requests may name Secrets, where a resolver sends credentials. With
-            `konverge_resolution.cluster_services.EVERY_NAMESPACE` the derived roles have the right to get them; for
-            single
-            namespaces it is granted apart from these (`build_credential_roles` of `.packaging`).
+        resolvers: The resolvers of its processes.
+        name: The name of the operator.
+        home: The namespace of the configuration and of the Leases that announce resolvers.
+        keeps_lifecycle: Start the requests of every resolver, end them in time, refuse those for resolvers that no
+            process serves, remove finished ones, and report invalid policies. Exactly one operator of a cluster does.
+        serves_tekton: Fulfil Tekton's requests too, and apply Tekton's own ConfigMaps in ``home``. The CRD of these
+            requests must exist.
+        services_for: Builds the services of resolvers (default: the cluster, the Secrets of the requester's namespace
+            and temporary folders).
+        verifier: Verifies signatures; None refuses content that policies require to be signed.
+        reads_kinds: The kinds that the resolver ``cluster`` may read, for the roles.
+        credentials_in: The namespaces whose requests may name Secrets, for resolvers that send credentials. With
+            `konverge_resolution.cluster_services.EVERY_NAMESPACE` the derived roles permit reading them; for single
+            namespaces there are separate roles
+            (`konverge_resolution.requests.resolver_packaging.build_credential_roles`).
 
     Raises:
-        BuildError: Two resolvers have one name, or the operator's name is none.
+        BuildError: Two resolvers have the same name, or the operator's name is invalid.
     """
     return _ResolutionOperator(
         tuple(resolvers),
@@ -89,7 +89,7 @@ def build_resolution_operator(
 
 
 class _ResolutionOperator:
-    """What an operator of resolution registers, and its runs."""
+    """Registrations of a resolution operator, and its runs."""
 
     def __init__(
         self,
@@ -104,8 +104,8 @@ class _ResolutionOperator:
         credentials_in: frozenset[str],
     ) -> None:
         names = [resolver.name for resolver in resolvers]
-        if twice := sorted({each for each in names if names.count(each) > 1}):
-            raise BuildError(f"operator {name}", [f"resolver {each!r} is there twice" for each in twice])
+        if duplicates := sorted({name for name in names if names.count(name) > 1}):
+            raise BuildError(f"operator {name}", [f"resolver {duplicate!r} occurs twice" for duplicate in duplicates])
         self._resolvers = resolvers
         self._home = home
         self._keeps_lifecycle = keeps_lifecycle
@@ -126,7 +126,7 @@ class _ResolutionOperator:
 
     def _register_requests(self, cls: type[Any], dialect: RequestFormat) -> None:
         async def reconcile(request: object, ctx: OwnerContext) -> Result | None:
-            assert ctx.run is not None, "requests are fulfilled by a process"
+            assert ctx.run is not None, "only a process reconciles requests"
             return await self._runs[ctx.run].reconcile(dialect, ctx)
 
         self.operator.reconciles(cls, workers=_WORKERS)(reconcile)
@@ -136,14 +136,14 @@ class _ResolutionOperator:
             self.operator.uses(cls, "delete")
 
     def _declare_access(self, reads_kinds: Sequence[GroupVersionKind]) -> None:
-        """Say what is used besides: Secrets only where a resolver sends credentials, and then one by its name."""
+        """Declare further permissions: Secrets only if a resolver sends credentials, and then only by name."""
         uses = self.operator.registered.uses
         uses.append(ResourceAccess("", "configmaps", READ, AccessScope.HOME))
         leases = READ if self._keeps_lifecycle else (*READ, "create", "patch")
         uses.append(ResourceAccess("coordination.k8s.io", "leases", leases, AccessScope.HOME))
         uses.append(ResourceAccess("", "configmaps", ("create",)))
         if EVERY_NAMESPACE in self._credentials_in:
-            uses.extend(ResourceAccess("", each, ("get",)) for each in list_credential_kinds(self._resolvers))
+            uses.extend(ResourceAccess("", kind, ("get",)) for kind in list_credential_kinds(self._resolvers))
         if any(resolver.name == "cluster" for resolver in self._resolvers):
             uses.append(
                 ResourceAccess("authorization.k8s.io", "subjectaccessreviews", ("create",), AccessScope.CLUSTER)
@@ -163,19 +163,19 @@ class _ResolutionOperator:
             def list_policies() -> list[Object]:
                 informer = process.informers.running.get(POLICY)
                 if informer is None:
-                    raise KonvergeError("policies are not watched yet")
+                    raise KonvergeError("the watch of policies has not started")
                 return informer.list()
 
             names = frozenset({GENERAL, *(build_config_name(resolver.name) for resolver in self._resolvers)})
             names |= TEKTON_CONFIG_MAPS if self._serves_tekton else frozenset()
-            surroundings = NamespaceWatcher(
+            watcher = NamespaceWatcher(
                 process.client,
                 self._home,
                 names,
                 clock=run.clock,
                 entropy=run.entropy,
             )
-            found = RequestReconciler(
+            reconciler = RequestReconciler(
                 self._resolvers,
                 run,
                 process,
@@ -184,40 +184,40 @@ class _ResolutionOperator:
                 keeps_lifecycle=self._keeps_lifecycle,
                 uses_tekton_config=self._serves_tekton,
                 policies=list_policies,
-                others=surroundings.list_live_resolvers,
-                announced=surroundings.list_announced_resolvers,
+                others=watcher.list_live_resolvers,
+                announced=watcher.list_announced_resolvers,
             )
-            self._runs[run] = found
+            self._runs[run] = reconciler
             stack.callback(self._runs.pop, run, None)
 
             def on_change(gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:
                 if gvk == POLICY:
-                    found.context.invalidate_policies()
+                    reconciler.context.invalidate_policies()
 
             stack.callback(process.informers.subscribe(on_change))
-            await stack.enter_async_context(surroundings.watch(found.on_config_change))
+            await stack.enter_async_context(watcher.watch(reconciler.on_config_change))
             if not self._keeps_lifecycle:
                 served = frozenset(resolver.name for resolver in self._resolvers)
                 announcing = ResolverAnnouncer(process.client, self.operator.name, self._home, served, clock=run.clock)
                 await stack.enter_async_context(announcing.background_renewal())
-            await stack.enter_async_context(found.background_tasks(dialect.gvk for dialect in self._dialects))
+            await stack.enter_async_context(reconciler.background_tasks(dialect.gvk for dialect in self._dialects))
             yield
 
     async def _report(self, policy: ResolutionPolicy, ctx: OwnerContext) -> None:
-        """Say on a policy whether it counts. One that the class cannot read gets the same from the runtime."""
+        """Report on a policy whether it is valid. The runtime reports policies that the class cannot decode."""
         if not self._keeps_lifecycle:
             return
-        assert ctx.run is not None, "policies are looked at by a process"
-        setup = self._runs[ctx.run].context
-        found = parse_policy(ctx.owner, setup.known_resolvers)
+        assert ctx.run is not None, "only a process reconciles policies"
+        context = self._runs[ctx.run].context
+        policy_or_error = parse_policy(ctx.owner, context.known_resolvers)
         generation = ctx.owner_generation
         async with ctx.flushing_status():
-            if not setup.installed.issuperset(policy.spec.resolvers):
+            if not context.installed.issuperset(policy.spec.resolvers):
                 ctx.request_requeue(
                     ctx.clock.now() + _LOOK_AGAIN
                 )  # nothing tells here of a resolver that comes or goes
-            if isinstance(found, Policy):
-                ctx.stage(Condition("Ready", "True", _READABLE, "it counts", generation))
+            if isinstance(policy_or_error, Policy):
+                ctx.stage(Condition("Ready", "True", _READABLE, "the policy is active", generation))
             else:
-                message = f"{'; '.join(found.errors)}; requests that it concerns are refused until it is mended"
+                message = f"{'; '.join(policy_or_error.errors)}; its requests are refused until it is corrected"
                 ctx.stage(Condition("Ready", "False", ConditionReason.ERROR, message, generation))

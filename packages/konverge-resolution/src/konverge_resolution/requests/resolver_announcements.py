@@ -1,10 +1,10 @@
-"""Which resolvers there are in other processes: a Lease for each process, renewed as long as one of its replicas lives.
+"""Announcements of resolvers to other processes: a Lease for each process, renewed while one of its replicas runs.
 
-A Lease is what Kubernetes has for liveness; an object whose last writer may be dead would have to be given a time and
-somebody who looks at it, which is the same with more to do. All replicas of a process share one, named after the
-operator: there are as many as operators, nobody has to clear them away, and a rolling restart is no gap. One that is
-not renewed for a minute counts no more, so a process that restarts loses no request, and a resolver that is really gone
-is refused at once a minute later. Nobody compares clocks: what counts is when a renewal was *seen*. Pure.
+A Lease is the Kubernetes object for liveness; any other object would need a timestamp and a controller that removes it.
+All replicas of a process share one Lease, named after the operator. So there are as many Leases as operators, none has
+to be removed, and a rolling restart leaves no gap. A Lease that is not renewed for a minute expires. A process that
+restarts therefore loses no request, and a resolver that is gone is refused after a minute. Clocks are never compared:
+the time when a renewal was *seen* counts. Pure.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from konverge_resolution.requests.api_types import GROUP
 __all__ = ["ANNOUNCES", "LIFETIME", "RENEWAL", "AnnouncementTracker", "build_announcement"]
 
 ANNOUNCES = f"{GROUP}/announces-resolvers"
-"""The label of such Leases."""
+"""Label of the Leases that announce resolvers."""
 
 _RESOLVER = f"resolver.{GROUP}/"
 
 LIFETIME = timedelta(minutes=1)
-"""How long an announcement counts after its last renewal was seen."""
+"""Lifetime of an announcement after its last observed renewal."""
 
 RENEWAL = timedelta(seconds=15)
-"""How often one is renewed."""
+"""Interval between renewals of an announcement."""
 
 _YES = "true"
 
 
 def build_announcement(operator: str, namespace: str, resolvers: Iterable[str], now: datetime) -> Object:
-    """The Lease that says which resolvers the processes of an operator serve, to be applied.
+    """Return the Lease with the resolvers that the processes of an operator serve, for an apply.
 
     Args:
-        operator: The operator's name.
-        namespace: Where all operators of resolution have their Leases.
-        resolvers: Their names.
+        operator: The name of the operator.
+        namespace: The namespace of the Leases of all resolution operators.
+        resolvers: The names of the resolvers.
         now: The time of this renewal.
     """
     return {
@@ -58,18 +58,18 @@ def build_announcement(operator: str, namespace: str, resolvers: Iterable[str], 
 
 
 class AnnouncementTracker:
-    """What other processes announce, as one that watches their Leases sees it."""
+    """Tracker of the announcements of other processes, from a watch of their Leases."""
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[float, frozenset[str]]] = {}
 
     def on_lease_change(self, old: ObjectMeta | None, new: ObjectMeta | None, monotonic: float) -> None:
-        """A Lease came, was renewed or went.
+        """Record a Lease that was created, renewed or deleted.
 
         Args:
-            old: The Lease before; None for one that came.
-            new: The Lease now; None for one that went.
-            monotonic: When that was seen.
+            old: The Lease before; None for a new one.
+            new: The Lease now; None for a deleted one.
+            monotonic: The time of the observation.
         """
         if new is None:
             if old is not None:
@@ -80,14 +80,14 @@ class AnnouncementTracker:
 
     @property
     def known(self) -> frozenset[str]:
-        """The resolvers that somebody has announced, also where nobody renews it any more."""
+        """The announced resolvers, including those with an expired announcement."""
         return frozenset(name for _, names in self._seen.values() for name in names)
 
     def list_live(self, monotonic: float) -> frozenset[str]:
-        """The resolvers that somebody serves."""
+        """Return the resolvers that some process serves now."""
         lifetime = LIFETIME.total_seconds()
-        found: set[str] = set()
+        live: set[str] = set()
         for seen, names in self._seen.values():
             if monotonic - seen < lifetime:
-                found |= names
-        return frozenset(found)
+                live |= names
+        return frozenset(live)

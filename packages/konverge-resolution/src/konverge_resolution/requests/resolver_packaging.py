@@ -1,8 +1,8 @@
-"""The manifests that run resolvers in a cluster: definitions, roles, ConfigMaps that document themselves, Deployment.
+"""Manifests that run resolvers in a cluster: CRDs, roles, ConfigMaps that document themselves, Deployment.
 
-The roles are those of the resolvers that are there, and no others; the right to read Secrets is given in the namespaces
-that are named for it. What a ConfigMap can say stands in it as an example,
-under a key that does not count, with the defaults: whoever edits it adds keys beside that. Pure.
+The roles contain only the permissions of the packaged resolvers. The right to read Secrets is limited to the given
+namespaces. Each ConfigMap documents its settings with their defaults under a key that is ignored; users add their keys
+beside it. Pure.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from konverge_resolution.resolver import Resolver, Setting, list_credential_kind
 __all__ = ["EXAMPLE", "ResolverPackaging", "build_credential_roles", "package_resolvers"]
 
 EXAMPLE = "_example"
-"""The key under which a ConfigMap documents itself; keys that begin so do not count."""
+"""Key under which a ConfigMap documents itself; keys with this prefix are ignored."""
 
 _RBAC = "rbac.authorization.k8s.io"
 _WIDTH = 96
@@ -36,20 +36,20 @@ _ROOT, _TOKENS = "/trusted-root", "/tokens"
 
 @dataclass(frozen=True, slots=True)
 class ResolverPackaging:
-    """What is to be chosen.
+    """Options of the manifests.
 
     Args:
-        image: The image, whose entry point is ``konverge``.
-        name: What the operator is called.
-        home: Where it lives, with its configuration.
-        replicas: How many there are, of which one works.
-        watched: The namespaces of requests; none for all.
-        is_namespace_made: Whether the namespace is among the manifests.
-        keeps_lifecycle: Whether this operator keeps the lifecycle of all requests, and brings what is there once.
+        image: The image; its entry point is ``konverge``.
+        name: The name of the operator.
+        home: The namespace of the operator and its configuration.
+        replicas: The number of replicas; one is active.
+        watched: The namespaces of requests; empty for all.
+        is_namespace_made: Whether the manifests include the namespace.
+        keeps_lifecycle: Whether this operator keeps the lifecycle of all requests, and installs the shared objects.
         serves_tekton: Whether it fulfils Tekton's requests too.
-        reads_kinds: What the resolver ``cluster`` may read.
-        has_admission: Whether the server refuses requests that cannot be fulfilled; where the lifecycle is kept.
-        credentials_in: The namespaces whose requests may name Secrets; `EVERY_NAMESPACE` for those of all requests.
+        reads_kinds: The kinds that the resolver ``cluster`` may read.
+        has_admission: Whether the API server refuses invalid requests; only together with the lifecycle.
+        credentials_in: The namespaces whose requests may name Secrets; `EVERY_NAMESPACE` for all.
     """
 
     image: str
@@ -66,14 +66,14 @@ class ResolverPackaging:
 
 
 def package_resolvers(resolvers: Sequence[Resolver], options: ResolverPackaging) -> list[Object]:
-    """The manifests, in the order in which they can be applied.
+    """Return the manifests in the order in which they can be applied.
 
     Args:
-        resolvers: Those that are run, and no others.
-        options: What was chosen.
+        resolvers: The resolvers to run.
+        options: The options.
 
     Raises:
-        konverge.errors.KonvergeError: A name is none.
+        konverge.errors.KonvergeError: A name is invalid.
     """
     operator = build_resolution_operator(
         resolvers,
@@ -86,48 +86,48 @@ def package_resolvers(resolvers: Sequence[Resolver], options: ResolverPackaging)
     )
     permissions = derive_permissions(operator.registered.declaration, DEPLOYED_FEATURES)
     deployed = _build_deployment(sorted(resolver.name for resolver in resolvers), options)
-    found: list[Object] = []
+    manifests: list[Object] = []
     if options.is_namespace_made:
-        found.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": options.home}})
-    settings = {build_config_name(each.name): each.settings for each in resolvers}
+        manifests.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": options.home}})
+    settings = {build_config_name(resolver.name): resolver.settings for resolver in resolvers}
     if options.keeps_lifecycle:
-        found += [crd_manifest(resource) for resource in operator.defined_resources]
+        manifests += [crd_manifest(resource) for resource in operator.defined_resources]
         settings = {GENERAL: GENERAL_SETTINGS, **settings}
-    found += deployed.add_labels(
+    manifests += deployed.add_labels(
         build_role_manifests(permissions, ObjectKey(options.home, options.name), options.watched)
     )
-    found += deployed.add_labels(build_credential_roles(resolvers, options))
+    manifests += deployed.add_labels(build_credential_roles(resolvers, options))
     for name, declared in settings.items():
         config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**deployed.metadata, "name": name}}
-        found.append({**config_map, "data": {EXAMPLE: format_example(declared)}})
+        manifests.append({**config_map, "data": {EXAMPLE: format_example(declared)}})
     if options.has_admission and options.keeps_lifecycle:
-        judged = build_admission_manifests(
+        admission = build_admission_manifests(
             options.name, options.home, options.watched, serves_tekton=options.serves_tekton
         )
-        found += deployed.add_labels(judged)
-    return found + build_deployment_manifests(deployed)
+        manifests += deployed.add_labels(admission)
+    return manifests + build_deployment_manifests(deployed)
 
 
 def build_credential_roles(resolvers: Sequence[Resolver], options: ResolverPackaging) -> list[Object]:
-    """The roles, and their bindings, that let credentials of single namespaces be read; by name, and none is listed.
+    """Return the roles and bindings that permit reading credentials of single namespaces by name, without listing them.
 
     Args:
-        resolvers: Those that are run.
-        options: What was chosen.
+        resolvers: The resolvers to run.
+        options: The options.
 
     Raises:
-        konverge.errors.ConfigurationError: A namespace is none.
+        konverge.errors.ConfigurationError: A namespace is invalid.
     """
     resources = list(list_credential_kinds(resolvers))
     if EVERY_NAMESPACE in options.credentials_in or not resources:
         return []
-    found: list[Object] = []
+    manifests: list[Object] = []
     for namespace in sorted(set(options.credentials_in)):
         if mistakes := validate_dns_label(namespace):
             raise ConfigurationError(f"namespace {namespace[:80]!r} of credentials: {mistakes[0]}")
         metadata = {"name": f"{options.name}-credentials", "namespace": namespace}
         rules = [{"apiGroups": [""], "resources": resources, "verbs": ["get"]}]
-        found += [
+        manifests += [
             {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": metadata, "rules": rules},
             {
                 "apiVersion": f"{_RBAC}/v1",
@@ -137,7 +137,7 @@ def build_credential_roles(resolvers: Sequence[Resolver], options: ResolverPacka
                 "subjects": [{"kind": "ServiceAccount", "name": options.name, "namespace": options.home}],
             },
         ]
-    return found
+    return manifests
 
 
 def _build_deployment(names: Sequence[str], options: ResolverPackaging) -> DeployedOperator:
@@ -146,7 +146,7 @@ def _build_deployment(names: Sequence[str], options: ResolverPackaging) -> Deplo
     command += ["--tekton"] if options.serves_tekton else []
     command += [f"--credentials={namespace}" for namespace in sorted(set(options.credentials_in))]
     command.append(f"--trusted-root={_ROOT}/trusted_root.json")
-    # Neither has to be there: who wants keyless signatures, or a token for a server's API, makes it.
+    # Both are optional: keyless signatures need the ConfigMap, and a token for a server's API needs the Secret.
     volumes: dict[str, Object] = {"trusted-root": {"configMap": {"name": f"{GENERAL}-trusted-root", "optional": True}}}
     mounts = {"trusted-root": _ROOT}
     if "git" in names:
@@ -161,16 +161,16 @@ def _build_deployment(names: Sequence[str], options: ResolverPackaging) -> Deplo
         command=command,
         replicas=options.replicas,
         watched_namespaces=options.watched,
-        temporary_folder="4Gi" if "git" in names else "64Mi",  # of repositories, what is being fetched
-        memory="2Gi" if "git" in names else "512Mi",  # git's processes are the Pod's, too
+        temporary_folder="4Gi" if "git" in names else "64Mi",  # for repositories during a fetch
+        memory="2Gi" if "git" in names else "512Mi",  # includes the git processes
         volumes=volumes,
         mounts=mounts,
     )
 
 
 def format_example(settings: Mapping[str, Setting]) -> str:
-    """Settings with their defaults, as a ConfigMap documents them."""
-    lines = ["# What can be set, with the defaults. Add keys beside this one; nothing of this one counts.", ""]
+    """Format settings with their defaults as the documentation in a ConfigMap."""
+    lines = ["# All settings with their defaults. Add keys beside this one; its content is ignored.", ""]
     for key, setting in settings.items():
         described = f"{setting.description} ({setting.type})"
         lines += (f"# {line}" for line in textwrap.wrap(described, _WIDTH))

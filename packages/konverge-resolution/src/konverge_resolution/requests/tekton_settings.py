@@ -1,8 +1,8 @@
-"""Tekton's own ConfigMaps as settings of ours, so that a Tekton installation keeps them when its resolvers change.
+"""Translation of Tekton's own ConfigMaps, so that a Tekton installation keeps its settings with konverge's resolvers.
 
-They count where Tekton's requests are served, below what konverge's own ConfigMaps say. Each key is taken over, put in
-our words, passed over and told of, or refused: the last where a request would otherwise fail, or succeed, for a
-reason that nobody sees. Pure.
+They apply where Tekton's requests are served, with lower precedence than konverge's own ConfigMaps. Each key is kept,
+renamed, ignored with a report, or refused. A key is refused where a request would otherwise fail, or succeed, for a
+reason that no user sees. Pure.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ CONFIG_MAPS: Mapping[str, str] = {
     "http": "http-resolver-config",
     "hub": "hubresolver-config",
 }
-"""By resolver, the ConfigMap of its settings."""
+"""Tekton's ConfigMaps by resolver."""
 
 _FLAGS = "resolvers-feature-flags"
 _CACHE = "resolver-cache-config"
 
 TEKTON_CONFIG_MAPS = frozenset({*CONFIG_MAPS.values(), _FLAGS, _CACHE})
-"""All that are read."""
+"""All of Tekton's ConfigMaps that are read."""
 
-_ATTEMPTS = "when a remote is asked again depends on how it failed; attempts of konverge-resolution says how often"
-_ENTRY = "how long answers are kept is one setting for all, cache-ttl of konverge-resolution"
-_UNCACHED = "what is in the cluster is never kept"
-_WITH_NAME = "goes with api-token-secret-name"
+_ATTEMPTS = "retries depend on the failure; attempts of konverge-resolution limits their number"
+_ENTRY = "one lifetime applies to all cached definitions: cache-ttl of konverge-resolution"
+_UNCACHED = "objects of the cluster are never cached"
+_WITH_NAME = "it belongs to api-token-secret-name"
 
 IGNORED: Mapping[str, Mapping[str, str]] = {
     "bundles": {"backoff-*": _ATTEMPTS, "ttl": _ENTRY},
@@ -49,11 +49,13 @@ IGNORED: Mapping[str, Mapping[str, str]] = {
     "http": {},
     "hub": {"ttl": _ENTRY},
 }
-"""By resolver, the keys that change nothing here, and why."""
+"""Keys without effect by resolver, with the explanations."""
 
-_TOKEN = "api-token-secret-name: the operator's token is read from a file: mount the Secret, and name the file with "
-_TOKEN += "api-token-file in ConfigMap konverge-resolver-git"
-_PRIVATE = "block-private-ips: private networks are opened by a ResolutionPolicy (spec.privateNetworks), for whom it "
+_TOKEN = "api-token-secret-name: the operator reads its token from a file: mount the Secret, and set "
+_TOKEN += "api-token-file in ConfigMap konverge-resolver-git to its path"
+_PRIVATE = (
+    "block-private-ips: a ResolutionPolicy (spec.privateNetworks) permits private networks, for the namespaces that it "
+)
 _PRIVATE += "names"
 _LISTS = frozenset({"artifact-hub-urls", "tekton-hub-urls"})
 _OF_CACHE = {"max-size": "cache-max-entries", "ttl": "cache-ttl"}
@@ -61,14 +63,14 @@ _OF_CACHE = {"max-size": "cache-max-entries", "ttl": "cache-ttl"}
 
 @dataclass(slots=True)
 class SettingsTranslation:
-    """What Tekton's ConfigMaps come to.
+    """Settings that were translated from Tekton's ConfigMaps.
 
     Args:
-        settings: By resolver, settings in our words.
-        general: Settings for all of them.
-        disabled: Resolvers that are switched off.
-        refused: By resolver, what has to be put in another way before it can be used.
-        ignored: By ConfigMap, keys that change nothing here, and why.
+        settings: Settings by resolver, with konverge's keys.
+        general: Settings for all resolvers.
+        disabled: The disabled resolvers.
+        refused: By resolver, the settings that must be changed before its use.
+        ignored: By ConfigMap, keys without effect, with the explanations.
     """
 
     settings: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -81,13 +83,13 @@ class SettingsTranslation:
 def translate_settings(
     data: Mapping[str, Mapping[str, str]], known: Mapping[str, frozenset[str]]
 ) -> SettingsTranslation:
-    """Put Tekton's ConfigMaps in our words.
+    """Translate Tekton's ConfigMaps.
 
     Args:
-        data: By name of the ConfigMap, its data.
-        known: By resolver, the keys of its settings.
+        data: The data by name of the ConfigMap.
+        known: The keys of settings by resolver.
     """
-    found = SettingsTranslation()
+    translation = SettingsTranslation()
     for resolver, keys in known.items():
         name = CONFIG_MAPS.get(resolver, "")
         own = data.get(f"konverge-resolver-{resolver}", {})
@@ -106,17 +108,17 @@ def translate_settings(
                 refused += [] if _is_on(value) else [_PRIVATE]
             else:
                 ignored.append(f"{key[:80]}: {_explain_ignored(resolver, plain)}")
-        found.settings[resolver] = settings
+        translation.settings[resolver] = settings
         if refused:
-            found.refused[resolver] = tuple(dict.fromkeys(refused))
+            translation.refused[resolver] = tuple(dict.fromkeys(refused))
         if ignored:
-            found.ignored[name] = tuple(ignored)
+            translation.ignored[name] = tuple(ignored)
     for key, value in data.get(_CACHE, {}).items():
         if key in _OF_CACHE and value.strip():
-            found.general[_OF_CACHE[key]] = value
+            translation.general[_OF_CACHE[key]] = value
     flags = data.get(_FLAGS, {})
-    found.disabled = [name for name in CONFIG_MAPS if not _is_on(flags.get(f"enable-{name}-resolver", "true"))]
-    return found
+    translation.disabled = [name for name in CONFIG_MAPS if not _is_on(flags.get(f"enable-{name}-resolver", "true"))]
+    return translation
 
 
 def _explain_ignored(resolver: str, key: str) -> str:
@@ -126,17 +128,17 @@ def _explain_ignored(resolver: str, key: str) -> str:
 
 
 def _split_list(value: str) -> str:
-    """A list in YAML, one in each line; what is none is left to be judged as it is."""
+    """Convert a YAML list to one item per line; return any other text unchanged."""
     try:
         listed = load_yaml(value)
     except yaml.YAMLError:
         return value
-    is_list = isinstance(listed, list) and all(isinstance(each, str) for each in listed)
+    is_list = isinstance(listed, list) and all(isinstance(item, str) for item in listed)
     return "\n".join(listed) if is_list else value
 
 
 def _is_on(value: str) -> bool:
-    """As Tekton reads its flags: what is no word for off is on."""
+    """Parse a flag like Tekton: any text that is not a word for off is on."""
     try:
         return as_boolean(value)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The resolvers that konverge brings, one module or package each; none is imported before it is wanted."""
+"""Table of konverge's own resolvers; each is imported on first use."""
 
 from __future__ import annotations
 
@@ -22,41 +22,43 @@ STANDARD: Mapping[str, tuple[str, str]] = {
 }
 """By name of the resolver, its module and class.
 
-The entry points of the package say the same, for whoever looks for all resolvers there are; that a checkout whose
-metadata is older works all the same is why they are here.
+The package's entry points repeat this table for programs that discover all resolvers. The table also works in a
+checkout with outdated metadata.
 """
 
 
 def load_resolvers(names: Iterable[str] | None = None) -> list[Resolver]:
-    """The resolvers that konverge brings, and those that installed packages declare.
+    """Load konverge's own resolvers, and those that installed packages declare.
 
     Args:
-        names: Only these; a package of another name is not imported then.
+        names: Load only these; packages with other names are not imported.
 
     Raises:
-        konverge.errors.ConfigurationError: One that a package declares cannot be loaded, or has a name that is taken.
+        konverge.errors.ConfigurationError: A declared resolver cannot be loaded, or its name is already used.
     """
     wanted = None if names is None else frozenset(names)
-    found: dict[str, Resolver] = {}
+    resolvers: dict[str, Resolver] = {}
     for name, (module, attribute) in STANDARD.items():
         if wanted is None or name in wanted:
-            made: Any = getattr(import_module(module), attribute)
-            found[name] = made()
-    if wanted is not None and wanted <= found.keys():
-        return list(found.values())
+            resolver_class: Any = getattr(import_module(module), attribute)
+            resolvers[name] = resolver_class()
+    if wanted is not None and wanted <= resolvers.keys():
+        return list(resolvers.values())
     for resolver in discover_resolvers(_list_entry_points):
         if resolver.name in STANDARD:
-            raise ConfigurationError(f"resolver {resolver.name!r}: konverge brings one of that name; give it another")
+            raise ConfigurationError(
+                f"resolver {resolver.name!r}: konverge has a resolver of that name; choose another name"
+            )
         if wanted is None or resolver.name in wanted:
-            found[resolver.name] = resolver
-    return list(found.values())
+            resolvers[resolver.name] = resolver
+    return list(resolvers.values())
 
 
 def list_resolver_names() -> frozenset[str]:
-    """The names of the resolvers that konverge brings, and of those that installed packages declare."""
-    return frozenset(STANDARD) | {each.name for each in _list_entry_points()}
+    """Return the names of konverge's own resolvers, and of those that installed packages declare."""
+    return frozenset(STANDARD) | {entry_point.name for entry_point in _list_entry_points()}
 
 
 def _list_entry_points() -> list[EntryPoint]:
     own = {f"{module}:{attribute}" for module, attribute in STANDARD.values()}
-    return [each for each in entry_points(group=ENTRY_POINTS) if each.value not in own]
+    return [entry_point for entry_point in entry_points(group=ENTRY_POINTS) if entry_point.value not in own]

@@ -1,7 +1,7 @@
-"""``cluster``: an object that the cluster has, from a namespace that the operator lets be read.
+"""Resolver ``cluster``: an object of the cluster, from a namespace that the operator permits.
 
-The object comes out as it was written by whoever made it: without what the server keeps in it and without its status.
-A Secret never does.
+The result has the object as its author wrote it, without its status and fields of the API server. A Secret is never
+read.
 """
 
 from __future__ import annotations
@@ -43,37 +43,37 @@ _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class ClusterResolver:
-    """Gets one object by kind, name and namespace."""
+    """Fetches one object by kind, name and namespace."""
 
     name = "cluster"
     reads = ()
     parameters: Mapping[str, Parameter] = {
-        "kind": Parameter("The kind: Task, task or tasks", setting="default-kind"),
-        "name": Parameter("The object's name", required=True),
-        "namespace": Parameter("The object's namespace", setting="default-namespace"),
+        "kind": Parameter("Kind: Task, task or tasks", setting="default-kind"),
+        "name": Parameter("Name of the object", required=True),
+        "namespace": Parameter("Namespace of the object", setting="default-namespace"),
         "apiVersion": Parameter(
-            "The version of the kind, such as tekton.dev/v1; the server's preferred when not given"
+            "Version of the kind, such as tekton.dev/v1 (default: preferred version of the API server)"
         ),
     }
     settings: Mapping[str, Setting] = {
-        "default-kind": Setting("The kind when the reference names none", default="task"),
-        "default-namespace": Setting("The namespace when the reference names none"),
-        "allowed-namespaces": Setting("Namespaces that may be read; * for all, and all when empty", "list"),
+        "default-kind": Setting("Kind of references without one", default="task"),
+        "default-namespace": Setting("Namespace of references without one"),
+        "allowed-namespaces": Setting("Namespaces that may be read; * or empty for all", "list"),
         "blocked-namespaces": Setting(
-            "Namespaces that may not be read; * for all that are not allowed by name", "list"
+            "Namespaces that must not be read; * for all that are not allowed by name", "list"
         ),
         "as-requester": Setting(
-            "Refuse what the ServiceAccount for which is asked may not read by itself", "boolean", "false"
+            "Refuse objects that the requester's ServiceAccount may not read itself", "boolean", "false"
         ),
         "fetch-timeout": FETCH_SETTINGS["fetch-timeout"],
     }
 
     def validate(self, params: Parameters, settings: Mapping[str, str]) -> Parameters:
-        """The parameters with their defaults.
+        """Return the parameters with their defaults.
 
         Raises:
-            ResolutionError: ``InvalidParams``, naming the parameter; ``Denied``: the namespace, or the kind, is never
-                read.
+            ResolutionError: ``InvalidParams`` with the name of the parameter; ``Denied``: the namespace or the kind is
+                never read.
         """
         check_names(params, self.parameters)
         kind = _get_text_param(params, "kind", settings.get("default-kind", ""))
@@ -91,37 +91,39 @@ class ClusterResolver:
                 "apiVersion", f"expected a version such as tekton.dev/v1, found {api_version[:80]!r}"
             )
         if kind.lower() in ("secret", "secrets"):
-            raise ResolutionError(Reason.DENIED, "parameter 'kind': a Secret is no definition and is never read")
+            raise ResolutionError(
+                Reason.DENIED, "parameter 'kind': expected a kind of definitions, found Secret, which is never read"
+            )
         allowed, blocked = (as_list(settings.get(f"{word}-namespaces", "")) for word in ("allowed", "blocked"))
         if not is_readable(namespace, allowed=allowed, blocked=blocked):
-            message = f"parameter 'namespace': the operator lets nobody read definitions in namespace {namespace!r}"
+            message = f"parameter 'namespace': the operator does not permit namespace {namespace!r}"
             raise ResolutionError(Reason.DENIED, message)
-        found = {"kind": kind, "name": name, "namespace": namespace}
-        return found | ({"apiVersion": api_version} if api_version else {})
+        validated = {"kind": kind, "name": name, "namespace": namespace}
+        return validated | ({"apiVersion": api_version} if api_version else {})
 
     def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
-        """``cluster://namespace/kind/name``, with the kind as the reference calls it."""
+        """Return ``cluster://namespace/kind/name``, with the kind as the reference spells it."""
         return _format_uri(ObjectKey(str(params["namespace"]), str(params["name"])), str(params["kind"]))
 
     def is_pinned(self, params: Parameters) -> bool:
-        """Never: objects change."""
+        """Return False, because objects change."""
         return False
 
     def build_provenance(
         self, params: Parameters, settings: Mapping[str, str], digest: Digest, recorded: Provenance
     ) -> Provenance:
-        """The object's path; its kind's plural and its UID only the cluster can tell."""
+        """Return the path of the object; only the cluster knows the plural of its kind and its UID."""
         version = re.escape(str(params["apiVersion"])) if "apiVersion" in params else r"[a-z0-9./-]+"
-        namespace, name = (re.escape(str(params[each])) for each in ("namespace", "name"))
+        namespace, name = (re.escape(str(params[parameter])) for parameter in ("namespace", "name"))
         fits = re.fullmatch(rf"/apis?/{version}/namespaces/{namespace}/[a-z0-9-]+/{name}@[a-zA-Z0-9-]*", recorded.uri)
         uri = recorded.uri if fits else f"/apis/…/namespaces/{params['namespace']}/…/{params['name']}@…"
         return Provenance(uri, {digest.algorithm: digest.hex})
 
     def resolve_relative(self, params: Parameters, path: str) -> Parameters:
-        """The parameters of another object of the namespace: its name, or its kind, ``/`` and its name.
+        """Return the parameters of another object of the namespace: its name, or its kind, ``/`` and its name.
 
         Raises:
-            ResolutionError: ``InvalidParams``: it is neither.
+            ResolutionError: ``InvalidParams``: the path has neither form.
         """
         kind, _, name = join_path(f"{params['kind']}/{params['name']}", path).rpartition("/")
         if not kind or "/" in kind:
@@ -132,46 +134,42 @@ class ClusterResolver:
         return {**kept, **other, "name": name}
 
     async def pin(self, fetch: FetchRequest) -> Parameters | None:
-        """There is no name for what an object is now."""
+        """Return None, because no name is permanent for the content of an object."""
         return None
 
     async def resolve(self, fetch: FetchRequest) -> ResolvedContent:
-        """Read the object.
+        """Read the object from the cluster.
 
         Raises:
-            ResolutionError: There is none, it may not be read, or the cluster does not answer.
+            ResolutionError: There is no such object, it must not be read, or the API server does not respond.
         """
         cluster = fetch.services.cluster
         if cluster is None:
-            raise ResolutionError(
-                Reason.RESOLVER_NOT_AVAILABLE, "resolver 'cluster' needs a cluster, and there is none"
-            )
+            raise ResolutionError(Reason.RESOLVER_NOT_AVAILABLE, "resolver 'cluster': no cluster is configured")
         params = {name: str(value) for name, value in fetch.params.items()}
         key = ObjectKey(params["namespace"], params["name"])
         what = f"{params['kind']} {key}"
         try:
             mapping = _select_mapping(await cluster.find(params["kind"], params.get("apiVersion", "")), params)
             if not mapping.namespaced:
-                raise build_param_error(
-                    "kind", f"expected a kind whose objects are in namespaces, found {mapping.gvk.kind}"
-                )
-            # Before it is read: the same answer whether it is there or not.
+                raise build_param_error("kind", f"expected a namespaced kind, found {mapping.gvk.kind}")
+            # Before the read: the result must not reveal whether the object exists.
             if as_boolean(fetch.settings.get("as-requester", "false")) and not (
                 fetch.user and await cluster.may_get(mapping.gvk, key, user=fetch.user)
             ):
-                raise ResolutionError(Reason.DENIED, f"{fetch.user or 'somebody unknown'} may not read {what}")
-            found = await cluster.get(mapping.gvk, key)
+                raise ResolutionError(Reason.DENIED, f"{fetch.user or 'an unknown user'} must not read {what}")
+            obj = await cluster.get(mapping.gvk, key)
         except NotFoundError:
-            raise ResolutionError(Reason.NOT_FOUND, f"there is no {what}") from None
+            raise ResolutionError(Reason.NOT_FOUND, f"{what} does not exist") from None
         except ForbiddenError:
-            raise ResolutionError(Reason.DENIED, f"the resolver may not read {what}") from None
+            raise ResolutionError(Reason.DENIED, f"{what}: the resolver has no permission to read it") from None
         except (ApiError, ConnectionFailedError):
-            raise ResolutionError(Reason.UNREACHABLE, f"the cluster did not answer for {what}") from None
-        data = to_canonical_json(strip_server_fields(found))
+            raise ResolutionError(Reason.UNREACHABLE, f"{what}: the API server did not respond") from None
+        data = to_canonical_json(strip_server_fields(obj))
         if len(data) > fetch.max_bytes:
             message = f"{what}: expected at most {fetch.max_bytes} bytes, found {len(data)}"
             raise ResolutionError(Reason.TOO_LARGE, message)
-        uri = f"{mapping.build_path(key)}@{found['metadata'].get('uid', '')}"
+        uri = f"{mapping.build_path(key)}@{obj['metadata'].get('uid', '')}"
         return ResolvedContent(
             data,
             Provenance(uri, {"sha256": Digest.of(data).hex}),
@@ -181,12 +179,12 @@ class ClusterResolver:
 
 
 def _format_uri(key: ObjectKey, kind: str) -> str:
-    """What policies call an object."""
+    """Return the name of an object in policies."""
     return f"cluster://{key.namespace}/{kind.lower()}/{key.name}"
 
 
 def is_readable(namespace: str, *, allowed: tuple[str, ...], blocked: tuple[str, ...]) -> bool:
-    """Tell whether objects of a namespace may be read: what is named counts before ``*``, and blocking before allowing.
+    """Tell whether a namespace may be read: names take precedence over ``*``, and blocking over allowing.
 
     Args:
         namespace: The namespace.
@@ -203,19 +201,19 @@ def is_readable(namespace: str, *, allowed: tuple[str, ...], blocked: tuple[str,
 
 
 def strip_server_fields(obj: Object) -> Object:
-    """An object as its author wrote it: without its status and what the server or its controllers have put in it."""
-    found: dict[str, Any] = {name: value for name, value in obj.items() if name != "status"}
+    """Return an object without its status and the fields that the API server or controllers set."""
+    stripped: dict[str, Any] = {name: value for name, value in obj.items() if name != "status"}
     metadata = {name: value for name, value in obj["metadata"].items() if name not in _SERVERS_METADATA}
     annotations = {name: value for name, value in metadata.pop("annotations", {}).items() if name != _LAST_APPLIED}
-    found["metadata"] = metadata | ({"annotations": annotations} if annotations else {})
-    return found
+    stripped["metadata"] = metadata | ({"annotations": annotations} if annotations else {})
+    return stripped
 
 
 def _select_mapping(found: Sequence[RestMapping], params: Mapping[str, str]) -> RestMapping:
-    """The kind that is meant. Of several groups that have one of that name, Tekton's: its references name no group.
+    """Select the kind. If several API groups have it, prefer Tekton's: its references name no group.
 
     Raises:
-        ResolutionError: ``InvalidParams``: there is none, or it could be any of several.
+        ResolutionError: ``InvalidParams``: there is no such kind, or it is ambiguous.
     """
     kind = params["kind"]
     if not found:
@@ -225,13 +223,11 @@ def _select_mapping(found: Sequence[RestMapping], params: Mapping[str, str]) -> 
         if len(found) == 1 or mapping.gvk.group == _TEKTON:
             return mapping
     known = ", ".join(mapping.gvk.api_version for mapping in found[:5])
-    raise build_param_error(
-        "apiVersion", f"expected one, as {kind!r} stands for several kinds; there are those of {known}"
-    )
+    raise build_param_error("apiVersion", f"expected a version, because {kind!r} stands for several kinds: {known}")
 
 
 def _get_text_param(params: Parameters, name: str, default: str) -> str:
     value = get_text(params, name) or default
     if not value:
-        raise build_param_error(name, "expected one, found none, and the operator has no default")
+        raise build_param_error(name, "expected a value, found none, and the operator has no default")
     return value

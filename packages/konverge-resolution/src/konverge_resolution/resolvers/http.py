@@ -1,4 +1,4 @@
-"""``http``: one file from its URL, with a credential of the requester's own, and with a digest if it is known."""
+"""Resolver ``http``: one file from a URL, with a credential of the requester and an optional digest."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _UrlDestination:
 
 
 class HttpResolver:
-    """Gets one file over HTTP.
+    """Fetches one file over HTTP.
 
     Attributes:
         name: ``http``.
@@ -57,22 +57,24 @@ class HttpResolver:
 
     name = "http"
     parameters: Mapping[str, Parameter] = {
-        "url": Parameter("The file's address, with http or https", required=True),
-        "http-username": Parameter("The user, for basic authentication; needs http-password-secret", role=_CREDENTIAL),
+        "url": Parameter("Address of the file, with http or https", required=True),
+        "http-username": Parameter("User for basic authentication; requires http-password-secret", role=_CREDENTIAL),
         "http-password-secret": Parameter(
-            "The Secret with that user's password, in the requester's namespace", role=_CREDENTIAL
+            "Secret with the password of that user, in the requester's namespace", role=_CREDENTIAL
         ),
-        "http-password-secret-key": Parameter("The key of the password in it", default="password", role=_CREDENTIAL),
-        "http-token-secret": Parameter(
-            "The Secret with a bearer token, in the requester's namespace", role=_CREDENTIAL
+        "http-password-secret-key": Parameter(
+            "Key of the password in that Secret", default="password", role=_CREDENTIAL
         ),
-        "http-token-secret-key": Parameter("The key of the token in it", default="token", role=_CREDENTIAL),
+        "http-token-secret": Parameter("Secret with a bearer token, in the requester's namespace", role=_CREDENTIAL),
+        "http-token-secret-key": Parameter("Key of the token in that Secret", default="token", role=_CREDENTIAL),
         "http-query-secret": Parameter(
-            "The Secret with what of the URL's query is a credential, in the requester's namespace", role=_CREDENTIAL
+            "Secret with the part of the URL's query that is a credential, in the requester's namespace",
+            role=_CREDENTIAL,
         ),
-        "http-query-secret-key": Parameter("The key of that in it", default="query", role=_CREDENTIAL),
+        "http-query-secret-key": Parameter("Key of the query in that Secret", default="query", role=_CREDENTIAL),
         "digest": Parameter(
-            "What the content has to be: sha256: or sha512: and hexadecimal digits", role=ParameterRole.CONTENT_DIGEST
+            "Expected digest of the content: sha256: or sha512: and hexadecimal digits",
+            role=ParameterRole.CONTENT_DIGEST,
         ),
     }
     settings: Mapping[str, Setting] = {
@@ -82,84 +84,84 @@ class HttpResolver:
     }
 
     def validate(self, params: Parameters, settings: Mapping[str, str]) -> Parameters:
-        """The parameters with their defaults; the URL in its one spelling.
+        """Return the parameters with their defaults and the normalized URL.
 
         Raises:
-            ResolutionError: ``InvalidParams``, naming the parameter.
+            ResolutionError: ``InvalidParams`` with the name of the parameter.
         """
         check_names(params, self.parameters)
-        found = {name: get_text(params, name).strip() for name in params}
-        for name, value in found.items():
+        validated = {name: get_text(params, name).strip() for name in params}
+        for name, value in validated.items():
             if not value:
                 raise build_param_error(name, "expected a value, found none")
-        found["url"] = str(_parse_url(found.get("url", "")))
-        _check_credentials(found)
-        if "digest" in found:
-            found["digest"] = _parse_digest(found["digest"])
-        return found
+        validated["url"] = str(_parse_url(validated.get("url", "")))
+        _check_credentials(validated)
+        if "digest" in validated:
+            validated["digest"] = _parse_digest(validated["digest"])
+        return validated
 
     def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
-        """The URL without its query, in which there may be a token."""
+        """Return the URL without its query, which may contain a token."""
         return _strip_query(str(params["url"]))
 
     def is_pinned(self, params: Parameters) -> bool:
-        """Tell whether there is a digest."""
+        """Tell whether the parameters have a digest."""
         return "digest" in params
 
     def build_provenance(
         self, params: Parameters, settings: Mapping[str, str], digest: Digest, recorded: Provenance
     ) -> Provenance:
-        """The URL without its query, and the digest of the content."""
+        """Return the URL without its query, and the digest of the content."""
         return Provenance(_strip_query(str(params["url"])), {digest.algorithm: digest.hex})
 
     def resolve_relative(self, params: Parameters, path: str) -> Parameters:
-        """The parameters of another file of the same server, by the same credential.
+        """Return the parameters of another file of the same server, with the same credential.
 
         Raises:
-            ResolutionError: ``InvalidParams``: the path leads out of the server.
+            ResolutionError: ``InvalidParams``: the path leaves the server.
         """
         url = URL(str(params["url"]))
-        # As it was written: what is encoded in the one stays encoded in the other.
-        found = url.with_path(f"/{join_path(url.raw_path, path)}", encoded=True)
-        return {name: value for name, value in params.items() if name != "digest"} | {"url": str(found)}
+        # Without decoding: encoded characters stay encoded.
+        relative_url = url.with_path(f"/{join_path(url.raw_path, path)}", encoded=True)
+        return {name: value for name, value in params.items() if name != "digest"} | {"url": str(relative_url)}
 
     async def pin(self, fetch: FetchRequest) -> Parameters | None:
-        """What is there now is found out only by getting it."""
+        """Return None, because only a fetch finds the current content."""
         return None
 
     async def resolve(self, fetch: FetchRequest) -> ResolvedContent:
-        """Get the file; one request, and what redirects add to it.
+        """Fetch the file with one request and its redirects.
 
         Raises:
-            ResolutionError: There is none, or not the one that the digest names.
+            ResolutionError: There is no such file, or it has another digest.
         """
         http = build_http_client(fetch)
         url = str(fetch.params["url"])
-        shown = _strip_query(url)
+        source = _strip_query(url)
         credential, query = await _read_credential(fetch, URL(url)), await _read_secret_query(fetch, URL(url))
-        with wrap_network_errors(shown):
+        with wrap_network_errors(source):
             async with http.stream(
                 _append_query(url, query), headers={"Accept": _ACCEPT}, max_bytes=fetch.max_bytes, credential=credential
-            ) as answer:
-                # Before the body is read: an error may come with a page that is larger than any definition.
-                if answer.status != 200:
+            ) as response:
+                # Before the body is read: the page of an error can be larger than the limit of definitions.
+                if response.status != 200:
                     now = fetch.services.clock.now()
                     has_credential = credential is not None or bool(query)
-                    raise build_status_error(answer, shown, has_credential=has_credential, now=now)
-                _check_type(answer, shown)
-                data = await answer.read()
-        found = Digest.of(data)
+                    raise build_status_error(response, source, has_credential=has_credential, now=now)
+                _check_type(response, source)
+                data = await response.read()
+        digest = Digest.of(data)
         if "digest" in fetch.params:
-            wanted = Digest.parse(str(fetch.params["digest"]))
-            if not wanted.matches(data):
-                message = f"{shown} is not what parameter 'digest' says: expected {wanted}"
-                raise ResolutionError(Reason.DIGEST_MISMATCH, f"{message}, found {Digest.of(data, wanted.algorithm)}")
+            expected = Digest.parse(str(fetch.params["digest"]))
+            if not expected.matches(data):
+                message = f"{source}: the content does not match parameter 'digest': expected {expected}"
+                raise ResolutionError(Reason.DIGEST_MISMATCH, f"{message}, found {Digest.of(data, expected.algorithm)}")
         return ResolvedContent(
             data,
-            Provenance(shown, {"sha256": found.hex}),
-            {"url": shown},
-            pinned={"digest": str(found), **fetch.params},
-            found_at=answer.redirected_to,
+            Provenance(source, {"sha256": digest.hex}),
+            {"url": source},
+            pinned={"digest": str(digest), **fetch.params},
+            found_at=response.redirected_to,
         )
 
 
@@ -170,7 +172,7 @@ def _parse_url(text: str) -> URL:
         url = parse_url(text)
     except InvalidRequestError as error:
         raise ResolutionError(Reason.INVALID_PARAMETERS, f"parameter 'url' {error.problem}") from None
-    return url.with_path(url.raw_path, encoded=True, keep_query=True)  # with a / where there is no path
+    return url.with_path(url.raw_path, encoded=True, keep_query=True)  # adds / as an empty path
 
 
 def _strip_query(url: str) -> str:
@@ -179,13 +181,13 @@ def _strip_query(url: str) -> str:
 
 def _check_credentials(params: Mapping[str, str]) -> None:
     if "http-username" in params and "http-password-secret" not in params:
-        raise build_param_error("http-username", "expected parameter 'http-password-secret' beside it, found none")
+        raise build_param_error("http-username", "expected also parameter 'http-password-secret', found none")
     if "http-password-secret" in params and "http-username" not in params:
-        raise build_param_error("http-password-secret", "expected parameter 'http-username' beside it, found none")
+        raise build_param_error("http-password-secret", "expected also parameter 'http-username', found none")
     for kind in ("password", "token", "query"):
         if f"http-{kind}-secret-key" in params and f"http-{kind}-secret" not in params:
             raise build_param_error(
-                f"http-{kind}-secret-key", f"expected parameter 'http-{kind}-secret' beside it, found none"
+                f"http-{kind}-secret-key", f"expected also parameter 'http-{kind}-secret', found none"
             )
         check_secret(params, f"http-{kind}-secret", f"http-{kind}-secret-key")
     if "http-username" in params and "http-token-secret" in params:
@@ -218,17 +220,17 @@ async def _read_credential(fetch: FetchRequest, url: URL) -> OriginCredential | 
     if kind is None:
         return None
     value = await _read_secret_value(fetch, url, kind)
-    shown = f"Bearer {value}" if kind == "token" else encode_basic_auth(str(fetch.params["http-username"]), value)
-    return OriginCredential(shown, str(url.origin()))
+    header = f"Bearer {value}" if kind == "token" else encode_basic_auth(str(fetch.params["http-username"]), value)
+    return OriginCredential(header, str(url.origin()))
 
 
 async def _read_secret_query(fetch: FetchRequest, url: URL) -> str:
-    """What of the query is a credential; empty for nothing."""
+    """Return the secret part of the query; empty without one."""
     if "http-query-secret" not in fetch.params:
         return ""
     value = (await _read_secret_value(fetch, url, "query")).lstrip("?&")
     if not value or not _QUERY.fullmatch(value):
-        message = "expected the part of a query, such as sig=…&se=…, in the Secret, found something else"
+        message = "expected part of a query in the Secret, such as sig=…&se=…, found another text"
         raise ResolutionError(Reason.AUTHENTICATION_REQUIRED, f"parameter 'http-query-secret': {message}")
     return value
 
@@ -240,7 +242,7 @@ def _append_query(url: str, query: str) -> str:
 
 
 async def _read_secret_value(fetch: FetchRequest, url: URL, kind: str) -> str:
-    """One value of the Secret for a kind of credential, which may be shown to the URL's host."""
+    """Return one value of the Secret for a kind of credential, after a check of the URL's host."""
     params = {name: str(value) for name, value in fetch.params.items()}
     name, key = params[f"http-{kind}-secret"], params.get(f"http-{kind}-secret-key", kind)
     secrets = fetch.services.secrets
@@ -251,12 +253,12 @@ async def _read_secret_value(fetch: FetchRequest, url: URL, kind: str) -> str:
         message = f"expected a {kind} in one line in the Secret, found none"
         raise ResolutionError(Reason.AUTHENTICATION_REQUIRED, f"parameter 'http-{kind}-secret': {message}")
     host = url.raw_host or ""
-    place = _UrlDestination(url.scheme, host, f"{host}:{url.explicit_port}" if url.explicit_port else host)
-    check_host(place, secret, fetch.settings)
+    destination = _UrlDestination(url.scheme, host, f"{host}:{url.explicit_port}" if url.explicit_port else host)
+    check_host(destination, secret, fetch.settings)
     return value
 
 
-def _check_type(answer: HttpStream, shown: str) -> None:
-    """A page for people, often one to log in, is no definition, and is told better than by its first mistake."""
-    if (kind := answer.headers.get("content-type", "").partition(";")[0].strip().lower()) in _PAGES:
-        raise ResolutionError(Reason.UNSUPPORTED_CONTENT, f"{shown} is a web page ({kind}); expected YAML or JSON")
+def _check_type(response: HttpStream, source: str) -> None:
+    """Refuse a web page, such as a login page, with a better message than that of the YAML parser."""
+    if (kind := response.headers.get("content-type", "").partition(";")[0].strip().lower()) in _PAGES:
+        raise ResolutionError(Reason.UNSUPPORTED_CONTENT, f"{source} is a web page ({kind}); expected YAML or JSON")

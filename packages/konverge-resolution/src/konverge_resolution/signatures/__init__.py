@@ -1,10 +1,10 @@
-"""Who has signed what was fetched: checked before anybody gets it, when a policy asks for it.
+"""Verification of signatures that policies require.
 
-A signature is in the object itself, as an annotation over everything else in it (`object_signatures`), or beside it in
-a registry, over the digest of the image that it is from (`cosign_signatures`: cosign's layouts). It is by a key that
-the policy has (`keys`), or keyless: by somebody whom an issuer of identities has vouched for at that moment (`keyless`,
-the extra ``keyless``). `SignatureVerifier` is what an `Engine` is given; whatever it cannot verify counts as not
-signed.
+A signature is in the object itself, as an annotation that covers the rest of the object (`object_signatures`). Or it is
+beside the object in a registry, and covers the digest of its image (`cosign_signatures`: cosign's layouts). The signer
+has a key that the policy contains (`keys`), or a keyless identity that an issuer confirmed at the time of signing
+(`keyless`, the extra ``keyless``). An `Engine` receives a `SignatureVerifier`; a signature that it cannot verify counts
+as missing.
 """
 
 from konverge_resolution.signatures.object_signatures import BUNDLE, SIGNATURE, encode_for_signing, sign

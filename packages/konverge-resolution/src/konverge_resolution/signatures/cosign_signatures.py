@@ -1,7 +1,7 @@
 """Signatures that a registry keeps beside an image, in cosign's layouts. Pure.
 
-They are over a digest. So a signature counts when its key is right *and* the digest in it is that of the image which
-the content was taken from; without the second, any signature of the same key would do for any image.
+They cover a digest. So a signature is valid only if its key matches *and* it covers the digest of the image with the
+content. Otherwise any signature of the same key would be valid for every image.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ __all__ = [
 ]
 
 SIMPLE_SIGNING = "application/vnd.dev.cosign.simplesigning.v1+json"
-"""A document with the image's digest; its signature is beside it."""
+"""Media type of a document with the image's digest; the signature is beside it."""
 
 SIGSTORE_BUNDLE = "application/vnd.dev.sigstore.bundle"
-"""With a version behind it: a signed statement, signature included."""
+"""Prefix of the media type of a signed statement that includes the signature; a version follows."""
 
 _SIMPLE_TYPE = "cosign container image signature"
 _IN_TOTO = "application/vnd.in-toto+json"
@@ -54,54 +54,54 @@ class _Bundle(msgspec.Struct, frozen=True):
 
 
 def is_attached_signature(media_type: str) -> bool:
-    """Tell whether a layer of that type is a signature that can be read here."""
+    """Tell whether a layer of that type is a supported signature."""
     return media_type == SIMPLE_SIGNING or media_type.startswith(SIGSTORE_BUNDLE)
 
 
-def is_signed_by(keys: Iterable[PublicKey], found: AttachedSignature) -> bool:
+def is_signed_by(keys: Iterable[PublicKey], attached: AttachedSignature) -> bool:
     """Tell whether one of the keys has signed the image that a signature is attached to.
 
     Args:
-        keys: Any of them will do.
-        found: The signature, and the digest of the image beside which it was found.
+        keys: The keys; one match is enough.
+        attached: The signature, with the digest of its image.
     """
-    if found.media_type == SIMPLE_SIGNING:
-        signature = _decode_base64(found.signature)
-        is_right = any(key.has_signed(signature, found.payload) for key in keys)
-        return is_right and _is_document_for(found.payload, found.subject)
+    if attached.media_type == SIMPLE_SIGNING:
+        signature = _decode_base64(attached.signature)
+        is_valid = any(key.has_signed(signature, attached.payload) for key in keys)
+        return is_valid and _is_document_for(attached.payload, attached.subject)
     try:
-        envelope = msgspec.json.decode(found.payload, type=_Bundle).envelope
+        envelope = msgspec.json.decode(attached.payload, type=_Bundle).envelope
     except DECODE_ERRORS:
         return False
     if envelope is None or len(envelope.signatures) != 1:
         return False
     statement, signature = _decode_base64(envelope.payload), _decode_base64(envelope.signatures[0].sig)
     message = _encode_dsse_payload(envelope.payload_type, statement)
-    is_right = any(key.has_signed(signature, message) for key in keys)
-    return is_right and is_statement_for(envelope.payload_type, statement, found.subject)
+    is_valid = any(key.has_signed(signature, message) for key in keys)
+    return is_valid and is_statement_for(envelope.payload_type, statement, attached.subject)
 
 
 def is_statement_for(payload_type: str, statement: bytes, subject: str) -> bool:
-    """Tell whether an in-toto statement says of the image of that digest that it is signed; others say other things.
+    """Tell whether an in-toto statement declares the image of that digest as signed; others have another purpose.
 
     Args:
-        payload_type: What the envelope says the statement is.
-        statement: The statement, whose signature is right.
-        subject: The digest.
+        payload_type: The type of the statement in its envelope.
+        statement: The statement; its signature is valid.
+        subject: The digest of the image.
     """
     document = _parse_json(statement)
-    said = payload_type, _get_member(document, "_type"), _get_member(document, "predicateType")
-    if said != (_IN_TOTO, _STATEMENT, _PREDICATE):
+    types = payload_type, _get_member(document, "_type"), _get_member(document, "predicateType")
+    if types != (_IN_TOTO, _STATEMENT, _PREDICATE):
         return False
     algorithm, _, digest = subject.partition(":")
     subjects = _get_member(document, "subject")
     return isinstance(subjects, list) and any(
-        _get_member(_get_member(each, "digest"), algorithm) == digest for each in subjects
+        _get_member(_get_member(entry, "digest"), algorithm) == digest for entry in subjects
     )
 
 
 def _is_document_for(payload: bytes, subject: str) -> bool:
-    """Tell whether a document of simple signing is about the image of that digest."""
+    """Tell whether a document of simple signing is for the image of that digest."""
     critical = _get_member(_parse_json(payload), "critical")
     is_type: bool = _get_member(critical, "type") == _SIMPLE_TYPE
     digest: object = _get_member(_get_member(critical, "image"), "docker-manifest-digest")
@@ -109,7 +109,7 @@ def _is_document_for(payload: bytes, subject: str) -> bool:
 
 
 def _encode_dsse_payload(payload_type: str, payload: bytes) -> bytes:
-    """What a DSSE envelope's signature is over."""
+    """Return the bytes that the signature of a DSSE envelope covers."""
     type_ = payload_type.encode()
     return b"DSSEv1 %d %b %d %b" % (len(type_), type_, len(payload), payload)
 

@@ -1,7 +1,7 @@
-"""Keyless signatures: by somebody whom an issuer of identities vouched for, as a public log has on record.
+"""Keyless signatures: an issuer confirmed the signer's identity, and a public log recorded the signature.
 
-The extra ``keyless`` (sigstore), imported where it is needed: it takes a quarter of a second. Nothing here connects to
-anything: the certificates and logs that are trusted are in a file.
+They need the extra ``keyless`` (sigstore), which is imported on first use because that takes a quarter of a second. The
+verification opens no connection: a file has the trusted certificates and logs.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ _MAX_BUNDLE = 512 * 1024
 
 
 class KeylessUnavailableError(Exception):
-    """Keyless signatures cannot be verified here; the message says why."""
+    """Keyless signatures cannot be verified; the message has the reason."""
 
 
 class KeylessVerifier:
-    """Verifies bundles of sigstore, without a connection.
+    """Verifier of sigstore bundles that needs no connection.
 
     Args:
-        trusted_root: The file with the certificates and logs that are trusted (``trusted_root.json`` of sigstore).
+        trusted_root: The file with the trusted certificates and logs (``trusted_root.json`` of sigstore).
 
     Raises:
-        KeylessUnavailableError: The library is not installed, or the file is none.
+        KeylessUnavailableError: The library is not installed, or the file cannot be parsed.
     """
 
     def __init__(self, trusted_root: Path) -> None:
@@ -37,12 +37,12 @@ class KeylessVerifier:
             from sigstore.models import TrustedRoot
             from sigstore.verify import Verifier
         except ImportError:
-            message = "keyless signatures need the library sigstore: pip install 'konverge[keyless]'"
+            message = "keyless signatures require the library sigstore: pip install 'konverge[keyless]'"
             raise KeylessUnavailableError(message) from None
         try:
             self._verifier = Verifier(trusted_root=TrustedRoot.from_file(str(trusted_root)))
         except (OSError, ValueError, Error) as error:
-            message = f"the file with what is trusted for keyless signatures cannot be read: {type(error).__name__}"
+            message = f"the trusted root for keyless signatures cannot be read: {type(error).__name__}"
             raise KeylessUnavailableError(message) from None
 
     def has_signed(self, identities: tuple[tuple[str, str], ...], bundle: bytes, data: bytes) -> bool:
@@ -50,32 +50,32 @@ class KeylessVerifier:
 
         Args:
             identities: Subjects, each with its issuer.
-            bundle: The bundle of sigstore.
-            data: What was signed.
+            bundle: The sigstore bundle.
+            data: The signed bytes.
         """
         from sigstore.errors import Error
         from sigstore.models import Bundle
 
         try:
-            found = Bundle.from_json(_check_bundle_size(bundle))
-            self._verifier.verify_artifact(data, found, _build_policy(identities))
+            parsed = Bundle.from_json(_check_bundle_size(bundle))
+            self._verifier.verify_artifact(data, parsed, _build_policy(identities))
         except (ValueError, Error):
             return False
         return True
 
     def verify_statement(self, identities: tuple[tuple[str, str], ...], bundle: bytes) -> tuple[str, bytes] | None:
-        """What one of the identities (subject, issuer) states, and its type; None when none of them does.
+        """Return the type and payload of a statement by one of the identities (subject, issuer); None without one.
 
         Args:
             identities: Subjects, each with its issuer.
-            bundle: The bundle of sigstore.
+            bundle: The sigstore bundle.
         """
         from sigstore.errors import Error
         from sigstore.models import Bundle
 
         try:
-            found = Bundle.from_json(_check_bundle_size(bundle))
-            return self._verifier.verify_dsse(found, _build_policy(identities))
+            parsed = Bundle.from_json(_check_bundle_size(bundle))
+            return self._verifier.verify_dsse(parsed, _build_policy(identities))
         except (ValueError, Error):
             return None
 

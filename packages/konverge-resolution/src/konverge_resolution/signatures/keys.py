@@ -1,4 +1,4 @@
-"""Public keys and what they have signed. The only module here that imports ``cryptography``."""
+"""Public keys and their signatures. Only this module of the package imports ``cryptography``."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ _SMALLEST_RSA = 2048
 
 
 class PublicKey:
-    """One key: ECDSA, Ed25519 or RSA. ECDSA and RSA (PKCS #1 v1.5) go with SHA-256, as cosign signs.
+    """Public key: ECDSA, Ed25519 or RSA. ECDSA and RSA (PKCS #1 v1.5) use SHA-256, like cosign.
 
     Args:
-        pem: The key.
+        pem: The key in PEM.
 
     Raises:
-        ValueError: It is none of these, or one that is too short.
+        ValueError: It is no such key, or too short.
     """
 
     def __init__(self, pem: str) -> None:
         try:
-            found = load_pem_public_key(pem.encode())
+            key = load_pem_public_key(pem.encode())
         except (ValueError, UnsupportedAlgorithm):
-            raise ValueError("expected a public key in PEM, found something else") from None
-        if not isinstance(found, ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey | rsa.RSAPublicKey):
-            raise ValueError(f"expected a key of ECDSA, Ed25519 or RSA, found {type(found).__name__}")
-        if isinstance(found, rsa.RSAPublicKey) and found.key_size < _SMALLEST_RSA:
-            raise ValueError(f"expected a key of RSA with at least {_SMALLEST_RSA} bits, found {found.key_size}")
-        self._key = found
+            raise ValueError("expected a public key in PEM, found another format") from None
+        if not isinstance(key, ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey | rsa.RSAPublicKey):
+            raise ValueError(f"expected an ECDSA, Ed25519 or RSA key, found {type(key).__name__}")
+        if isinstance(key, rsa.RSAPublicKey) and key.key_size < _SMALLEST_RSA:
+            raise ValueError(f"expected an RSA key of at least {_SMALLEST_RSA} bits, found {key.key_size}")
+        self._key = key
 
     def has_signed(self, signature: bytes, data: bytes) -> bool:
-        """Tell whether a signature of these bytes is by this key.
+        """Tell whether this key made the signature of these bytes.
 
         Args:
-            signature: The signature; of ECDSA in DER.
-            data: What was signed.
+            signature: The signature; in DER for ECDSA.
+            data: The signed bytes.
         """
         try:
             match self._key:
@@ -54,11 +54,11 @@ class PublicKey:
 
 
 def sign_with(private_key_pem: str, data: bytes) -> bytes:
-    """A signature that `PublicKey.has_signed` knows.
+    """Return a signature that `PublicKey.has_signed` accepts.
 
     Args:
-        private_key_pem: The key, not encrypted.
-        data: What to sign.
+        private_key_pem: The private key, not encrypted.
+        data: The bytes to sign.
 
     Raises:
         ValueError: It is no such key.
@@ -66,7 +66,7 @@ def sign_with(private_key_pem: str, data: bytes) -> bytes:
     try:
         key = load_pem_private_key(private_key_pem.encode(), None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise ValueError("expected a private key in PEM that is not encrypted, found something else") from None
+        raise ValueError("expected an unencrypted private key in PEM, found another format") from None
     match key:
         case ec.EllipticCurvePrivateKey():
             return key.sign(data, ec.ECDSA(SHA256()))
@@ -74,4 +74,4 @@ def sign_with(private_key_pem: str, data: bytes) -> bytes:
             return key.sign(data)
         case rsa.RSAPrivateKey():
             return key.sign(data, padding.PKCS1v15(), SHA256())
-    raise ValueError(f"expected a key of ECDSA, Ed25519 or RSA, found {type(key).__name__}")
+    raise ValueError(f"expected an ECDSA, Ed25519 or RSA key, found {type(key).__name__}")

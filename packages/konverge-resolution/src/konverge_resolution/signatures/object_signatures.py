@@ -1,7 +1,7 @@
-"""Signatures that an object carries itself: annotations, over all the rest of it in one canonical form. Pure.
+"""Signatures in annotations of an object; they cover the rest of the object in a canonical form. Pure.
 
-What is signed is the object and not its text: whoever formats the YAML anew breaks nothing, whoever changes a value
-does. The form is JSON without blanks, the members of each object sorted by their names, text in UTF-8.
+The signature covers the object and not its text: a new format of the YAML is harmless, a changed value is not. The form
+is JSON without blanks, with sorted members, in UTF-8.
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ __all__ = [
 ]
 
 SIGNATURE = "resolution.konverge.dev/signature"
-"""Signatures by keys, in base64; several between commas."""
+"""Annotation with signatures by keys, in base64, separated by commas."""
 
 BUNDLE = "resolution.konverge.dev/sigstore-bundle"
-"""A keyless signature: a bundle of sigstore, as JSON."""
+"""Annotation with a keyless signature: a sigstore bundle as JSON."""
 
 TEKTON = "tekton.dev/signature"
-"""Tekton's own. It is over a text that only Go programs with Tekton's types can write again: here it proves nothing."""
+"""Tekton's own annotation. It covers a text that only Go programs with Tekton's types can reproduce: it proves nothing.
+"""
 
 MAX_SIGNATURES = 10
-"""Of one object; what comes after these is not looked at."""
+"""Maximum number of signatures of one object; further ones are ignored."""
 
 
 def encode_for_signing(obj: Object) -> bytes:
-    """What a signature of an object is over: the object without the annotations that sign it."""
+    """Return the bytes that a signature of an object covers: the object without its signature annotations."""
     metadata: Any = obj.get("metadata")
     if not isinstance(metadata, dict) or not isinstance(metadata.get("annotations"), dict):
         return to_canonical_json(obj)
@@ -49,35 +50,35 @@ def encode_for_signing(obj: Object) -> bytes:
 
 
 def read_signatures(obj: Object) -> tuple[bytes, ...]:
-    """The signatures that it carries; what is no base64 is none."""
-    found = []
+    """Return the signatures of an object; skip invalid base64."""
+    signatures = []
     for text in _get_annotation(obj, SIGNATURE).split(",")[:MAX_SIGNATURES]:
         try:
-            found.append(base64.b64decode("".join(text.split()), validate=True))
+            signatures.append(base64.b64decode("".join(text.split()), validate=True))
         except (binascii.Error, ValueError):
             continue
-    return tuple(each for each in found if each)
+    return tuple(signature for signature in signatures if signature)
 
 
 def read_bundle(obj: Object) -> str:
-    """The keyless signature that it carries; empty for none."""
+    """Return the keyless signature of an object; empty without one."""
     return _get_annotation(obj, BUNDLE)
 
 
 def has_tekton_signature(obj: Object) -> bool:
-    """Tell whether it is signed in Tekton's own way."""
+    """Tell whether the object has Tekton's own signature."""
     return bool(_get_annotation(obj, TEKTON))
 
 
 def sign(obj: Object, private_key_pem: str) -> Object:
-    """The object with one signature more.
+    """Return a copy of the object with another signature.
 
     Args:
-        obj: What to sign.
-        private_key_pem: By which key.
+        obj: The object.
+        private_key_pem: The private key in PEM.
 
     Raises:
-        ValueError: The key is none that signs.
+        ValueError: The key cannot sign.
     """
     from konverge_resolution.signatures.keys import sign_with
 

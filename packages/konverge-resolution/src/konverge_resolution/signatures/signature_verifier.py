@@ -1,4 +1,4 @@
-"""What an engine asks of a signature, put together: the object's own signatures first, then those beside its image."""
+"""Verifier of all signatures of content: first those in the object, then those beside its image."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ __all__ = ["SignatureVerifier"]
 
 
 class SignatureVerifier:
-    """Tells what is wrong with a signature; a `konverge_resolution.engine.Verifier`.
+    """Verifier of signatures; a `konverge_resolution.engine.Verifier`.
 
     Args:
-        trusted_root: The file that says which certificates and logs are trusted for keyless signatures
-            (``trusted_root.json`` of sigstore); without one, none of them verifies.
+        trusted_root: The file with the trusted certificates and logs for keyless signatures (``trusted_root.json`` of
+            sigstore); without one, no keyless signature is valid.
     """
 
     def __init__(self, trusted_root: Path | None = None) -> None:
@@ -36,20 +36,20 @@ class SignatureVerifier:
         self._keyless: KeylessVerifier | None = None
 
     async def __call__(self, resolved: ResolvedContent, obj: Object, rule: SignatureRule) -> str:
-        """What is wrong, in words; empty when one of the rule's keys or identities has signed.
+        """Return the problem; empty if one of the rule's keys or identities has signed.
 
         Args:
-            resolved: What was fetched, and the signatures that were beside it.
-            obj: What it says.
-            rule: Who must have signed.
+            resolved: The content, with the signatures beside it.
+            obj: The content as an object.
+            rule: The required signers.
         """
         if not rule.keys and not rule.identities:
-            return "the policy names neither a key nor an identity that must have signed"
+            return "the policy names no key and no identity"
         problems = []
         if rule.keys:
             problems.append(_check_keys(resolved, obj, rule.keys))
         if rule.identities and all(problems):
-            # The library reads certificates for milliseconds, and is read itself the first time.
+            # In a thread: the library takes milliseconds for certificates, and its first import takes longer.
             problems.append(await asyncio.to_thread(self._check_identities, resolved, obj, rule.identities))
         return "" if not all(problems) else "; ".join(problems)
 
@@ -58,21 +58,21 @@ class SignatureVerifier:
         from konverge_resolution.signatures.keyless import KeylessUnavailableError, KeylessVerifier
 
         if self._trusted_root is None:
-            return "keyless signatures cannot be verified here: nothing says what is trusted for them"
+            return "keyless signatures cannot be verified: no trusted root is configured"
         try:
             if self._keyless is None:
                 self._keyless = KeylessVerifier(self._trusted_root)
         except KeylessUnavailableError as error:
             return str(error)
         own = read_bundle(obj)
-        beside = [each for each in resolved.attached if each.media_type.startswith(SIGSTORE_BUNDLE)]
+        attached = [signature for signature in resolved.attached if signature.media_type.startswith(SIGSTORE_BUNDLE)]
         if own and self._keyless.has_signed(identities, own.encode(), encode_for_signing(obj)):
             return ""
-        for each in beside:
-            stated = self._keyless.verify_statement(identities, each.payload)
-            if stated is not None and is_statement_for(*stated, each.subject):
+        for signature in attached:
+            statement = self._keyless.verify_statement(identities, signature.payload)
+            if statement is not None and is_statement_for(*statement, signature.subject):
                 return ""
-        return _describe_mismatch(len(beside) + bool(own), "an identity")
+        return _describe_mismatch(len(attached) + bool(own), "an identity")
 
 
 def _check_keys(resolved: ResolvedContent, obj: Object, pems: Sequence[str]) -> str:
@@ -80,7 +80,7 @@ def _check_keys(resolved: ResolvedContent, obj: Object, pems: Sequence[str]) -> 
         from konverge_resolution.signatures.cosign_signatures import is_signed_by
         from konverge_resolution.signatures.keys import PublicKey
     except ImportError:
-        return "signatures need the library cryptography: pip install 'konverge[signatures]'"
+        return "signatures require the library cryptography: pip install 'konverge[signatures]'"
     keys, mistakes = [], []
     for number, pem in enumerate(pems):
         try:
@@ -91,17 +91,17 @@ def _check_keys(resolved: ResolvedContent, obj: Object, pems: Sequence[str]) -> 
     message = encode_for_signing(obj) if own else b""
     if any(key.has_signed(signature, message) for signature in own for key in keys):
         return ""
-    if any(is_signed_by(keys, each) for each in resolved.attached):
+    if any(is_signed_by(keys, signature) for signature in resolved.attached):
         return ""
     problem = _describe_mismatch(len(own) + len(resolved.attached), "a key")
     if has_tekton_signature(obj) and not own:
-        problem += " (Tekton's own annotation is over a form of the object that only Tekton writes)"
+        problem += " (Tekton's own annotation covers a form of the object that only Tekton can reproduce)"
     return "; ".join([problem, *mistakes])
 
 
 def _describe_mismatch(found: int, expected: str) -> str:
     if not found:
-        why = "it has no signature"
+        why = "the content has no signature"
     else:
-        why = "its one signature is not" if found == 1 else f"none of its {found} signatures is"
+        why = "its only signature does not match" if found == 1 else f"none of its {found} signatures matches"
     return f"the content is not signed by {expected} of the policy: {why}"

@@ -271,7 +271,7 @@ async def test_a_registry_without_tls_has_the_setting_named_for_such(fake: FakeR
     error = await refusal(replace(puller, settings={"plain-http-registries": ""}))
     assert error.reason is Reason.DENIED
     assert error.message.endswith(
-        "does not speak TLS with us; if it is meant to have none, name it in setting 'plain-http-registries'"
+        "supports no common version of TLS; if it is meant to have none, name it in setting 'plain-http-registries'"
     )
 
 

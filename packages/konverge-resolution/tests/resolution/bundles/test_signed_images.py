@@ -77,9 +77,9 @@ def push_referrers(fake: FakeRegistry, *layers: Layer, is_tag: bool = False, art
 
 async def test_an_image_that_cosign_has_signed_passes_in_a_real_registry(real_registry: DockerRegistry) -> None:
     real_registry.push("cosign/boxes", "1", *BUNDLE)
-    assert "it has no signature" in await refusal(real_registry.name, "cosign/boxes:1")
+    assert "the content has no signature" in await refusal(real_registry.name, "cosign/boxes:1")
     real_registry.push("cosign/boxes", f"{tag_of()}.sig", *build_image([simple(OTHER)]))
-    assert "its one signature is not" in await refusal(real_registry.name, "cosign/boxes:1")
+    assert "its only signature does not match" in await refusal(real_registry.name, "cosign/boxes:1")
     real_registry.push("cosign/boxes", f"{tag_of()}.sig", *build_image([simple(OTHER), simple(RIGHT)]))
     outcome = await resolve_image(real_registry.name, "cosign/boxes:1")
     assert (outcome.resolved.data, outcome.policies, len(outcome.resolved.attached)) == (
@@ -122,7 +122,7 @@ async def test_the_signature_of_another_image_does_not_count(fake: FakeRegistry)
     fake.push("boxes", "1", *BUNDLE)
     fake.push("boxes", f"{tag_of()}.sig", *build_image([simple(RIGHT, digest_of(other[0]))]))
     push_referrers(fake, simple(RIGHT, digest_of(other[0])))
-    assert "none of its 2 signatures is" in await refusal(fake.name())
+    assert "none of its 2 signatures matches" in await refusal(fake.name())
 
 
 async def test_signatures_are_asked_for_by_a_policy_and_else_not_at_all(fake: FakeRegistry) -> None:
@@ -186,6 +186,6 @@ async def test_a_registry_full_of_signatures_is_read_to_a_limit(fake: FakeRegist
     fake.push("boxes", "1", *BUNDLE)
     push_referrers(fake, *(simple(OTHER, f"{DIGEST}{number}") for number in range(MAX_SIGNATURES + 10)))
     fake.push("boxes", f"{tag_of()}.sig", *build_image([simple(RIGHT)]))
-    assert f"none of its {MAX_SIGNATURES} signatures is" in await refusal(fake.name())
+    assert f"none of its {MAX_SIGNATURES} signatures matches" in await refusal(fake.name())
     assert fake.count("GET", "blobs") == 1 + MAX_SIGNATURES
     assert fake.count("GET", "manifests") == 1 + MAX_SIGNATURES + 1  # of the image, and by cosign's tag

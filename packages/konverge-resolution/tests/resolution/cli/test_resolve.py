@@ -164,7 +164,7 @@ def test_a_setting_that_a_failure_names_is_told_as_its_option(konverge: Konverge
 def test_every_refused_network_has_the_option_named(konverge: Konverge) -> None:
     done = konverge("resolve", "http", "--url", "http://127.0.0.1:9/a.yaml")
     assert done.returncode == 3
-    assert done.stderr.endswith("its network is loopback; --allow-network CIDR allows one\n")
+    assert done.stderr.endswith("its network is loopback; permit it with --allow-network CIDR\n")
 
 
 def test_a_locked_reference_that_is_asked_for_otherwise_is_told_what_is_other(asking: Asking, tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_a_locked_reference_that_is_asked_for_otherwise_is_told_what_is_other(as
 def test_a_private_address_is_reached_only_when_it_is_allowed(asking: Asking, server: GitServer) -> None:
     done = asking(network="")
     assert (done.returncode, server.seen) == (3, [])
-    assert "connection refused: its network is loopback; --allow-network CIDR allows one" in done.stderr
+    assert "connections are not permitted: its network is loopback; permit it with --allow-network CIDR" in done.stderr
 
 
 def test_a_remote_that_does_not_answer_may_do_so_later(asking: Asking, server: GitServer) -> None:
@@ -352,14 +352,14 @@ def test_verifying_asks_the_source_for_what_is_here_already(
     assert asking("--lock", lock).returncode == 0
     server.reset_counters()
     done = konverge("resolve", "--lock", lock, "--verify", "--allow-network", "127.0.0.0/8")
-    assert (done.returncode, done.stderr) == (0, f"{lock}: 2 entries, all in {lock}.d\n")
+    assert (done.returncode, done.stderr) == (0, f"{lock}: 2 entries; all content is in {lock}.d\n")
     assert server.seen
     assert asking("--lock", lock, "--verify").returncode == 0
     for more in ("--offline", "--update"):
-        assert "--verify compares what is locked with its source" in asking("--lock", lock, "--verify", more).stderr
+        assert "--verify compares locked content with its source" in asking("--lock", lock, "--verify", more).stderr
 
 
 def test_without_a_resolver_there_has_to_be_a_lock_file(konverge: Konverge, tmp_path: Path) -> None:
-    assert "give a resolver, or --lock FILE" in konverge("resolve").stderr
+    assert "expected a resolver or --lock FILE" in konverge("resolve").stderr
     assert "No such file" in konverge("resolve", "--lock", tmp_path / "none.yaml").stderr
-    assert "give options after the resolver" in konverge("resolve", "--timeout", "1", "git").stderr
+    assert "options must follow the resolver" in konverge("resolve", "--timeout", "1", "git").stderr

@@ -47,9 +47,9 @@ async def test_the_namespace_of_an_object_is_given_as_to_kubectl(
     record = json.loads((await resolved("-n", cluster.namespace, "-o", "json"))[1])
     assert record["source"]["uri"].startswith(f"/api/v1/namespaces/{cluster.namespace}/configmaps/home@")
     assert record["policySource"] == f"cluster://{cluster.namespace}/configmap/home"
-    assert "there is no ConfigMap default/home" in (await resolved())[2], "that of the context"
+    assert "ConfigMap default/home does not exist" in (await resolved())[2], "that of the context"
     assert (
-        f"no ConfigMap {cluster.namespace}2/home"
+        f"ConfigMap {cluster.namespace}2/home does not exist"
         in (await resolved("--setting", f"default-namespace={cluster.namespace}2"))[2]
     )
     # Who asks and where the object is may be two.

@@ -14,4 +14,4 @@ def test_without_tektons_definition_it_does_not_say_that_it_installs_it(konverge
     done = konverge("resolvers", "run", "--local", "--tekton", "--only", "cluster", "--start-timeout", "0")
     assert done.returncode == 1
     assert "does not serve resolution.tekton.dev/v1beta1/ResolutionRequest" in done.stderr
-    assert done.stderr.endswith("(this is Tekton's definition: install Tekton, or leave out --tekton)\n")
+    assert done.stderr.endswith("(this CRD belongs to Tekton: install Tekton, or remove --tekton)\n")

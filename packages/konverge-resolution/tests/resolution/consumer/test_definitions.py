@@ -200,7 +200,9 @@ async def test_an_altered_copy_is_refused_until_somebody_deletes_it(readers: Con
         condition = await readers.wait_for_condition(reason="DigestMismatch")
         await client.delete(CONFIG_MAP, key)
         await readers.wait_for_condition(reason="Resolved")
-    assert condition.message.endswith("its content is not what its record says; delete it, and it is fetched again")
+    assert condition.message.endswith(
+        "the content does not match the digest of its record; delete it to fetch the content again"
+    )
 
 
 @in_simulated_time
@@ -275,7 +277,7 @@ async def test_content_of_a_request_that_was_changed_is_refused(requesting: Cons
         body = {"status": status}
         await requesting.desk.cluster.client.patch(REQUEST, key, body, patch_type="merge", subresource="status")
         condition = await requesting.wait_for_condition(reason="DigestMismatch")
-    assert "was changed after it was written" in condition.message
+    assert "was changed; delete the request" in condition.message
     assert await copies(requesting) == []
 
 
@@ -292,7 +294,7 @@ async def test_a_request_that_somebody_has_filed_in_advance_under_its_name_is_no
         condition = await requesting.wait_for_condition(reason="Denied")
         await client.delete(REQUEST, ObjectKey.of(forged))
         await requesting.wait_for_condition(reason="Resolved")
-    assert "asks for something else" in condition.message
+    assert "expected this owner's request" in condition.message
     assert read_recorded(await requesting.get())["one"]["uri"] == "https://a.example/one"
 
 

@@ -40,7 +40,7 @@ async def test_without_the_kind_of_requests_the_owner_says_what_installs_it_and_
 
     assert condition.status == "False"
     for message in (condition.message, blocked.message):
-        assert "one: ResolverNotAvailable: the cluster has no ResolutionRequest" in message
+        assert "one: ResolverNotAvailable: the cluster does not serve ResolutionRequest" in message
         assert "konverge resolvers run --install-crds" in message
 
 
@@ -49,7 +49,7 @@ async def test_of_a_request_that_nobody_begins_the_owner_says_so_after_seconds(c
     async with readers.running(serves=False):
         await readers.create("a", reads={"one": "1"})
         resolving = await readers.wait_for_condition(reason="Resolving")
-        doubted = await until_it_says(readers, "nobody has begun it yet: is konverge resolvers run")
+        doubted = await until_it_says(readers, "no operator has started the request; check that konverge resolvers run")
         passes = readers.passes
         await cluster.clock.sleep(30)
         assert readers.passes == passes

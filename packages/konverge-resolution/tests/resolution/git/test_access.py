@@ -208,7 +208,7 @@ async def test_a_server_without_tls_is_told_how_it_is_asked_then(private: GitSer
         private, folder, {"url": private.url("boxes.git").replace("http:", "https:")}, {}
     )
     assert error.reason is Reason.DENIED
-    assert error.message.endswith("does not speak TLS with us; use an http:// address for a server without TLS")
+    assert error.message.endswith("supports no common version of TLS; use an http:// address for a server without TLS")
 
 
 async def test_a_certificate_for_another_name_is_not_trusted(

@@ -203,14 +203,17 @@ def test_a_url_that_is_none_is_refused_before_anything_is_asked(url: str) -> Non
 
 MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "no url": ({"url": None}, "parameter 'url': expected text"),
-    "a user alone": ({"http-username": "ada"}, "'http-username': expected parameter 'http-password-secret' beside it"),
-    "a Secret alone": ({"http-password-secret": "a"}, "'http-password-secret': expected parameter 'http-username'"),
+    "a user alone": ({"http-username": "ada"}, "'http-username': expected also parameter 'http-password-secret'"),
+    "a Secret alone": (
+        {"http-password-secret": "a"},
+        "'http-password-secret': expected also parameter 'http-username'",
+    ),
     "an empty user": ({**USER, "http-username": ""}, "parameter 'http-username': expected a value, found none"),
     "an empty Secret": (
         {**USER, "http-password-secret": " "},
         "parameter 'http-password-secret': expected a value, found none",
     ),
-    "a key alone": ({"http-token-secret-key": "a"}, "expected parameter 'http-token-secret' beside it"),
+    "a key alone": ({"http-token-secret-key": "a"}, "expected also parameter 'http-token-secret'"),
     "two credentials": ({**USER, **TOKEN}, "expected a token or a user and a password, found both"),
     "a colon": ({**USER, "http-username": "a:b"}, "expected a name without a colon"),
     "a password": ({**USER, "http-password-secret": "Hunter2!"}, "expected the name of a Secret"),
@@ -355,7 +358,7 @@ async def test_where_a_redirect_led_is_told_without_its_query() -> None:
 async def test_a_redirect_to_what_may_not_be_reached_is_denied_without_its_place() -> None:
     async with serve_site(redirect_to("http://169.254.169.254/latest")) as url:
         error = await expect_resolution_error(HTTP, {"url": url})
-    message = f"{url}/ redirects to a place that may not be reached: its network is link-local"
+    message = f"{url}/ redirects to an address that may not be reached: its network is link-local"
     assert (error.reason, error.message) == (Reason.DENIED, message)
 
 
@@ -396,7 +399,7 @@ async def test_a_server_without_tls_is_told_how_it_is_asked_then() -> None:
     async with serve_site(RecordingHandler(TASK)) as url:
         error = await expect_resolution_error(HTTP, {"url": url.replace("http:", "https:")})
     assert error.reason is Reason.DENIED
-    assert error.message.endswith("does not speak TLS with us; use an http:// address for a server without TLS")
+    assert error.message.endswith("supports no common version of TLS; use an http:// address for a server without TLS")
 
 
 async def test_a_proxy_is_a_setting() -> None:

@@ -179,7 +179,7 @@ async def test_hubs_that_are_all_down_are_told_in_one_message() -> None:
     async with serve_hubs(FakeHub(status=503, headers=pauses[0]), FakeHub(status=429, headers=pauses[1])) as urls:
         error = await expect_resolution_error(HUB, NAMED, build_settings([*urls, "http://127.0.0.1:1"]))
     assert error.message == (
-        f"none of 3 hubs could be asked: hub {urls[0]} is temporarily unavailable (status 503); hub {urls[1]} "
+        f"none of 3 hubs can be reached: hub {urls[0]} is temporarily unavailable (status 503); hub {urls[1]} "
         "limits the rate of requests (status 429); hub http://127.0.0.1:1 cannot be connected to: connection refused"
     )
     assert (error.reason, error.retry_after_seconds) == (Reason.UNREACHABLE, 9.0)
@@ -197,7 +197,7 @@ async def test_a_hub_that_hangs_leaves_time_for_the_next() -> None:
             HUB, NAMED, build_settings([f"http://127.0.0.1:{port}", f"http://127.0.0.2:{port}"]), seconds=0.2
         )
     assert found.source.uri.startswith(urls[0])
-    assert f"hub http://127.0.0.1:{port} did not answer within 0.09 s" in error.message
+    assert f"hub http://127.0.0.1:{port} did not respond within 0.09 s" in error.message
 
 
 ANSWERS: dict[str, bytes] = {
@@ -214,7 +214,7 @@ async def test_what_does_not_answer_as_a_hub_does_is_passed_over_as_well(answer:
     async with serve_hubs(FakeHub(answer=lambda path: answer), FakeHub()) as urls:
         assert (await resolve(HUB, NAMED, build_settings(urls))).data == build_definition("0.7.0")
         error = await expect_resolution_error(HUB, NAMED, build_settings(urls[:1]))
-    assert error.message == f"hub {urls[0]}: expected an answer of a hub, found something else"
+    assert error.message == f"hub {urls[0]}: expected a hub's response, found another format"
 
 
 async def test_where_a_hub_redirected_to_is_told() -> None:
@@ -264,12 +264,12 @@ async def test_a_name_stays_one_segment_of_the_path(parameter: str, name: str, s
         ({"catalog": "."}, "parameter 'catalog': expected one line"),
         ({"name": "a\nb"}, "parameter 'name': expected one line"),
         ({"name": "a" * 254}, "parameter 'name': expected one line"),
-        ({"name": ""}, "parameter 'name': expected one, found none"),
-        ({"version": ""}, "parameter 'version': expected one, found none"),
+        ({"name": ""}, "parameter 'name': expected a value, found none"),
+        ({"version": ""}, "parameter 'version': expected a value, found none"),
         ({"version": "../.."}, "parameter 'version': expected a version or a range"),
         ({"kind": "secret"}, "parameter 'kind': expected task, pipeline or stepaction, found 'secret'"),
         ({"type": "docker"}, "parameter 'type': expected artifact or tekton, found 'docker'"),
-        ({"kind": "stepaction"}, "parameter 'catalog': expected one, found none, and the operator has no default"),
+        ({"kind": "stepaction"}, "parameter 'catalog': expected a value, found none, and the operator has no default"),
         ({"url": "file:///etc"}, "parameter 'url' cannot be used: expected http:// or https://"),
         ({"url": "https://example.com/?a=b"}, "parameter 'url' cannot be used: expected no query"),
         ({"nmae": "a"}, "parameter 'nmae': no such parameter; expected one of type, kind"),

@@ -173,8 +173,8 @@ UNUSABLE = {
     "a blank": ("http://example.com/a b", "expected no blanks"),
     "two lines": ("http://example.com/\r\nX: y", "expected no blanks"),
     "a backslash": ("http://example.com\\@evil.example/", "backslashes"),
-    "a port that is none": ("http://example.com:99999/", "a port that is none"),
-    "port zero": ("http://example.com:0/", "a port that is none"),
+    "a port that is none": ("http://example.com:99999/", "an invalid port"),
+    "port zero": ("http://example.com:0/", "an invalid port"),
     "a zone": ("http://[fe80::1%25eth0]/", "found no host"),
     "too long": (f"http://example.com/{'a' * 9000}", "at most 8192 letters"),
 }
@@ -192,7 +192,7 @@ async def test_a_url_that_cannot_be_used_is_refused_before_anything_is_asked(url
 
 async def test_a_header_that_would_be_two_is_refused_and_not_shown() -> None:
     async with serve_site(RecordingHandler()) as url:
-        with pytest.raises(InvalidRequestError, match="cannot be sent the request") as failure:
+        with pytest.raises(InvalidRequestError, match="cannot receive the request") as failure:
             await get_body(build_guarded_http(), url, headers={"X-A": "hunter2\r\nX-B: c"})
     assert "hunter2" not in str(failure.value)
 
@@ -244,7 +244,7 @@ async def test_each_hop_is_judged_as_the_first_one_and_told_without_its_place(
     async with serve_site(redirect_to(target)) as url:
         with pytest.raises(failure) as raised:
             await get_body(build_guarded_http(FakeDns(PRIVATE_NAMES)), url)
-    assert raised.value.problem.startswith("redirects to a ")
+    assert raised.value.problem.startswith("redirects to a")
     assert problem in raised.value.problem
     assert "example" not in raised.value.problem
     assert "169.254" not in raised.value.problem
@@ -393,7 +393,7 @@ async def test_a_private_authority_is_trusted_only_when_it_is_given(tmp_path: Pa
 
 async def test_tls_with_who_speaks_none_is_told() -> None:
     async with serve_site(RecordingHandler()) as url:
-        with pytest.raises(UntrustedCertificateError, match="does not speak TLS"):
+        with pytest.raises(UntrustedCertificateError, match="supports no common version of TLS"):
             await get_body(build_guarded_http(), url.replace("http:", "https:"))
 
 
@@ -453,9 +453,9 @@ async def test_hosts_that_are_left_out_are_reached_without_the_proxy() -> None:
 
 async def test_a_proxy_that_refuses_or_is_not_there_is_told_from_the_server() -> None:
     async with serve_connections(ForwardProxy({}, refuses=403)) as port:
-        with pytest.raises(HostUnreachableError, match="a proxy, which refuses it with status 403"):
+        with pytest.raises(HostUnreachableError, match="a proxy that refuses the connection with status 403"):
             await get_body(build_guarded_http(proxy=Proxy.parse(f"http://127.0.0.1:{port}")), "https://tls.example/")
-    with pytest.raises(HostUnreachableError, match="a proxy, which cannot be connected to"):
+    with pytest.raises(HostUnreachableError, match="a proxy that cannot be connected to"):
         await get_body(build_guarded_http(proxy=Proxy.parse(f"http://127.0.0.1:{port}")), "https://tls.example/")
 
 

@@ -98,7 +98,7 @@ def test_keys_that_change_nothing_are_told_with_the_reason() -> None:
         "ttl",
     }
     assert "attempts of konverge-resolution" in " ".join(ignored["bundleresolver-config"])
-    assert ignored["cluster-resolver-config"] == ("ttl: what is in the cluster is never kept",)
+    assert ignored["cluster-resolver-config"] == ("ttl: objects of the cluster are never cached",)
 
 
 @pytest.mark.parametrize(

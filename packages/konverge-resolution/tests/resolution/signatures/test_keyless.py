@@ -80,14 +80,14 @@ async def problem(root: Path | None, *, keys: tuple[str, ...] = (), bundle: str 
 
 
 async def test_signatures_of_something_else_do_not_count_for_an_object() -> None:
-    assert "none of its 2 signatures is" in await problem(ROOT)
+    assert "none of its 2 signatures matches" in await problem(ROOT)
     message = await problem(ROOT, keys=(RIGHT.public,))
     assert "by a key of the policy" in message
     assert "by an identity of the policy" in message
 
 
 async def test_without_what_is_trusted_no_keyless_signature_verifies(tmp_path: Path) -> None:
-    assert "nothing says what is trusted" in await problem(None)
+    assert "no trusted root is configured" in await problem(None)
     assert "cannot be read" in await problem(tmp_path / "absent.json")
     (tmp_path / "other.json").write_text("{}")
     assert "cannot be read" in await problem(tmp_path / "other.json")

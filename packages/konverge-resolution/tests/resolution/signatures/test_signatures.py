@@ -34,12 +34,12 @@ async def test_keys_of_each_kind_verify_what_they_have_signed_and_nothing_else(k
     signer = ALL[kind]
     signed = sign(BOX, signer.private)
     assert await problem(signed, signer.public) == ""
-    assert "its one signature is not" in await problem(signed, OTHER.public)
-    assert "its one signature is not" in await problem({**signed, "data": {}}, signer.public)
+    assert "its only signature does not match" in await problem(signed, OTHER.public)
+    assert "its only signature does not match" in await problem({**signed, "data": {}}, signer.public)
 
 
 async def test_an_object_without_a_signature_is_told_as_such() -> None:
-    assert "it has no signature" in await problem(BOX, RIGHT.public)
+    assert "the content has no signature" in await problem(BOX, RIGHT.public)
 
 
 async def test_one_right_key_among_several_is_enough() -> None:
@@ -55,7 +55,7 @@ async def test_one_right_signature_among_several_is_enough() -> None:
 
 
 async def test_a_rule_without_keys_is_met_by_nobody() -> None:
-    assert "neither a key nor an identity" in await problem(sign(BOX, RIGHT.private))
+    assert "no key and no identity" in await problem(sign(BOX, RIGHT.private))
 
 
 @pytest.mark.parametrize("pem", ["", "no key", RIGHT.private, SHORT.public])
@@ -78,7 +78,7 @@ async def test_only_the_first_ten_signatures_are_looked_at() -> None:
 
 async def test_tektons_own_annotation_is_told_as_what_cannot_be_verified() -> None:
     obj = {**BOX, "metadata": {"name": "a", "annotations": {"tekton.dev/signature": "AAAA"}}}
-    assert "only Tekton writes" in await problem(obj, RIGHT.public)
+    assert "only Tekton can reproduce" in await problem(obj, RIGHT.public)
 
 
 def test_whoever_formats_it_anew_breaks_nothing() -> None:
@@ -120,7 +120,7 @@ def _sorted(value: Any) -> Any:
 
 def test_what_cannot_sign_is_refused() -> None:
     for pem in ("", RIGHT.public):
-        with pytest.raises(ValueError, match="expected a private key"):
+        with pytest.raises(ValueError, match="expected an unencrypted private key"):
             sign(BOX, pem)
     assert PublicKey(RIGHT.public).has_signed(sign_with(RIGHT.private, b"a"), b"a")
 
@@ -164,7 +164,7 @@ WRONG = {
 
 @pytest.mark.parametrize("attached", WRONG.values(), ids=WRONG)
 async def test_any_other_signature_beside_an_image_counts_for_nothing(attached: AttachedSignature) -> None:
-    assert "its one signature is not" in await problem(BOX, RIGHT.public, attached=(attached,))
+    assert "its only signature does not match" in await problem(BOX, RIGHT.public, attached=(attached,))
 
 
 @pytest.mark.parametrize("signer", [RIGHT, ALL["Ed25519"]])

@@ -34,7 +34,7 @@ _BAD_CREDENTIAL = "refuses the credential that was given"
 _TOO_LARGE = "sends more than may be fetched of one repository (setting 'max-repository-bytes')"
 _UNPACKING = "sends what takes more memory to unpack than there is for it"
 _COMPUTING = "sends what takes more time or memory to unpack than there is for it"
-_BROKEN = "broke off in the middle of its answer"
+_BROKEN = "closed the connection in the middle of its response"
 _NO_SERVER = (
     "is a page or a folder of files to its web server, which does not speak git's own protocol; expected what can be "
     "cloned from a git server, or git http-backend behind that web server"

@@ -1,4 +1,4 @@
-"""How the two kinds of hub are asked, and what their answers say. Pure."""
+"""Requests and responses of the two types of hub. Pure."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _MOST_VERSIONS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class HubPackage:
-    """What a hub is asked for.
+    """Definition on a hub, of any version.
 
     Args:
-        type: Of the hub, one of `TYPES`.
-        kind: For example ``task``.
-        catalog: Whose it is.
-        name: Its name.
+        type: The type of the hub, one of `TYPES`.
+        kind: The kind, for example ``task``.
+        catalog: The catalog.
+        name: The name.
     """
 
     type: str
@@ -52,47 +52,47 @@ class HubPackage:
     name: str
 
     def build_list_url(self, hub: str) -> str:
-        """Where a hub says which versions it has."""
-        kind, catalog, name = (quote(each, safe="") for each in (self.kind, self.catalog, self.name))
+        """Return the URL with the list of versions."""
+        kind, catalog, name = (quote(segment, safe="") for segment in (self.kind, self.catalog, self.name))
         if self.type == ARTIFACT:
             return f"{hub}/api/v1/packages/tekton-{kind}/{catalog}/{name}"
         return f"{hub}/v1/resource/{catalog}/{kind}/{name}"
 
     def build_version_url(self, hub: str, version: str) -> str:
-        """Where a hub has one version."""
+        """Return the URL of one version."""
         url = f"{self.build_list_url(hub)}/{quote(version, safe='')}"
         return url if self.type == ARTIFACT else f"{url}/yaml"
 
 
 def parse_exact_version(text: str, hub_type: str) -> str | None:
-    """A version as hubs of a type write it; None for a range of versions.
+    """Return a version as hubs of a type write it; None for a range of versions.
 
     Artifact Hub has three numbers (``0.7`` is 0.7.0), Tekton Hub two (0.7.0 is ``0.7``).
 
     Args:
-        text: As the reference has it.
+        text: The version of the reference.
         hub_type: One of `TYPES`.
     """
-    found = _EXACT.fullmatch(text)
-    if found is None or found[2] is None:  # one number is all of its versions
+    match = _EXACT.fullmatch(text)
+    if match is None or match[2] is None:  # a single number is a range
         return None
-    major, minor, patch, suffix = found[1], found[2], found[3], found[4] or ""
+    major, minor, patch, suffix = match[1], match[2], match[3], match[4] or ""
     if hub_type == ARTIFACT:
         return f"{major}.{minor}.{patch or 0}{suffix}"
     return f"{major}.{minor}{suffix}"
 
 
 def select_version(versions: Iterable[str], wanted: VersionRange) -> str | None:
-    """The highest version of a range that is no pre-release; None if there is none.
+    """Return the highest version of a range without pre-releases; None without one.
 
     Args:
-        versions: Those that there are; what is no version does not count.
+        versions: The existing versions; invalid ones are skipped.
         wanted: The range.
     """
     best: str | None = None
     for version in versions:
         try:
-            # What is no version is passed over: one bad name must not make all others unusable.
+            # Invalid versions are skipped, so that one of them does not make all others unusable.
             if not _PRERELEASE.match(version) and wanted.enabled(version):
                 best = version if best is None or compare_versions(version, best) > 0 else best
         except KonvergeError:
@@ -134,10 +134,10 @@ class _TektonVersion(msgspec.Struct):
 
 
 def parse_versions(body: bytes, hub_type: str) -> Sequence[str]:
-    """The versions in a hub's list that it does not call pre-releases.
+    """Return the versions of a hub's list that are not marked as pre-releases.
 
     Args:
-        body: The answer.
+        body: The body of the response.
         hub_type: One of `TYPES`.
 
     Raises:
@@ -147,18 +147,18 @@ def parse_versions(body: bytes, hub_type: str) -> Sequence[str]:
         listed = _decode_body(body, _ArtifactList).available_versions
     else:
         listed = _decode_body(body, _TektonList).data.versions
-    return [each.version for each in listed[:_MOST_VERSIONS] if not each.prerelease]
+    return [version.version for version in listed[:_MOST_VERSIONS] if not version.prerelease]
 
 
 def parse_content(body: bytes, hub_type: str) -> bytes:
-    """The definition in a hub's answer for one version.
+    """Return the definition of a hub's response for one version.
 
     Args:
-        body: The answer.
+        body: The body of the response.
         hub_type: One of `TYPES`.
 
     Raises:
-        ValueError: There is none.
+        ValueError: The response has no definition.
     """
     content: str = _decode_body(body, _ArtifactVersion if hub_type == ARTIFACT else _TektonVersion).data.content
     return content.encode()
@@ -168,4 +168,4 @@ def _decode_body(body: bytes, form: Any) -> Any:
     try:
         return msgspec.json.decode(body, type=form)
     except DECODE_ERRORS:
-        raise ValueError("expected an answer of a hub, found something else") from None
+        raise ValueError("expected a hub's response, found another format") from None

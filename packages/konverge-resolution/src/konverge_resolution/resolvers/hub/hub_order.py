@@ -1,7 +1,7 @@
-"""Which hubs are asked, in which order, and when the next one is.
+"""Order of hubs, and failover between them.
 
-Hubs stand in a list. One that cannot be asked is passed over; one that answers has the last word, also when it says
-that there is no such version: a hub that is down must not decide which version one gets, one that is up may.
+A hub that cannot be reached is skipped. A hub that responds decides, even if it has no such version: an unreachable hub
+must not decide which version is used, a reachable one may.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ _FAILOVER_REASONS = frozenset({Reason.UNREACHABLE, Reason.RATE_LIMITED, Reason.T
 
 
 def list_hubs(params: Parameters, settings: Mapping[str, str]) -> Sequence[str]:
-    """The hubs that are asked, in order.
+    """Return the hubs in the order of their use.
 
     Args:
-        params: With the one that the reference names, or the type of those of the settings.
-        settings: The operator's lists.
+        params: The parameters, with the hub of the reference or the type of the configured hubs.
+        settings: The settings with the lists of hubs.
 
     Raises:
-        ResolutionError: ``InvalidConfiguration``: the operator's list is empty, or has what is no URL.
+        ResolutionError: ``InvalidConfiguration``: the list of the settings is empty or has an invalid URL.
     """
     if "url" in params:
         return (str(params["url"]),)
     setting = f"{params['type']}-hub-urls"
-    # A YAML list, as Tekton has it, is one of ours with a dash before each line.
-    listed = [each.removeprefix("- ").strip().strip("'\"") for each in as_list(settings.get(setting, ""))]
+    # Each line of Tekton's YAML list is a line with a dash.
+    listed = [item.removeprefix("- ").strip().strip("'\"") for item in as_list(settings.get(setting, ""))]
     if not listed:
-        message = f"setting {setting!r}: expected the address of a hub, found none; give one with parameter 'url'"
+        message = f"setting {setting!r}: expected the address of a hub, found none; set it or parameter 'url'"
         raise ResolutionError(Reason.INVALID_CONFIGURATION, message)
     try:
-        return tuple(dict.fromkeys(normalize_hub_url(each) for each in listed))[:_MAX_HUBS]
+        return tuple(dict.fromkeys(normalize_hub_url(url) for url in listed))[:_MAX_HUBS]
     except InvalidRequestError as error:
         raise ResolutionError(Reason.INVALID_CONFIGURATION, f"setting {setting!r}: a URL {error.problem}") from None
 
@@ -51,18 +51,18 @@ def list_hubs(params: Parameters, settings: Mapping[str, str]) -> Sequence[str]:
 async def resolve_in_order(
     fetch: FetchRequest, resolve_on_hub: Callable[[HttpSession, str], Awaitable[ResolvedContent]]
 ) -> ResolvedContent:
-    """What the first hub says that can be asked at all.
+    """Return the result of the first hub that can be reached.
 
     Args:
-        fetch: The resolution, whose time the hubs share.
-        resolve_on_hub: Asks one hub, by its URL.
+        fetch: The resolution; the hubs share its time.
+        resolve_on_hub: Resolves on one hub, by its URL.
 
     Raises:
-        ResolutionError: What the first one says that has no such definition; or none can be asked.
+        ResolutionError: The first reachable hub has no such definition, or no hub can be reached.
     """
     hubs = list_hubs(fetch.params, fetch.settings)
     failures: list[ResolutionError] = []
-    # One that hangs must leave time for the others; the last tenth is for whoever asked to be told.
+    # A slow hub must leave time for the others; the last tenth is for the error message.
     share = fetch.seconds * 0.9 / len(hubs) if len(hubs) > 1 else None
     async with build_http_client(fetch).session() as session:
         for hub in hubs:
@@ -70,7 +70,7 @@ async def resolve_in_order(
                 async with asyncio.timeout(share):
                     return await resolve_on_hub(session, hub)
             except TimeoutError:
-                failures.append(ResolutionError(Reason.TIMED_OUT, f"hub {hub} did not answer within {share:g} s"))
+                failures.append(ResolutionError(Reason.TIMED_OUT, f"hub {hub} did not respond within {share:g} s"))
             except ResolutionError as error:
                 if error.reason not in _FAILOVER_REASONS:
                     raise
@@ -82,19 +82,19 @@ def _combine_errors(failures: Sequence[ResolutionError]) -> ResolutionError:
     if len(failures) == 1:
         return failures[0]
     reasons = {failure.reason for failure in failures}
-    pauses = [each.retry_after_seconds for each in failures if each.retry_after_seconds is not None]
+    pauses = [failure.retry_after_seconds for failure in failures if failure.retry_after_seconds is not None]
     return ResolutionError(
         reasons.pop() if len(reasons) == 1 else Reason.UNREACHABLE,
-        f"none of {len(failures)} hubs could be asked: " + "; ".join(failure.message for failure in failures),
+        f"none of {len(failures)} hubs can be reached: " + "; ".join(failure.message for failure in failures),
         retry_after_seconds=min(pauses, default=None),
     )
 
 
 def normalize_hub_url(text: str) -> str:
-    """The URL of a hub in its one spelling.
+    """Return the normalized URL of a hub.
 
     Raises:
-        InvalidRequestError: It is none, or has a query.
+        InvalidRequestError: The URL is invalid or has a query.
     """
     url = parse_url(text)
     if url.query_string:

@@ -1,4 +1,4 @@
-"""``hub``: what a reference to a hub may say, and how one hub is asked for it."""
+"""Resolver ``hub``: its parameters, and the requests to one hub."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ __all__ = ["HubResolver"]
 _KINDS = ("task", "pipeline", "stepaction")
 _LONGEST = 253
 _ENVELOPE_BYTES = 1 << 20
-"""What an answer may have besides the definition: a readme, the other versions."""
+"""Maximum size of a response besides the definition: a readme, the other versions."""
 
 
 class HubResolver:
-    """Gets a definition from Artifact Hub or Tekton Hub, or from one of one's own that answers as these do.
+    """Fetches a definition from Artifact Hub, Tekton Hub or a compatible hub.
 
     Attributes:
         name: ``hub``.
@@ -46,43 +46,39 @@ class HubResolver:
 
     name = "hub"
     parameters: Mapping[str, Parameter] = {
-        "type": Parameter("The type of hub: artifact or tekton", setting="default-type"),
-        "kind": Parameter("The kind of definition: task, pipeline or stepaction", setting="default-kind"),
-        "catalog": Parameter("The catalog that has it; the default depends on type and kind"),
-        "name": Parameter("The definition's name", required=True),
+        "type": Parameter("Type of the hub: artifact or tekton", setting="default-type"),
+        "kind": Parameter("Kind of the definition: task, pipeline or stepaction", setting="default-kind"),
+        "catalog": Parameter("Catalog of the definition; the default depends on type and kind"),
+        "name": Parameter("Name of the definition", required=True),
         "version": Parameter(
-            "A version, or a range of versions such as >=0.7 <2", required=True, role=ParameterRole.VERSION
+            "Version, or range of versions such as >=0.7 <2", required=True, role=ParameterRole.VERSION
         ),
-        "url": Parameter("The hub, in place of those of the settings", role=ParameterRole.VERSION),
+        "url": Parameter("Address of the hub, instead of those in the settings", role=ParameterRole.VERSION),
     }
     reads = ()
     settings: Mapping[str, Setting] = {
-        "default-type": Setting("The type of hub when the reference names none", default=ARTIFACT),
-        "default-kind": Setting("The kind when the reference names none", default="task"),
+        "default-type": Setting("Type of the hub of references without one", default=ARTIFACT),
+        "default-kind": Setting("Kind of references without one", default="task"),
         "default-artifact-hub-task-catalog": Setting(
-            "The catalog of tasks on an Artifact Hub when the reference names none", default="tekton-catalog-tasks"
+            "Catalog of tasks on an Artifact Hub, of references without one", default="tekton-catalog-tasks"
         ),
         "default-artifact-hub-pipeline-catalog": Setting(
-            "The catalog of pipelines on an Artifact Hub when the reference names none",
+            "Catalog of pipelines on an Artifact Hub, of references without one",
             default="tekton-catalog-pipelines",
         ),
-        "default-tekton-hub-catalog": Setting(
-            "The catalog on a Tekton Hub when the reference names none", default="Tekton"
-        ),
-        "artifact-hub-urls": Setting(
-            "Artifact Hubs, in the order in which they are asked", "list", "https://artifacthub.io"
-        ),
-        "tekton-hub-urls": Setting("Tekton Hubs, in the order in which they are asked", "list"),
+        "default-tekton-hub-catalog": Setting("Catalog on a Tekton Hub, of references without one", default="Tekton"),
+        "artifact-hub-urls": Setting("Artifact Hubs in the order of their use", "list", "https://artifacthub.io"),
+        "tekton-hub-urls": Setting("Tekton Hubs in the order of their use", "list"),
         **FETCH_SETTINGS,
-        "fetch-timeout": Setting("How long one resolution may take, all hubs together", "duration", "1m"),
+        "fetch-timeout": Setting("Time limit of one resolution, all hubs together", "duration", "1m"),
         **CONNECTION_SETTINGS,
     }
 
     def validate(self, params: Parameters, settings: Mapping[str, str]) -> Parameters:
-        """The parameters with their defaults; an exact version as hubs of that type write it.
+        """Return the parameters with their defaults, and an exact version as hubs of that type write it.
 
         Raises:
-            ResolutionError: ``InvalidParams``, naming the parameter.
+            ResolutionError: ``InvalidParams`` with the name of the parameter.
         """
         check_names(params, self.parameters)
         found = {
@@ -100,17 +96,17 @@ class HubResolver:
         return found
 
     def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
-        """The definition without its version, on the first hub; the others are the operator's own choice, too."""
+        """Return the URL of the definition without its version, on the first hub."""
         return _parse_package(params).build_list_url(list_hubs(params, settings)[0])
 
     def is_pinned(self, params: Parameters) -> bool:
-        """Never: a hub's version has a name and no digest, and whoever publishes it can do so again."""
+        """Return False: a version of a hub has no digest and can be published again."""
         return False
 
     def find_pin_mismatch(
         self, asked: Parameters, pinned: Parameters, settings: Mapping[str, str]
     ) -> tuple[str, str] | None:
-        """The version has to be the one that was asked for, or of its range; the hub one of those that are asked."""
+        """Return the mismatch if the version is not within the requested range, or the hub is not configured."""
         wanted, found = str(asked["version"]), str(pinned["version"])
         exact = parse_exact_version(wanted, str(asked["type"]))
         if found != exact if exact is not None else select_version([found], _parse_range(wanted)) is None:
@@ -121,28 +117,28 @@ class HubResolver:
     def build_provenance(
         self, params: Parameters, settings: Mapping[str, str], digest: Digest, recorded: Provenance
     ) -> Provenance:
-        """The version on its hub, and the digest of the content."""
+        """Return the URL of the version on its hub, and the digest of the content."""
         url = _parse_package(params).build_version_url(str(params["url"]), str(params["version"]))
         return Provenance(url, {digest.algorithm: digest.hex})
 
     async def pin(self, fetch: FetchRequest) -> Parameters | None:
-        """None: what a range is now would be kept under the version's name, as if that never changed."""
+        """Return None: a range would be cached under its current version, as if that never changed."""
         return None
 
     async def resolve(self, fetch: FetchRequest) -> ResolvedContent:
-        """Get the definition: for a version in one call, for a range in two to the same hub.
+        """Fetch the definition: with one request for a version, with two to the same hub for a range.
 
-        What it answers as pinned is that version on that hub. It is the closest name there is, and no promise: a lock
-        file has a digest beside it.
+        The pinned parameters are that version on that hub. This is the most exact name, but not permanent: a lock file
+        also has the digest.
 
         Raises:
-            ResolutionError: There is none, or no hub answers.
+            ResolutionError: There is no such definition, or no hub responds.
         """
         return await resolve_in_order(fetch, lambda session, hub: _resolve_on_hub(fetch, session, hub))
 
 
 async def _select_best_version(fetch: FetchRequest, session: HttpSession, hub: str) -> Parameters:
-    """The parameters with a version in place of a range: the highest one in it that the hub has."""
+    """Return the parameters with the highest version of the hub in the range."""
     params, package = fetch.params, _parse_package(fetch.params)
     body, _ = await _get_body(fetch, session, hub, package.build_list_url(hub), f"{package.kind} {package.name!r}")
     try:
@@ -152,7 +148,9 @@ async def _select_best_version(fetch: FetchRequest, session: HttpSession, hub: s
     best = select_version(versions, _parse_range(str(params["version"])))
     if best is None:
         message = f"hub {hub} has no version {params['version']} of {package.kind} {package.name!r}"
-        raise ResolutionError(Reason.NOT_FOUND, f"{message} (others that are no pre-releases: {len(versions)})")
+        raise ResolutionError(
+            Reason.NOT_FOUND, f"{message}; it has {len(versions)} other versions without pre-releases"
+        )
     return {**params, "version": best}
 
 
@@ -171,7 +169,7 @@ async def _resolve_on_hub(fetch: FetchRequest, session: HttpSession, hub: str) -
         raise _build_hub_error(hub, error) from None
     if len(data) > fetch.max_bytes:
         message = (
-            f"{package.kind} {package.name!r} of hub {hub} has {len(data)} bytes, expected at most {fetch.max_bytes}"
+            f"{package.kind} {package.name!r} of hub {hub}: expected at most {fetch.max_bytes} bytes, found {len(data)}"
         )
         raise ResolutionError(Reason.TOO_LARGE, message)
     return ResolvedContent(
@@ -184,17 +182,17 @@ async def _resolve_on_hub(fetch: FetchRequest, session: HttpSession, hub: str) -
 
 
 async def _get_body(fetch: FetchRequest, session: HttpSession, hub: str, url: str, what: str) -> tuple[bytes, str]:
-    """What a hub answers, and where it has redirected to."""
+    """Return the body of a hub's response, and the target of its redirect."""
     source = f"hub {hub}"
-    most = 2 * fetch.max_bytes + _ENVELOPE_BYTES
+    max_bytes = 2 * fetch.max_bytes + _ENVELOPE_BYTES
     with wrap_network_errors(source):
-        async with session.stream(url, headers={"Accept": "application/json"}, max_bytes=most) as answer:
-            if answer.status in (404, 410):
+        async with session.stream(url, headers={"Accept": "application/json"}, max_bytes=max_bytes) as response:
+            if response.status in (404, 410):
                 raise ResolutionError(Reason.NOT_FOUND, f"{source} has no {what}")
-            if answer.status != 200:
+            if response.status != 200:
                 now = fetch.services.clock.now()
-                raise build_status_error(answer, source, has_credential=False, now=now)
-            return await answer.read(), answer.redirected_to
+                raise build_status_error(response, source, has_credential=False, now=now)
+            return await response.read(), response.redirected_to
 
 
 def _parse_package(params: Parameters) -> HubPackage:
@@ -210,7 +208,7 @@ def _find_default_catalog(found: Mapping[str, str], settings: Mapping[str, str])
 def _get_text_param(params: Parameters, name: str, default: str) -> str:
     value = (get_text(params, name) or default).strip()
     if not value:
-        raise build_param_error(name, "expected one, found none, and the operator has no default")
+        raise build_param_error(name, "expected a value, found none, and the operator has no default")
     return value
 
 
@@ -222,7 +220,7 @@ def _get_choice(params: Parameters, name: str, default: str, known: Sequence[str
 
 
 def _get_segment(params: Parameters, name: str, default: str) -> str:
-    """What becomes one segment of a path. It is encoded; these two would still be no names there."""
+    """Return text for one segment of a path. It will be encoded, but ``.`` and ``..`` would still be no names."""
     value = _get_text_param(params, name, default)
     if len(value) > _LONGEST or value in (".", "..") or not value.isprintable():
         raise build_param_error(name, f"expected one line of at most {_LONGEST} letters, found {value[:80]!r}")
