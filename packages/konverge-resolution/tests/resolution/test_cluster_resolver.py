@@ -277,7 +277,7 @@ async def test_as_requester_only_what_its_service_account_may_read_comes_out(clu
     outcome = await cluster.eventually(may, describe="the role counts")
     assert outcome.object["data"] == {"x": "1"}
     assert before.reason is nobody.reason is Reason.DENIED
-    assert f"{user} may not read" in before.message
+    assert f"{user} must not read" in before.message
     assert (await expect_resolution_error(cluster, params, as_requester="true")).reason is Reason.DENIED
 
 

@@ -58,7 +58,7 @@ async def test_of_a_request_that_nobody_begins_the_owner_says_so_after_seconds(c
 
     assert resolving.message == "one: resolving shelf https://a.example/one"
     assert (doubted.status, doubted.reason) == ("Unknown", "Resolving")
-    assert doubted.message.endswith(f"at work for namespace {cluster.namespace}?")
+    assert doubted.message.endswith(f"serves namespace {cluster.namespace}")
 
 
 async def test_that_a_request_is_begun_in_time_is_noticed_without_a_request_to_the_server(cluster: Cluster) -> None:
