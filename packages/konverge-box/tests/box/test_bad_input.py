@@ -1,7 +1,7 @@
 """Hostile input in a box or its custom resources is reported with its path, and does not affect other objects.
 
-Each kind of it is held to its bounds where it is dealt with; docs/box-parity.md has the list. Here it is all at work at
-once, in one process, beside a custom resource that has nothing to do with it.
+The tests of each part cover its limits; docs/box-parity.md lists them. Here, all kinds of hostile input run together in
+one process, with an independent custom resource.
 """
 
 from __future__ import annotations
@@ -175,12 +175,12 @@ class Outputs:
         self.run: OperatorRun | None = None
 
     @asynccontextmanager
-    async def beside(self, run: OperatorRun, process: Process) -> AsyncIterator[None]:
+    async def collect(self, run: OperatorRun, process: Process) -> AsyncIterator[None]:
         self.run = run
         yield
 
-    def add(self, *shown: object) -> None:
-        self.texts += map(str, shown)
+    def add(self, *outputs: object) -> None:
+        self.texts += map(str, outputs)
 
     def add_metrics(self) -> None:
         assert self.run is not None
@@ -199,7 +199,7 @@ async def test_the_value_of_a_secret_is_in_nothing_that_a_run_shows(
     library, outputs = BoxHarness(cluster), Outputs()
     pool = ProviderPool(ProviderRegistry.from_providers([FakeCloudProvider(FakeCloud())]))
     box = BoxController(load_box(secret_uses()), pool=pool)
-    box.operator.runs_in_background(outputs.beside)
+    box.operator.runs_in_background(outputs.collect)
     metadata = {"name": "db", "namespace": cluster.namespace}
     await cluster.client.create(
         {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"password": PASSWORD}}
@@ -226,16 +226,16 @@ async def test_the_value_of_a_secret_is_in_nothing_that_a_run_shows(
     for registration in box.operator.registered.classes:
         owner = await library.get(find_definition(registration.cls).gvk, "one")
         indexes = box.operator.registered.indexes
-        rehearsal = await dry_run_owner(registration, owner, cluster.client, indexes=indexes, clock=cluster.clock)
-        outputs.add(rehearsal, *format_diff(rehearsal))
+        dry_run = await dry_run_owner(registration, owner, cluster.client, indexes=indexes, clock=cluster.clock)
+        outputs.add(dry_run, *format_diff(dry_run))
     outputs.add(caplog.text)
 
     key = base64.b64decode(drawn["data"]["key"]).decode()
     assert base64.b64decode(stored["data"]["url"]).decode() == f"db://{PASSWORD}@db"
-    shown = "\n".join(outputs.texts)
-    assert [shown[max(0, shown.find(each) - 200) :][:400] for each in encodings(PASSWORD, key) if each in shown] == []
-    assert "konverge_box_passes_total" in shown
-    assert "spec.crds.figure.onReconcile" in shown
+    text = "\n".join(outputs.texts)
+    assert [text[max(0, text.find(each) - 200) :][:400] for each in encodings(PASSWORD, key) if each in text] == []
+    assert "konverge_box_passes_total" in text
+    assert "spec.crds.figure.onReconcile" in text
 
 
 @pytest.mark.slow

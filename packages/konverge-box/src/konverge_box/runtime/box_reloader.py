@@ -99,7 +99,7 @@ class BoxReloader:
     def _reject_box(self, problem: str) -> None:
         self.problem = problem[:_MAX_PROBLEM_LENGTH]
         _log.error(
-            "box %s: the changed file cannot be used, the box stays as it was before: %s",
+            "box %s: the changed file is not applied, the old box stays active: %s",
             self._active.box.metadata.name,
             self.problem,
         )

@@ -214,6 +214,6 @@ async def test_no_failure_shows_a_secret(caplog: pytest.LogCaptureFixture) -> No
             by = build_caller(lookup=FakeDns({"hunter2.example": [["10.0.0.1"]]}))
             with caplog.at_level(logging.DEBUG), pytest.raises(CallError) as failure:
                 await run_calls(f"[{text}]", cross=cross, secrets=Secrets(SECRETS), by=by)
-            shown = "".join(traceback.format_exception(failure.value)) + repr(failure.value.results) + caplog.text
-            assert "hunter2" not in shown, text
-            assert base64.b64encode(b"hunter2").decode() not in shown
+            output = "".join(traceback.format_exception(failure.value)) + repr(failure.value.results) + caplog.text
+            assert "hunter2" not in output, text
+            assert base64.b64encode(b"hunter2").decode() not in output

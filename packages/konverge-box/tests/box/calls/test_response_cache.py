@@ -76,11 +76,11 @@ async def test_who_asks_and_breaks_leaves_it_to_the_next() -> None:
     clock = SimulatedClock()
     memory = ResponseCache(clock)
 
-    async def broken() -> CallResult:
+    async def fail() -> CallResult:
         await clock.sleep(1)
         raise RuntimeError
 
-    asks: list[Callable[[], Awaitable[CallResult]]] = [broken, Asked(clock)]
+    asks: list[Callable[[], Awaitable[CallResult]]] = [fail, Asked(clock)]
     first, second = await asyncio.gather(*(memory.get_or_call(b"a", 60, ask) for ask in asks), return_exceptions=True)
     assert isinstance(first, RuntimeError)
     assert isinstance(second, CallResult)

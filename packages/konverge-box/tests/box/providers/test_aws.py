@@ -59,11 +59,11 @@ class Account:
             return None
         return {
             "versioning": self.s3.get_bucket_versioning(Bucket=name).get("Status", "Suspended"),
-            "tags": self._asked(lambda: self.s3.get_bucket_tagging(Bucket=name)["TagSet"]),
-            "encryption": self._asked(
+            "tags": self._query(lambda: self.s3.get_bucket_tagging(Bucket=name)["TagSet"]),
+            "encryption": self._query(
                 lambda: self.s3.get_bucket_encryption(Bucket=name)["ServerSideEncryptionConfiguration"]["Rules"]
             ),
-            "public": self._asked(
+            "public": self._query(
                 lambda: self.s3.get_public_access_block(Bucket=name)["PublicAccessBlockConfiguration"]
             ),
         }
@@ -76,7 +76,7 @@ class Account:
                 return [found | {"CreatedTimestamp": "", "LastModifiedTimestamp": ""}, tags]
         return None
 
-    def _asked(self, ask: Any) -> Any:
+    def _query(self, ask: Any) -> Any:
         try:
             return ask()
         except self.s3.exceptions.ClientError as error:
@@ -278,10 +278,10 @@ async def test_a_request_that_has_begun_is_waited_for_when_its_call_is_cancelled
 
 
 async def test_a_service_that_is_down_is_said(aws: Aws, account: Account) -> None:
-    nobody = settings_for("http://127.0.0.1:1")
+    unreachable = settings_for("http://127.0.0.1:1")
 
     with pytest.raises(ProviderError, match="s3: Could not connect to the endpoint URL"):
-        await bucket(aws, account, name_of("bucket")).reconcile(settings=nobody)
+        await bucket(aws, account, name_of("bucket")).reconcile(settings=unreachable)
 
 
 async def test_a_bucket_of_another_account_is_somebody_elses(aws: Aws, account: Account) -> None:

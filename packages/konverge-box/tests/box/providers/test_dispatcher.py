@@ -287,9 +287,9 @@ async def test_secrets_show_in_no_message() -> None:
     world.provider.during = fail
     done = await world.reconcile()
 
-    shown = f"{done.results}{done.status}{done.conditions}{done.problems}"
-    assert "cannot log in with ***" in shown
-    assert "hunter-two" not in shown
+    output = f"{done.results}{done.status}{done.conditions}{done.problems}"
+    assert "cannot log in with ***" in output
+    assert "hunter-two" not in output
 
 
 async def test_a_secret_where_the_kind_expects_none_is_refused() -> None:

@@ -97,7 +97,7 @@ async def silent() -> AsyncIterator[PostgresSettings]:
     held: list[asyncio.StreamWriter] = []
     listening = await asyncio.start_server(lambda _, writer: held.append(writer), "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
-    yield PostgresSettings(host="127.0.0.1", port=port, user="nobody", password=Sensitive("silent-password"))
+    yield PostgresSettings(host="127.0.0.1", port=port, user="silent", password=Sensitive("silent-password"))
     for writer in held:
         writer.close()
     listening.close()

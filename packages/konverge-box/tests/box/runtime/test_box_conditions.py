@@ -97,7 +97,7 @@ def test_a_condition_that_only_we_have_written_is_stale_and_no_other() -> None:
 
     owner["metadata"]["managedFields"] = [
         build_managed_entry("konverge", "Ready", "OldReady", "SharedReady"),
-        build_managed_entry("somebody", "SharedReady", "TheirReady"),
+        build_managed_entry("another", "SharedReady", "TheirReady"),
         {"manager": "odd", "fieldsV1": 3},
     ]
     assert find_stale_types(owner, suspected) == ["OldReady"]
@@ -106,7 +106,7 @@ def test_a_condition_that_only_we_have_written_is_stale_and_no_other() -> None:
 def test_without_a_record_nothing_is_stale() -> None:
     assert find_stale_types({"metadata": {}}, ["OldReady"]) == []
     assert (
-        find_stale_types({"metadata": {"managedFields": [build_managed_entry("somebody", "OldReady")]}}, ["OldReady"])
+        find_stale_types({"metadata": {"managedFields": [build_managed_entry("another", "OldReady")]}}, ["OldReady"])
         == []
     )
 
@@ -117,6 +117,6 @@ def test_a_field_of_the_status_is_stale_if_only_we_have_written_it() -> None:
 
     ours = build_managed_entry("konverge", "Ready")
     assert is_stale_field({"metadata": {"managedFields": [ours, writer("konverge", "providers")]}}, "providers")
-    for others in ([writer("somebody", "providers")], [writer(each, "providers") for each in ("konverge", "else")], []):
+    for others in ([writer("another", "providers")], [writer(each, "providers") for each in ("konverge", "else")], []):
         assert not is_stale_field({"metadata": {"managedFields": [ours, *others]}}, "providers")
     assert not is_stale_field({"metadata": {"managedFields": [writer("konverge", "providers")]}}, "providers")

@@ -72,7 +72,7 @@ async def test_a_good_file_is_at_work_for_all_objects_and_a_bad_one_leaves_the_l
         rewrite(file, shelf(onReconcile={"configMaps": [build_config_map(edition="{{ nonsense }}")]}))
         assert not await reloader.reload_if_changed()
         assert "nonsense" in reloader.problem
-        assert "the changed file is not in use, the one before stays" in caplog.text
+        assert "the changed file is not applied, the old box stays active" in caplog.text
         assert [run.reload_problem for run in running.active.runs] == [reloader.problem]
         await library.create(SHELF, "bottom")
         await library.wait_for_data("bottom", edition="second")

@@ -67,13 +67,13 @@ def test_a_provider_that_is_not_installed_is_a_mistake() -> None:
     (found,) = complaints(
         """
         providers:
-          nobody:
+          missing:
             - kind: Thing
               name: app
         """
     )
 
-    assert found.startswith("f:9:9: spec.crds.shelf.providers.nobody: provider nobody is not installed")
+    assert found.startswith("f:9:9: spec.crds.shelf.providers.missing: provider missing is not installed")
 
 
 def test_a_definition_that_no_server_would_take_is_a_mistake() -> None:

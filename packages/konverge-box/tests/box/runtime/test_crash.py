@@ -46,7 +46,7 @@ class Outcome:
     secrets: set[str]
 
 
-async def story(*, fatal: int = 0, answered: bool = False) -> Outcome:
+async def run_scenario(*, fatal: int = 0, answered: bool = False) -> Outcome:
     """Create a shelf, wait until it is ready, and change it, while the operator crashes at one request."""
     operator, clock = build_box_operator(BOX), SimulatedClock()
     async with LocalCluster(clock=clock, entropy=SeededEntropy()) as cluster:
@@ -120,21 +120,21 @@ async def until_ready(admin: Client, clock: SimulatedClock) -> None:
         await clock.sleep(0.5)
 
 
-def run(told: Any) -> Outcome:
+def run(scenario: Any) -> Outcome:
     with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
-        outcome: Outcome = runner.run(told)
+        outcome: Outcome = runner.run(scenario)
     return outcome
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("answered", [False, True])
 def test_a_crash_at_any_request_ends_in_the_same_state_with_the_same_secret(answered: bool) -> None:
-    calm = run(story())
+    calm = run(run_scenario())
     assert len(calm.secrets) == 1
     assert calm.state["one"] == {"word": "b"}
     assert calm.state["seed"] == {"grown": "a"}
 
     for fatal in range(1, calm.requests + 1):
-        stormy = run(story(fatal=fatal, answered=answered))
+        stormy = run(run_scenario(fatal=fatal, answered=answered))
         assert stormy.state == calm.state, f"after a crash at request {fatal}"
         assert len(stormy.secrets) == 1, f"the secret was created again after a crash at request {fatal}"

@@ -193,7 +193,7 @@ def test_an_import_that_is_not_locked_is_refused_with_its_place(shop: Shop) -> N
 
 
 @pytest.mark.parametrize(
-    ("imports", "told"),
+    ("imports", "message"),
     [
         (["common.yaml"], "spec.imports[0]: expected a mapping with resolver and params"),
         ([{"path": "common.yaml"}], "expected a resolver, found only a path, which only an imported box can use"),
@@ -201,10 +201,10 @@ def test_an_import_that_is_not_locked_is_refused_with_its_place(shop: Shop) -> N
         ("common.yaml", "expected a list"),
     ],
 )
-def test_what_is_no_reference_is_refused(shop: Shop, imports: object, told: str) -> None:
+def test_what_is_no_reference_is_refused(shop: Shop, imports: object, message: str) -> None:
     shop.lock.write_text("apiVersion: resolution.konverge.dev/v1alpha1\nkind: DefinitionLock\nentries: []\n")
     shop.write(imports=imports)
-    assert any(told in mistake for mistake in shop.mistakes()), shop.mistakes()
+    assert any(message in mistake for mistake in shop.mistakes()), shop.mistakes()
 
 
 def test_a_policy_decides_what_may_be_imported(shop: Shop, tmp_path: Path) -> None:
@@ -250,12 +250,12 @@ def test_a_lock_file_that_says_otherwise_than_the_box_is_refused_with_the_field(
     shelf.write_text("apiVersion: shops.example.com/v1\nkind: Shelf\nmetadata: {name: a}\n")
     more = ["--object", str(shelf)] if command == "render" else []
     done = CliRunner().invoke(konverge, ["box", command, str(shop.file), *more])
-    told = f"{done.output}{done.exception}"
+    message = f"{done.output}{done.exception}"
     assert done.exit_code != 0
-    assert "spec.imports[0]: " in told
-    assert f"{shop.lock}: the entry for git+{shop.url} does not match its reference: {field}: " in told
-    assert f"expected {expected.format(url=shop.url)}, found " in told
-    assert "lock it again with --update" in told
+    assert "spec.imports[0]: " in message
+    assert f"{shop.lock}: the entry for git+{shop.url} does not match its reference: {field}: " in message
+    assert f"expected {expected.format(url=shop.url)}, found " in message
+    assert "lock it again with --update" in message
     assert shop.server.seen == []
 
     assert shop.locking("--update").exit_code == 0

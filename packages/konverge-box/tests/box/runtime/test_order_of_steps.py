@@ -211,7 +211,7 @@ class Service(Caller):
     async def call(self, request: CallRequest) -> CallResult:
         self.entries.append(f"call {request.url}")
         if "lost" in str(request.url):
-            return CallResult(error="nobody listens")
+            return CallResult(error="no server listens")
         return CallResult(fields={"status": 200, "json": {"word": "z", "items": ["a", "b"]}})
 
 

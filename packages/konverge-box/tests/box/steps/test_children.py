@@ -170,10 +170,10 @@ async def test_custom_kinds_have_a_plural_and_several_of_them_the_kind_before_th
 
 
 async def test_children_of_a_kind_that_is_not_declared_are_refused_when_the_file_is_loaded() -> None:
-    told = find_errors('status: {fields: [{path: x, value: "{{ children.deployment.status }}"}]}')
+    errors = find_errors('status: {fields: [{path: x, value: "{{ children.deployment.status }}"}]}')
 
-    assert len(told) == 1
-    assert "declare no deployments" in told[0]
+    assert len(errors) == 1
+    assert "declare no deployments" in errors[0]
 
 
 async def test_nothing_of_a_secret_can_be_read_out() -> None:
@@ -254,6 +254,6 @@ async def test_values_of_secrets_are_hidden_in_what_a_controller_reports() -> No
 
     found = await children_of(custom).read(OWNER, list_children(custom), Shelf(deployment), values)
 
-    told, *odd = found["deployment"]["status"]["conditions"]
-    assert told == {"type": "ReplicaFailure", "message": 'pods "a" is forbidden: env is ***'}
+    condition, *odd = found["deployment"]["status"]["conditions"]
+    assert condition == {"type": "ReplicaFailure", "message": 'pods "a" is forbidden: env is ***'}
     assert odd == ["odd", {"message": 1}]

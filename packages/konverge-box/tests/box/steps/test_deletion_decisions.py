@@ -161,9 +161,9 @@ def test_the_next_look_is_in_time_to_say_that_it_is_late(seconds: float, is_late
 
 
 def test_being_late_says_how_to_get_out() -> None:
-    told = describe_overdue(BEGAN, BEGAN + timedelta(minutes=5), timedelta(minutes=5))
+    message = describe_overdue(BEGAN, BEGAN + timedelta(minutes=5), timedelta(minutes=5))
 
-    assert told == (
+    assert message == (
         "Not complete after 5m. The deletion continues; "
         "to delete the object without it, remove the finalizer of the object"
     )

@@ -242,10 +242,10 @@ groups:
     await camp.have("ConfigMap", "store")
     await camp.leave()
 
-    told = await camp.wait_until_refused()
+    problem = await camp.wait_until_refused()
 
-    assert told.startswith(f"onDelete.groups[0]: Job {camp.cluster.namespace}/backup failed: ")
-    assert "Delete the Job to run it again" in told
+    assert problem.startswith(f"onDelete.groups[0]: Job {camp.cluster.namespace}/backup failed: ")
+    assert "Delete the Job to run it again" in problem
     assert await camp.find(CONFIG_MAP, "store") is not None
     assert await camp.find(JOB, "other") is not None
 
@@ -371,9 +371,9 @@ class TestOnTheEmbeddedClusterAlone:
         await camp.have("ConfigMap", "store")
         await camp.leave()
 
-        told = await camp.wait_until_refused()
+        problem = await camp.wait_until_refused()
 
-        assert "ConfigMap UPPER/case: " in told
+        assert "ConfigMap UPPER/case: " in problem
         store = await camp.find(CONFIG_MAP, "store")
         assert store is None or is_deleting(store)
 

@@ -62,7 +62,7 @@ def test_too_many_items_are_refused_without_looking_at_them() -> None:
             return 1_000_000
 
         def __iter__(self) -> Any:
-            raise AssertionError("nobody needs to look")
+            raise AssertionError("the item is not read")
 
     with pytest.raises(StepError, match=f"expected at most {MAX_ITEMS} items in spec.hosts, found 1000000"):
         turns(Endless())

@@ -154,15 +154,15 @@ async def test_a_site_born_again_waits_for_the_secret_of_its_former_life_and_mak
     await site.open(ONCE)
 
     await site.reconcile()
-    told = await site.condition("KeysReady")
-    assert told.reason == "Blocked"
-    assert told.message == f"waiting until Secret {key} of an earlier TestApp site is gone"
+    condition = await site.condition("KeysReady")
+    assert condition.reason == "Blocked"
+    assert condition.message == f"waiting until Secret {key} of an earlier TestApp site is gone"
     assert (await site.get(SECRET, "key"))["data"] == first["data"]
 
     async def is_going() -> bool:
         return "deletionTimestamp" in (await site.get(SECRET, "key"))["metadata"]
 
-    await site.cluster.eventually(is_going, timeout_seconds=60, describe="what nobody owns any more is deleted")
+    await site.cluster.eventually(is_going, timeout_seconds=60, describe="the object without an owner is deleted")
     await site.cluster.client.patch(SECRET, key, {"metadata": {"finalizers": None}}, patch_type="merge")
     await site.reconcile_until("Healthy", "KeysReady")
     second = await site.get(SECRET, "key")
@@ -183,7 +183,7 @@ async def test_a_secret_that_a_former_life_left_behind_stays_with_its_values_and
             await site.get(SECRET, "key"), first["metadata"]["ownerReferences"][0]["uid"]
         )
 
-    await site.cluster.eventually(is_left, timeout_seconds=60, describe="the Secret is nobody's")
+    await site.cluster.eventually(is_left, timeout_seconds=60, describe="the Secret has no owner")
     await site.open(ONCE)
     await site.reconcile_until("Healthy", "KeysReady")
     second = await site.get(SECRET, "key")

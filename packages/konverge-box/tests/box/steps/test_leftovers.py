@@ -40,9 +40,9 @@ async def test_what_is_gone_is_not_missed(error: Exception) -> None:
 
 
 async def test_what_may_still_be_there_holds_the_owner() -> None:
-    cluster = Refusing(KindUnreachableError("nobody answers"))
+    cluster = Refusing(KindUnreachableError("no server responds"))
 
-    with pytest.raises(StepError, match=r"spec.crds.web: ConfigMap there/x: nobody answers"):
+    with pytest.raises(StepError, match=r"spec.crds.web: ConfigMap there/x: no server responds"):
         await remove_leftovers(ELSEWHERE, build_owner(), cluster, "spec.crds.web")
 
 
@@ -53,5 +53,5 @@ async def test_a_target_of_a_kind_that_nobody_can_tell_of_now_is_waited_for() ->
     scope = build_scope(owner, EvaluationEnvironment(now=NOW))
 
     assert (await deletion.run_step(scope, owner, Refusing(KindNotServedError("no kind")), NOW)).done
-    with pytest.raises(StepError, match="Boat x: nobody answers"):
-        await deletion.run_step(scope, owner, Refusing(KindUnreachableError("nobody answers")), NOW)
+    with pytest.raises(StepError, match="Boat x: no server responds"):
+        await deletion.run_step(scope, owner, Refusing(KindUnreachableError("no server responds")), NOW)

@@ -107,7 +107,7 @@ def test_a_value_is_put_into_its_type(wanted: str, value: str, found: Any) -> No
 
 
 @pytest.mark.parametrize(
-    ("wanted", "value", "told"),
+    ("wanted", "value", "problem"),
     [
         ("integer", "3.5", "expected a 64-bit integer, found 3.5"),
         ("integer", "three", "expected a 64-bit integer, found 'three'"),
@@ -118,10 +118,12 @@ def test_a_value_is_put_into_its_type(wanted: str, value: str, found: Any) -> No
         ("string", "[a]", "expected text, a number or a boolean, found a list"),
     ],
 )
-def test_a_value_of_another_type_is_told_and_the_other_fields_are_written(wanted: str, value: str, told: str) -> None:
+def test_a_value_of_another_type_is_told_and_the_other_fields_are_written(
+    wanted: str, value: str, problem: str
+) -> None:
     result = answer(f"- {{path: x, type: {wanted}, value: {value}}}\n- {{path: y, value: 1}}")
 
-    assert result.problems == (f"status.fields[0].value: {told}",)
+    assert result.problems == (f"status.fields[0].value: {problem}",)
     assert result.apply_to_status({"x": "before"}) == {"x": "before", "y": 1}
 
 
@@ -268,9 +270,9 @@ def test_values_that_are_there_already_change_nothing() -> None:
     "path", ["conditions", ".conditions", "observedGeneration", "providers", "conditions.0.status"]
 )
 def test_what_konverge_writes_itself_is_refused(path: str) -> None:
-    told = find_errors(f"status: {{fields: [{{path: {path}, value: 1}}]}}")
-    assert len(told) == 1
-    assert told[0].endswith("status.fields[0].path: the field is reserved for konverge; use another name")
+    errors = find_errors(f"status: {{fields: [{{path: {path}, value: 1}}]}}")
+    assert len(errors) == 1
+    assert errors[0].endswith("status.fields[0].path: the field is reserved for konverge; use another name")
 
     with pytest.raises(ConfigurationError, match=r"status\.fields\[0\]\.path: .* is reserved for konverge"):
         StatusFields(StatusSpec(fields=(StatusField(path=path, value=1),)), "status")
