@@ -7,8 +7,8 @@ from konverge.errors import ConfigurationError, KonvergeError
 __all__ = ["ExpressionError", "ExpressionSyntaxError"]
 
 
-class ExpressionSyntaxError(ConfigurationError):
-    """An expression or a condition does not compile.
+class _PositionedError(KonvergeError):
+    """An error at a position of an expression.
 
     Args:
         where: The path of the string, for example ``spec.crds.web.onReconcile[0].name``.
@@ -22,26 +22,13 @@ class ExpressionSyntaxError(ConfigurationError):
         self.line = line
         self.column = column
         self.problem = problem
-        super().__init__(f"{where}{_format_position(line, column)}: {problem}")
+        position = f", line {line}, column {column}" if line else ""
+        super().__init__(f"{where}{position}: {problem}")
 
 
-class ExpressionError(KonvergeError):
-    """An expression has no value with the given data. The message contains no value from a Secret.
-
-    Args:
-        where: The path of the string.
-        line: The line in the string, from 1; 0 for the whole value.
-        column: The column in the line, from 1; 0 for the whole value.
-        problem: What was expected and what was found.
-    """
-
-    def __init__(self, where: str, line: int, column: int, problem: str) -> None:
-        self.where = where
-        self.line = line
-        self.column = column
-        self.problem = problem
-        super().__init__(f"{where}{_format_position(line, column)}: {problem}")
+class ExpressionSyntaxError(_PositionedError, ConfigurationError):
+    """An expression or a condition does not compile."""
 
 
-def _format_position(line: int, column: int) -> str:
-    return f", line {line}, column {column}" if line else ""
+class ExpressionError(_PositionedError):
+    """An expression has no value with the given data. The message contains no value from a Secret."""

@@ -106,6 +106,12 @@ def _build_top_paths(*names: str) -> dict[str, ObjectPath]:
     return {name: (name,) for name in names}
 
 
+def _build_workload(key: str, kind: str, *fields: str) -> BoxKind:
+    """Return a kind of the group ``apps``: a pod template, and a selector of labels."""
+    short = _build_pod_paths(_TEMPLATE, *fields, "selector")
+    return BoxKind(key, GroupVersionKind("apps", "v1", kind), pods=_TEMPLATE, selects=_LABELS, short=short)
+
+
 _JOB = ("backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished", "completions", "parallelism")
 _RBAC = "rbac.authorization.k8s.io"
 _LABELS = ("spec", "selector", "matchLabels")
@@ -179,49 +185,25 @@ _ALL = (
         },
     ),
     BoxKind(CUSTOM, None, short=_build_top_paths("spec")),
-    BoxKind(
-        "replicaSets",
-        GroupVersionKind("apps", "v1", "ReplicaSet"),
-        pods=_TEMPLATE,
-        selects=_LABELS,
-        short=_build_pod_paths(_TEMPLATE, "replicas", "minReadySeconds", "selector"),
-    ),
-    BoxKind(
+    _build_workload("replicaSets", "ReplicaSet", "replicas", "minReadySeconds"),
+    _build_workload(
         "deployments",
-        GroupVersionKind("apps", "v1", "Deployment"),
-        pods=_TEMPLATE,
-        selects=_LABELS,
-        short=_build_pod_paths(
-            _TEMPLATE,
-            "replicas",
-            "strategy",
-            "minReadySeconds",
-            "progressDeadlineSeconds",
-            "revisionHistoryLimit",
-            "selector",
-        ),
+        "Deployment",
+        "replicas",
+        "strategy",
+        "minReadySeconds",
+        "progressDeadlineSeconds",
+        "revisionHistoryLimit",
     ),
-    BoxKind(
-        "daemonSets",
-        GroupVersionKind("apps", "v1", "DaemonSet"),
-        pods=_TEMPLATE,
-        selects=_LABELS,
-        short=_build_pod_paths(_TEMPLATE, "updateStrategy", "minReadySeconds", "selector"),
-    ),
-    BoxKind(
+    _build_workload("daemonSets", "DaemonSet", "updateStrategy", "minReadySeconds"),
+    _build_workload(
         "statefulSets",
-        GroupVersionKind("apps", "v1", "StatefulSet"),
-        pods=_TEMPLATE,
-        selects=_LABELS,
-        short=_build_pod_paths(
-            _TEMPLATE,
-            "replicas",
-            "serviceName",
-            "volumeClaimTemplates",
-            "updateStrategy",
-            "podManagementPolicy",
-            "selector",
-        ),
+        "StatefulSet",
+        "replicas",
+        "serviceName",
+        "volumeClaimTemplates",
+        "updateStrategy",
+        "podManagementPolicy",
     ),
     BoxKind(
         "services",

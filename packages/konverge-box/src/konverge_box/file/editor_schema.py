@@ -18,7 +18,7 @@ from konverge_box.file.manifest_validation import find_schema
 from konverge_box.file.model import OperatorBox
 from konverge_box.file.resource_entries import get_entry_type
 
-__all__ = ["SCHEMA_FILE", "build_editor_schema", "format_schema"]
+__all__ = ["SCHEMA_FILE", "build_editor_schema", "close_definition", "format_schema", "format_schema_file"]
 
 SCHEMA_FILE = "operatorbox.schema.json"
 """Name of the schema file beside this module."""
@@ -29,11 +29,14 @@ _KUBERNETES = "io.k8s."
 
 
 def format_schema() -> str:
-    """Return the content of the schema file, with one line per definition so that diffs stay small."""
-    whole = build_editor_schema()
-    definitions = whole.pop("$defs")
-    lines = [f"{_format_json(name)}: {_format_json(each)}" for name, each in sorted(definitions.items())]
-    head = ",\n".join(f"{_format_json(name)}: {_format_json(value)}" for name, value in whole.items())
+    """Return the content of the schema file of boxes."""
+    return format_schema_file(build_editor_schema())
+
+
+def format_schema_file(schema: Mapping[str, Any]) -> str:
+    """Format a JSON Schema with one line per definition so that diffs stay small."""
+    lines = [f"{_format_json(name)}: {_format_json(each)}" for name, each in sorted(schema["$defs"].items())]
+    head = ",\n".join(f"{_format_json(name)}: {_format_json(part)}" for name, part in schema.items() if name != "$defs")
     return f'{{\n{head},\n"$defs": {{\n' + ",\n".join(lines) + "\n}\n}\n"
 
 
@@ -41,7 +44,7 @@ def build_editor_schema() -> dict[str, Any]:
     """Return the JSON Schema, draft 2020-12."""
     forms = {key: get_entry_type(key, has_pods=kind.pods is not None) for key, kind in KINDS.items()}
     (root, *entries), found = msgspec.json.schema_components([OperatorBox, *forms.values()], ref_template=_REF)
-    definitions: dict[str, Any] = {name: _close_definition(each) for name, each in found.items()}
+    definitions: dict[str, Any] = {name: close_definition(each) for name, each in found.items()}
     for (key, kind), entry in zip(KINDS.items(), entries, strict=True):
         form = definitions[entry["$ref"].rpartition("/")[2]]
         definitions[key] = _build_resource(key, kind, form, definitions)
@@ -66,13 +69,13 @@ def build_editor_schema() -> dict[str, Any]:
     }
 
 
-def _close_definition(definition: Mapping[str, Any]) -> dict[str, Any]:
+def close_definition(definition: Mapping[str, Any]) -> dict[str, Any]:
     """Return the definition of a struct without a title, closed to other fields."""
-    found = {name: value for name, value in definition.items() if name != "title"}
-    found["description"] = " ".join(str(found.get("description", "")).replace("``", "`").split())
-    if "properties" in found:
-        found["additionalProperties"] = False
-    return found
+    closed = {name: value for name, value in definition.items() if name != "title"}
+    closed["description"] = " ".join(str(closed.get("description", "")).replace("``", "`").split())
+    if "properties" in closed:
+        closed["additionalProperties"] = False
+    return closed
 
 
 def _build_resource(key: str, kind: BoxKind, form: Mapping[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
