@@ -160,7 +160,7 @@ class ConditionSet:
 
     Args:
         when: The conditions that must all hold.
-        any_of: The conditions of which at least one must hold; empty for no such requirement.
+        any_of: The alternative conditions; at least one must hold, if there are any.
     """
 
     __slots__ = ("any_of", "when")

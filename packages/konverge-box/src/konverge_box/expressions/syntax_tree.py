@@ -31,7 +31,7 @@ _NAMES = {
 
 
 def find_single_expression(tree: nodes.Template) -> nodes.Expr | None:
-    """Return the expression of which the string consists, apart from surrounding whitespace; None for other strings."""
+    """Return the expression if the string contains only it and whitespace; None for other strings."""
     parts = [part for node in tree.body for part in (node.nodes if isinstance(node, nodes.Output) else [node])]
     filled = [part for part in parts if not (isinstance(part, nodes.TemplateData) and not part.data.strip())]
     only = filled[0] if len(filled) == 1 else None

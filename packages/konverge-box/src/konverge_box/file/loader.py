@@ -294,7 +294,7 @@ def _iter_groups(value: Any, path: Path) -> Iterable[tuple[Path, dict[str, Any]]
 
 
 def _check_groups(source: YamlSource, entry: dict[str, Any], path: Path) -> None:
-    """Check the names of groups, each of which becomes a condition, and the groups that they wait for."""
+    """Check the names of groups, which become condition types, and the groups that they wait for."""
     groups = [(at, group, step) for step in GROUP_STEPS for at, group in _iter_groups(entry.get(step), (*path, step))]
     names = [str(group["name"]) for _, group, _ in groups if isinstance(group.get("name"), str)]
     earlier: list[str] = []

@@ -145,7 +145,7 @@ class ConditionalEntry(_BoxStruct, frozen=True, kw_only=True):
 
     @property
     def alternatives(self) -> tuple[ConditionSpec, ...]:
-        """The conditions of which at least one must hold; empty for no such requirement."""
+        """The alternative conditions; at least one must hold, if there are any."""
         return self.or_ or self.any_of
 
 
@@ -235,7 +235,7 @@ class ValidationRule(ComparisonSpec, frozen=True, kw_only=True):
 
     @property
     def alternatives(self) -> tuple[ConditionSpec, ...]:
-        """The conditions of which at least one must hold; empty for no such requirement."""
+        """The alternative conditions; at least one must hold, if there are any."""
         return self.or_ or self.any_of
 
 
@@ -265,7 +265,7 @@ class CrossEntry(ConditionalEntry, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The name in expressions."""
+        """The name under which expressions read the object."""
         return self.as_ or self.crd or ""
 
 

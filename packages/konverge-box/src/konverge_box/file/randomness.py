@@ -1,4 +1,4 @@
-"""Where a box may generate random values: in values that are kept after their creation, and in sent requests.
+"""Checks of random values: a box may generate them only in values that it keeps, and in requests that it sends.
 
 Every other value is computed again in each reconcile. A random part would change the object or the status each time,
 and each change would trigger the next reconcile.

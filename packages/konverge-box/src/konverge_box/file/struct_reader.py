@@ -23,7 +23,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 class _BadValue:
-    """The type of `BAD`."""
+    """The type of the marker `BAD`."""
 
     def __repr__(self) -> str:
         return "BAD"

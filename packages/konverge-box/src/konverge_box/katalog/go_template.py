@@ -314,7 +314,7 @@ def _split_declaration(words: tuple[_TemplateToken, ...]) -> tuple[tuple[str, ..
 
 
 class _PipelineParser:
-    """Parser of one pipeline."""
+    """Parser of one pipeline of commands."""
 
     def __init__(self, words: tuple[_TemplateToken, ...]) -> None:
         self._words = words

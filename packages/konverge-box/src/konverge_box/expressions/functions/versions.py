@@ -1,4 +1,4 @@
-"""Functions for semantic versions."""
+"""Functions that parse, compare and increment semantic versions."""
 
 from __future__ import annotations
 
