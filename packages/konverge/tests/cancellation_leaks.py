@@ -1,4 +1,4 @@
-"""Cancelling at any moment and again, and what is left of it."""
+"""Cancellation at any moment, repeated, and the leaks that it leaves."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def cancel_again(task: asyncio.Task[Any], times: int = 2) -> None:
 
 
 def find_leaks(working: Coroutine[Any, Any, None]) -> list[str]:
-    """What is left when its loop has ended: tasks, open sockets and processes; and what the loop complained of."""
+    """Return the leaks after the end of a loop (tasks, open sockets, processes) and the loop's warnings."""
     return find_leaks_of_each([working])
 
 
@@ -39,9 +39,9 @@ def find_leaks_of_each(workings: Iterable[Coroutine[Any, Any, None]]) -> list[st
         left.extend(str(other) for other in asyncio.all_tasks() if other is not asyncio.current_task())
 
     gc.collect()  # what others have left
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always", ResourceWarning)
         for working in workings:
             asyncio.run(work(working))
         gc.collect()
-    return left + [str(warning.message) for warning in told]
+    return left + [str(warning.message) for warning in warned]

@@ -1,4 +1,4 @@
-"""What must end before a cancellation takes effect."""
+"""Work that must finish before a cancellation takes effect."""
 
 from __future__ import annotations
 

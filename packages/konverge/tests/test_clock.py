@@ -1,4 +1,4 @@
-"""Simulated time: waiting takes none, and the order of things stays."""
+"""Simulated time: waits take no real time, and the order of events is kept."""
 
 from __future__ import annotations
 

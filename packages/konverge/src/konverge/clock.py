@@ -59,7 +59,7 @@ class SystemClock:
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait in real time."""
+        """Wait in the real time of the system."""
         await asyncio.sleep(max(0.0, seconds))
 
 

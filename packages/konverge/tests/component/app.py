@@ -1,4 +1,4 @@
-"""An owner of components on either cluster, and what a controller does with it: passes."""
+"""A test owner of components on either cluster, and its reconciles."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class ComponentHarness:
         await self.cluster.eventually(absent, describe=f"{gvk.kind} {name} is gone")
 
     async def list_steady_writes(self, *components: Component, is_restarted: bool = False) -> list[str]:
-        """What a pass writes after one that wrote nothing, while nobody else writes.
+        """Return the writes of a reconcile after one without writes, while no other client writes.
 
         Controllers of the cluster may come late, and what they write is a reason for a write of ours. So a pass during
         which, or since the beginning of the one before which, somebody else has written does not count.

@@ -1,4 +1,4 @@
-"""An owner of components, on the embedded and on the real cluster alike."""
+"""Fixtures: an owner of components on the embedded and on the real cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The component specification once more, slow and to the letter: what a pass must leave behind.
+"""A second, slow and literal implementation of the component specification: the expected result of a reconcile.
 
 Nothing here is taken from the engine. It is written in the order of the specification's sections and of the decisions
 where the specification leaves a choice, with strings for statuses and plain mappings for objects, so that the two can
@@ -21,7 +21,7 @@ PRIORITY = {
 }  # fmt: skip
 TRUE = {"PendingSuspension", "Suspending", "Suspended", "Disabled", "Healthy", "Operational", "Completed"}
 READY = {"Healthy", "Operational", "Completed"}
-TOLD_TOGETHER = (
+JOINED_REASONS = (
     {"Creating", "OperationPending", "TaskPending"},
     {"Updating"},
     {"Scaling", "TaskRunning"},
@@ -46,7 +46,7 @@ class Slot:
 
 @dataclass
 class WorldState:
-    """What may change between two passes; by slot where it is the slot's."""
+    """The facts that can change between two reconciles, by slot where they belong to one."""
 
     gate: str = "on"  # on, off or raises
     is_prerequisite_met: bool = True
@@ -60,7 +60,7 @@ class WorldState:
 
 @dataclass(frozen=True)
 class StoredObject:
-    """What the cluster holds under a slot's name."""
+    """The object in the cluster under the name of a slot."""
 
     is_suspended: bool = False
     is_owned: bool = True
@@ -79,7 +79,7 @@ class ModelCondition:
 
 
 class SpecificationModel:
-    """What the cluster and the owner should hold.
+    """The expected state of the cluster and the owner.
 
     Args:
         slots: The component's resources in order of registration.
@@ -130,7 +130,7 @@ class SpecificationModel:
         return slot.removal == "orphan_when" and slot.name in world.removed
 
     def _remove(self, slot: Slot) -> None:
-        """What nobody controls and the component has not applied stays (decision 25)."""
+        """Return False for an object without a controller that the component has not applied: it stays (decision 25)."""
         if self._is_ours(slot):
             self.facts.pop(slot.name, None)
 
@@ -147,15 +147,15 @@ class SpecificationModel:
     # Suspension
 
     def _suspend(self, world: WorldState) -> tuple[str, tuple[str, str]]:
-        errors, told = [], []
+        errors, results = [], []
         for slot in self.slots:
             if not self._is_managed(slot, world) or slot.category == "static":
                 continue
             if slot.deletes_on_suspend and slot.name not in self.facts:
-                told.append(("Suspended", "gone"))
+                results.append(("Suspended", "gone"))
                 continue
             if slot.deletes_on_suspend and not self._is_ours(slot):
-                told.append(("Suspended", "another's, which counts as gone"))
+                results.append(("Suspended", "another's, which counts as gone"))
                 continue
             self.facts[slot.name] = StoredObject(is_suspended=True)
             says = world.suspension[slot.name]
@@ -165,9 +165,9 @@ class SpecificationModel:
                 continue
             if says == "Suspended" and slot.deletes_on_suspend:
                 del self.facts[slot.name]
-            told.append((says, f"{slot.name} {says}"))
+            results.append((says, f"{slot.name} {says}"))
         for status in ("PendingSuspension", "Suspending"):
-            reasons = [reason for says, reason in told if says == status]
+            reasons = [reason for says, reason in results if says == status]
             if reasons:
                 return "; ".join(errors), (status, "; ".join(reasons))
         return "; ".join(errors), ("Suspended", "All resources are suspended.")
@@ -226,7 +226,7 @@ class SpecificationModel:
         worst = max((status for status, _ in results), key=PRIORITY.__getitem__)
         if worst == "Blocked":
             return worst, next(reason for status, reason in results if status == "Blocked")
-        (together,) = (statuses for statuses in TOLD_TOGETHER if worst in statuses)
+        (together,) = (statuses for statuses in JOINED_REASONS if worst in statuses)
         return worst, "; ".join(
             # Blocked is as severe as Creating, but it wins against all of its class.
             reason

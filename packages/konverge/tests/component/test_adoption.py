@@ -1,4 +1,4 @@
-"""Objects that exist before a component applies them: adopted and said so, or refused; on both clusters."""
+"""Objects that exist before a component applies them are adopted with a report, or refused; on both clusters."""
 
 from __future__ import annotations
 
@@ -113,9 +113,9 @@ async def test_a_released_object_is_adopted_by_the_next_owner(new_app: NewApp) -
     await one.reconcile(component(ConfigMap(one.build_config_map(colour="blue"))))
     await one.reconcile(component(ConfigMap(one.build_config_map(colour="blue")), orphan_when(True)))
     await two.reconcile(component(ConfigMap(two.build_config_map(colour="red"))))
-    (told,) = adoptions(two)
-    assert "managed by TestApp/frontend/" in told
-    assert "(.data.colour)" in told
+    (report,) = adoptions(two)
+    assert "managed by TestApp/frontend/" in report
+    assert "(.data.colour)" in report
 
 
 async def test_the_values_of_a_secret_are_not_told(app: ComponentHarness) -> None:
@@ -123,9 +123,9 @@ async def test_the_values_of_a_secret_are_not_told(app: ComponentHarness) -> Non
     obj |= {"data": {"token": "b3JpZ2luYWw="}}
     await app.cluster.client.apply(obj, field_manager="painter")
     await app.reconcile(component(Secret({**app.build_config_map("access"), "data": {"token": "cGxhbnRlZA=="}})))
-    (told,) = adoptions(app)
-    assert "painter (.data.token)" in told
-    assert "b3JpZ2luYWw" not in told
+    (report,) = adoptions(app)
+    assert "painter (.data.token)" in report
+    assert "b3JpZ2luYWw" not in report
 
 
 class Blind:
@@ -152,14 +152,14 @@ async def test_an_object_that_no_cache_has_shown_is_told_all_the_same(app: Compo
 
 async def test_explain_and_diff_tell_of_an_adoption_before_it_happens(app: ComponentHarness) -> None:
     await create_by_hand(app)
-    told = await dry_run_component(
+    report = await dry_run_component(
         component(ConfigMap(app.build_config_map(colour="blue"))),
         app.client,
         await app.owner(),
         clock=app.cluster.clock,
     )
-    assert "it was managed by painter. Overruled: painter (.data.colour)" in told.resources[0].adoption
-    assert any("adopts v1/ConfigMap" in line and "painter" in line for line in format_halts(told))
+    assert "it was managed by painter. Overruled: painter (.data.colour)" in report.resources[0].adoption
+    assert any("adopts v1/ConfigMap" in line and "painter" in line for line in format_halts(report))
     assert (await get_settings(app))["data"]["colour"] == "red"
     assert adoptions(app) == []
 

@@ -1,4 +1,4 @@
-"""From what each resource says to what the component says (specification, "Condition priority and aggregation")."""
+"""Aggregation of resource statuses (specification, "Condition priority and aggregation")."""
 
 from itertools import permutations
 

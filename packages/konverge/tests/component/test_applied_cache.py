@@ -1,4 +1,4 @@
-"""What is remembered of objects that were compared or applied."""
+"""The cache of compared and applied objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An author's function that raises, answers nonsense or never returns: an error that names it, in bounded time."""
+"""An author function that raises, returns an invalid value or never returns is an error that names it."""
 
 from __future__ import annotations
 
@@ -142,8 +142,8 @@ def limit() -> Iterator[TimeLimit]:
 
 
 async def reconcile_and_get_message(app: ComponentHarness, limit: TimeLimit, kind: str, function: Faulty) -> str:
-    """What a pass of such a component says; the owner's other component must have been reconciled all the same."""
-    build, reason, told = KINDS[kind]
+    """Return the error message of a reconcile; the owner's other component must be reconciled nevertheless."""
+    build, reason, message = KINDS[kind]
     component = build(app, function)
     other = (
         ComponentBuilder("other", condition_type="OtherReady")
@@ -166,7 +166,7 @@ async def reconcile_and_get_message(app: ComponentHarness, limit: TimeLimit, kin
     assert error is not None
     assert (condition.status, condition.reason) == ("False", reason)
     assert condition.message in str(error)
-    assert told in str(error)
+    assert message in str(error)
     assert (await app.condition("OtherReady")).reason == "Healthy"
     assert await app.find(CONFIG_MAP, "other") is not None
     return str(error)
@@ -198,7 +198,7 @@ class Silent(Exception):
 
 
 class Panic(BaseException):
-    """What extensions in other languages raise: no ``Exception``."""
+    """An error of an extension in another language, which is no ``Exception``."""
 
 
 @pytest.mark.parametrize(
@@ -297,9 +297,9 @@ SPELLED: list[tuple[str, Callable[..., Any], str]] = [
 async def test_a_text_that_is_spelled_like_a_status_is_none(
     app: ComponentHarness, limit: TimeLimit, kind: str, answer: Callable[..., Any], status: str
 ) -> None:
-    told = await reconcile_and_get_message(app, limit, kind, lambda *_: answer(status, "as the author spells it"))
+    message = await reconcile_and_get_message(app, limit, kind, lambda *_: answer(status, "as the author spells it"))
 
-    assert f"status='{status}'" in told
+    assert f"status='{status}'" in message
 
 
 NO_TEXT: list[tuple[str, Any]] = [
@@ -370,9 +370,9 @@ async def test_a_function_that_never_returns_is_an_error_that_names_it(
         while True:
             pass
 
-    told = await reconcile_and_get_message(app, limit, kind, hangs)
+    message = await reconcile_and_get_message(app, limit, kind, hangs)
 
-    assert "it did not return within 0.05 s; it was in hangs (test_author_functions.py, line " in told
+    assert "it did not return within 0.05 s; it was in hangs (test_author_functions.py, line " in message
 
 
 READERS: dict[str, Callable[[Callable[..., Any]], dict[str, Any]]] = {
@@ -406,6 +406,6 @@ async def test_a_function_that_reads_a_secrets_cell_quotes_no_value(
     with pytest.raises(ReconcileError) as error:
         await app.reconcile(component)
 
-    told = "".join(traceback.format_exception(error.value))
-    assert "hunter2" not in told + (await app.condition("FrontendReady")).message
-    assert f"{raised.__name__} (its text is withheld" in told
+    message = "".join(traceback.format_exception(error.value))
+    assert "hunter2" not in message + (await app.condition("FrontendReady")).message
+    assert f"{raised.__name__} (its text is withheld" in message

@@ -1,4 +1,4 @@
-"""What a builder accepts, what it refuses, and that it reports every mistake at once."""
+"""The builder accepts valid declarations and reports all errors of an invalid one together."""
 
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError

@@ -1,4 +1,4 @@
-"""The checksum pattern: pods restart when what they read changes, and only then."""
+"""The checksum pattern: pods restart only if the objects that they read change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The condition's state machine: stickiness, transition times, grace and the wake-up."""
+"""The state machine of the condition: stickiness, transition times, grace period and requeue."""
 
 from datetime import UTC, datetime, timedelta
 

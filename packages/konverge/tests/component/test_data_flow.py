@@ -1,4 +1,4 @@
-"""Data from one resource to the next: what is checked at build, what waits, and who sees what, on both clusters."""
+"""Data from one resource to the next: validation at build, blocked readers and visible values, on both clusters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the engine does where the specification leaves a choice, on both clusters; the rest is in its neighbours."""
+"""Decisions of the engine where the specification leaves a choice, on both clusters."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def raise_error(_: object) -> Any:
 
 
 def undeletable(app: ComponentHarness, name: str) -> Static:
-    """What no client asks a server for: its name has a slash."""
+    """A resource that no client can request, because its name has a slash."""
     metadata = {"name": f"{name}/x", "namespace": app.key.namespace}
     return Static({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
 
@@ -125,9 +125,9 @@ async def test_a_guard_without_a_reason_is_told_by_its_resource(app: ComponentHa
     await longer_than_a_moment(app)
     late = await app.reconcile(component)
 
-    told = f"v1/ConfigMap/{app.key.namespace}/settings is blocked"
-    assert (waiting.reason, waiting.message) == ("Blocked", told)
-    assert (late.reason, late.message) == ("Down", f"Component is down: {told}")
+    blocked_message = f"v1/ConfigMap/{app.key.namespace}/settings is blocked"
+    assert (waiting.reason, waiting.message) == ("Blocked", blocked_message)
+    assert (late.reason, late.message) == ("Down", f"Component is down: {blocked_message}")
 
 
 async def test_a_grace_handler_that_answers_no_status_is_an_error(app: ComponentHarness) -> None:

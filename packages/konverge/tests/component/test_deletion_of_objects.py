@@ -1,4 +1,4 @@
-"""Which objects a component deletes: its own, by controller or by apply entry, and no others; on both clusters."""
+"""A component deletes only its own objects, by controller or by apply entry; on both clusters."""
 
 from __future__ import annotations
 
@@ -147,9 +147,9 @@ async def test_an_object_that_a_controller_has_taken_over_since_stays(new_app: N
 class Outdated:
     """A cache that still shows the object as it once was."""
 
-    def __init__(self, app: ComponentHarness, shown: Object) -> None:
+    def __init__(self, app: ComponentHarness, stale: Object) -> None:
         self._client = app.client
-        self._shown = shown
+        self._shown = stale
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)
@@ -163,15 +163,15 @@ class Outdated:
 async def test_an_older_copy_of_an_object_does_not_get_it_deleted(new_app: NewApp) -> None:
     one, two = await new_app("one"), await new_app("two")
     await one.reconcile(component(config(one)))
-    shown = await one.find(CONFIG_MAP, "settings")
-    assert shown is not None
+    stale = await one.find(CONFIG_MAP, "settings")
+    assert stale is not None
     await one.reconcile(component(config(one), orphan_when(True)))
     await two.reconcile(component(config(two)))
 
-    ctx = ReconcileContext(client=Outdated(one, shown), owner=await one.owner(), clock=one.cluster.clock)
+    ctx = ReconcileContext(client=Outdated(one, stale), owner=await one.owner(), clock=one.cluster.clock)
     await component(config(one), delete()).reconcile(ctx)
 
-    assert await uid(two) == shown["metadata"]["uid"]
+    assert await uid(two) == stale["metadata"]["uid"]
 
 
 async def test_suspension_does_not_adopt_an_object_only_to_delete_it(app: ComponentHarness) -> None:
@@ -248,14 +248,14 @@ async def test_what_is_left_alone_is_told_once_by_an_event_and_each_time_by_expl
     in_one_life = list(two.events.warned)
     two.memory = AppliedCache()  # as after a restart
     await two.reconcile(off)
-    told = (await dry_run_component(off, two.client, await two.owner(), clock=two.cluster.clock)).resources[0]
+    report = (await dry_run_component(off, two.client, await two.owner(), clock=two.cluster.clock)).resources[0]
 
     assert [reason for reason, _ in in_one_life] == ["ResourceLeftAlone"]
     assert "it is controlled by TestApp one, and not this object's" in in_one_life[0][1]
     assert two.writes()[writes:] == []
     assert len(two.events.warned) == 2
-    assert (told.outcome, told.changes) == ("left alone", ())
-    assert "controlled by TestApp one" in told.reason
+    assert (report.outcome, report.changes) == ("left alone", ())
+    assert "controlled by TestApp one" in report.reason
 
 
 async def test_an_object_without_a_controller_is_told_with_its_managers(app: ComponentHarness) -> None:

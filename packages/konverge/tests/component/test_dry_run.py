@@ -1,4 +1,4 @@
-"""A rehearsal says what the pass then does, writes nothing, and tells why; on both clusters."""
+"""A dry run predicts and explains the next reconcile and writes nothing; on both clusters."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ async def run_dry(app: ComponentHarness, component: Component) -> DryRunReport:
     return await dry_run_component(component, app.client, await app.owner(), clock=app.cluster.clock)
 
 
-def stories(rehearsal: DryRunReport) -> dict[str, ResourceReport]:
+def resources_by_name(report: DryRunReport) -> dict[str, ResourceReport]:
     """By the name of the object."""
-    return {story.identity.rpartition("/")[2]: story for story in rehearsal.resources}
+    return {resource.identity.rpartition("/")[2]: resource for resource in report.resources}
 
 
 def wide(app: ComponentHarness, colour: str = "blue", replicas: int = 1) -> Component:
@@ -144,7 +144,7 @@ async def test_a_rehearsal_says_what_the_pass_then_does(
             "Healthy", earlier(app)
         )  # at rest, or the pass would meet other pods than the rehearsal
 
-    told = await run_dry(app, make(app))
+    report = await run_dry(app, make(app))
     before = len(app.writes())
     with suppress(ReconcileError):
         await app.reconcile(make(app))
@@ -154,14 +154,14 @@ async def test_a_rehearsal_says_what_the_pass_then_does(
         if not request.path.endswith("/status") and request.code < 400
     ]
 
-    assert told.after is not None
+    assert report.after is not None
     condition = await app.condition("FrontendReady")
-    assert (told.after.status, told.after.reason, told.after.message) == (
+    assert (report.after.status, report.after.reason, report.after.message) == (
         condition.status,
         condition.reason,
         condition.message,
     )
-    assert [(_VERBS[change.action], change.identity.rpartition("/")[2]) for change in told.changes] == done
+    assert [(_VERBS[change.action], change.identity.rpartition("/")[2]) for change in report.changes] == done
 
 
 async def test_a_rehearsal_of_a_settled_component_changes_nothing(app: ComponentHarness) -> None:
@@ -170,11 +170,11 @@ async def test_a_rehearsal_of_a_settled_component_changes_nothing(app: Component
     )
     await app.reconcile(component)
 
-    told = await run_dry(app, component)
+    report = await run_dry(app, component)
 
-    assert told.changes == ()
-    assert told.before == told.after
-    assert told.next == ("Nothing, until the owner or one of its objects changes.",)
+    assert report.changes == ()
+    assert report.before == report.after
+    assert report.next == ("Nothing, until the owner or one of its objects changes.",)
 
 
 class NotingTransport:
@@ -205,9 +205,9 @@ async def test_the_server_gets_nothing_but_reads_and_dry_runs(
     client = Client(transport, clock=app.cluster.clock)
     changed = make(app) if make is not wide else wide(app, "green", 3)
 
-    told = await dry_run_component(changed, client, await app.owner(), clock=app.cluster.clock)
+    report = await dry_run_component(changed, client, await app.owner(), clock=app.cluster.clock)
 
-    assert told.changes
+    assert report.changes
     assert set(transport.writes) <= {("PATCH", "All")}
 
 
@@ -229,15 +229,15 @@ async def test_components_see_what_earlier_ones_would_have_done(app: ComponentHa
         .with_prerequisite(depends_on("BackendReady"))
         .with_resource(ConfigMap(app.build_config_map("store")), read_only())
     )
-    rehearsing = DryRun(app.client, await app.owner(), clock=app.cluster.clock)
-    ctx = rehearsing.create_context()
+    dry_run = DryRun(app.client, await app.owner(), clock=app.cluster.clock)
+    ctx = dry_run.create_context()
 
     await backend.build().reconcile(ctx)
     await reader.build().reconcile(ctx)
 
-    _, frontend = rehearsing.reports
-    assert [story.verdict for story in frontend.prerequisites] == ["Met"]
-    assert stories(frontend)["store"].outcome == "read"
+    _, frontend = dry_run.reports
+    assert [resource.verdict for resource in frontend.prerequisites] == ["Met"]
+    assert resources_by_name(frontend)["store"].outcome == "read"
     assert await app.find(CONFIG_MAP, "store") is None
 
 
@@ -247,13 +247,13 @@ async def test_components_see_what_earlier_ones_would_have_deleted(app: Componen
         ConfigMap(app.build_config_map("store")), delete()
     )
     reader = builder().with_resource(ConfigMap(app.build_config_map("store")), read_only(), block_on_absence())
-    rehearsing = DryRun(app.client, await app.owner(), clock=app.cluster.clock)
-    ctx = rehearsing.create_context()
+    dry_run = DryRun(app.client, await app.owner(), clock=app.cluster.clock)
+    ctx = dry_run.create_context()
 
     await cleaner.build().reconcile(ctx)
     await reader.build().reconcile(ctx)
 
-    assert stories(rehearsing.reports[-1])["store"].outcome == "halts"
+    assert resources_by_name(dry_run.reports[-1])["store"].outcome == "halts"
 
 
 @pytest.mark.parametrize(("replicas", "operation"), [(1, "None"), (2, "Updated")])
@@ -272,10 +272,10 @@ async def test_a_handler_is_told_the_operation_that_the_pass_would_do(
 
     await app.reconcile(component(1))
 
-    told = await run_dry(app, component(replicas))
+    report = await run_dry(app, component(replicas))
 
-    assert told.after is not None
-    assert told.after.message == f"operation {operation}"
+    assert report.after is not None
+    assert report.after.message == f"operation {operation}"
 
 
 # Fields
@@ -293,16 +293,16 @@ async def test_a_field_that_another_manager_forced_back_is_fought_over(app: Comp
     await app.reconcile(component)
     await force_fields(app, DEPLOYMENT, "web", "scaler", spec={"replicas": 5})
 
-    told = await run_dry(app, component)
+    report = await run_dry(app, component)
 
-    [contest] = stories(told)["web"].contests
-    [change] = told.changes
+    [contest] = resources_by_name(report)["web"].contests
+    [change] = report.changes
     [field] = change.fields
     assert (contest.path, contest.writer.manager, contest.live, contest.wanted) == (".spec.replicas", "scaler", 5, 2)
     assert contest.is_fought_over
     assert (field.path, field.kind, field.before, field.after) == (".spec.replicas", "changed", 5, 2)
     assert [writer.manager for writer in field.taken_from] == ["scaler"]
-    assert any(sentence.startswith("scaler writes fields of") for sentence in told.next)
+    assert any(sentence.startswith("scaler writes fields of") for sentence in report.next)
 
 
 async def test_a_field_that_another_manager_wants_alike_is_shared(app: ComponentHarness) -> None:
@@ -310,20 +310,20 @@ async def test_a_field_that_another_manager_wants_alike_is_shared(app: Component
     await app.reconcile(component)
     await force_fields(app, CONFIG_MAP, "settings", "painter", data={"colour": "blue"})
 
-    told = await run_dry(app, component)
+    report = await run_dry(app, component)
 
-    [contest] = stories(told)["settings"].contests
+    [contest] = resources_by_name(report)["settings"].contests
     assert (contest.path, contest.is_fought_over) == (".data.colour", False)
-    assert told.changes == ()
+    assert report.changes == ()
 
 
 async def test_a_field_that_only_changes_hands_is_claimed(app: ComponentHarness) -> None:
     obj = {"apiVersion": "v1", "kind": "ConfigMap", **app.build_config_map(colour="blue", size="1")}
     await app.cluster.client.apply(obj, field_manager="painter")
 
-    told = await run_dry(app, builder().with_resource(ConfigMap(app.build_config_map()), unowned()).build())
+    report = await run_dry(app, builder().with_resource(ConfigMap(app.build_config_map()), unowned()).build())
 
-    [change] = told.changes
+    [change] = report.changes
     assert [(field.path, field.kind, field.after) for field in change.fields] == [(".data.colour", "claimed", "blue")]
     assert [writer.manager for field in change.fields for writer in field.owners] == ["painter"]
 
@@ -333,9 +333,9 @@ async def test_items_of_a_list_are_told_by_their_keys(app: ComponentHarness) -> 
     changed = app.build_deployment(image="konverge.test/app:2")
     changed["spec"]["template"]["spec"]["containers"].append({"name": "side", "image": "konverge.test/side:1"})
 
-    told = await run_dry(app, builder().with_resource(Deployment(changed)).build())
+    report = await run_dry(app, builder().with_resource(Deployment(changed)).build())
 
-    fields = {field.path: field for field in told.changes[0].fields}
+    fields = {field.path: field for field in report.changes[0].fields}
     main = '.spec.template.spec.containers[name="main"].image'
     assert (fields[main].kind, fields[main].before) == ("changed", "konverge.test/app:1")
     assert {field.kind for path, field in fields.items() if path != main} == {"added"}
@@ -345,9 +345,9 @@ async def test_items_of_a_list_are_told_by_their_keys(app: ComponentHarness) -> 
 async def test_what_is_no_longer_wanted_is_removed(app: ComponentHarness) -> None:
     await app.reconcile(builder().with_resource(ConfigMap(app.build_config_map(colour="blue", size="1"))).build())
 
-    told = await run_dry(app, builder().with_resource(ConfigMap(app.build_config_map(colour="blue"))).build())
+    report = await run_dry(app, builder().with_resource(ConfigMap(app.build_config_map(colour="blue"))).build())
 
-    [field] = told.changes[0].fields
+    [field] = report.changes[0].fields
     assert (field.path, field.kind, field.before, field.after) == (".data.size", "removed", "1", None)
     assert [writer.is_ours for writer in field.owners] == [True]
 
@@ -357,10 +357,10 @@ async def test_no_value_of_a_secret_is_in_a_rehearsal(app: ComponentHarness) -> 
     await force_fields(app, SECRET, "access", "thief", data={"password": "c3Rvbg=="})
     other = builder().with_resource(Secret(secret(app, "swordfish"))).build()
 
-    told = await run_dry(app, other)
+    report = await run_dry(app, other)
 
-    text = msgspec.json.encode(told).decode()
-    assert [field.path for field in told.changes[0].fields] == [".data.password"]
+    text = msgspec.json.encode(report).decode()
+    assert [field.path for field in report.changes[0].fields] == [".data.password"]
     assert "(hidden)" in text
     for value in ("hunter2", "swordfish", "aHVudGVyMg==", "c3dvcmRmaXNo", "c3Rvbg=="):
         assert value not in text
@@ -370,25 +370,25 @@ async def test_a_value_of_a_secret_is_hidden_wherever_it_was_copied_to(app: Comp
     made = builder().with_resource(Secret(secret(app, "hunter2")))
     copies = app.build_config_map(plain="postgres://me:hunter2@db", encoded="aHVudGVyMg==", colour="blue")
 
-    told = await run_dry(app, made.with_resource(ConfigMap(copies)).build())
+    report = await run_dry(app, made.with_resource(ConfigMap(copies)).build())
 
-    text = msgspec.json.encode(told).decode()
+    text = msgspec.json.encode(report).decode()
     assert "hunter2" not in text
     assert "aHVudGVyMg==" not in text
-    shown = {field.path: field.after for field in told.changes[1].fields}
-    assert shown[".data.colour"] == "blue"
-    assert shown[".data.plain"] == shown[".data.encoded"] == "(hidden)"
+    values = {field.path: field.after for field in report.changes[1].fields}
+    assert values[".data.colour"] == "blue"
+    assert values[".data.plain"] == values[".data.encoded"] == "(hidden)"
 
 
 async def test_a_long_value_is_shortened(app: ComponentHarness) -> None:
-    told = await run_dry(app, builder().with_resource(ConfigMap(app.build_config_map(text="x" * 10_000))).build())
+    report = await run_dry(app, builder().with_resource(ConfigMap(app.build_config_map(text="x" * 10_000))).build())
 
-    [value] = [field.after for field in told.changes[0].fields if field.path == ".data.text"]
+    [value] = [field.after for field in report.changes[0].fields if field.path == ".data.text"]
     assert value.endswith("x… (10000 characters)")
     assert len(value) < 2_100
 
 
-# The story
+# The explanation
 
 
 async def test_grace_is_told_before_it_is_over_and_after(app: ComponentHarness) -> None:
@@ -401,7 +401,7 @@ async def test_grace_is_told_before_it_is_over_and_after(app: ComponentHarness) 
     await app.reconcile_until("Down", component)
     late = await run_dry(app, component)
 
-    grace = stories(early)["web"].grace
+    grace = resources_by_name(early)["web"].grace
     assert early.before.since is not None
     assert grace is not None
     assert (grace.status, grace.reason) == ("Down", "No replicas are ready")
@@ -414,14 +414,14 @@ async def test_grace_is_told_before_it_is_over_and_after(app: ComponentHarness) 
 
 
 async def test_a_blocked_guard_is_told_with_what_waits_behind_it(app: ComponentHarness) -> None:
-    told = await run_dry(app, build_guarded(app))
+    report = await run_dry(app, build_guarded(app))
 
-    assert [story.outcome for story in told.resources] == ["applied", "halts", "not reached"]
-    web = stories(told)["web"]
+    assert [resource.outcome for resource in report.resources] == ["applied", "halts", "not reached"]
+    web = resources_by_name(report)["web"]
     assert web.guard is not None
     assert (web.guard.status, web.guard.reason) == ("Blocked", "waiting for a sign")
-    assert told.rule.startswith("Blocked (priority 10)")
-    assert any("Waiting for it: v1/ConfigMap/" in sentence for sentence in told.next)
+    assert report.rule.startswith("Blocked (priority 10)")
+    assert any("Waiting for it: v1/ConfigMap/" in sentence for sentence in report.next)
 
 
 async def test_prerequisites_are_told_one_by_one(app: ComponentHarness) -> None:
@@ -433,21 +433,21 @@ async def test_prerequisites_are_told_one_by_one(app: ComponentHarness) -> None:
         .build()
     )
 
-    told = await run_dry(app, component)
+    report = await run_dry(app, component)
 
-    assert [(story.name, story.verdict) for story in told.prerequisites] == [
+    assert [(resource.name, resource.verdict) for resource in report.prerequisites] == [
         ("depends on BackendReady", "NotMet"),
         ("depends on CacheReady", "not asked"),
     ]
-    assert stories(told)["settings"].outcome == "not reached"
+    assert resources_by_name(report)["settings"].outcome == "not reached"
 
 
 async def test_prerequisites_of_a_component_that_has_begun_are_passed(app: ComponentHarness) -> None:
     await app.reconcile(builder().with_resource(ConfigMap(app.build_config_map())).build())
 
-    told = await run_dry(app, waiting(app))
+    report = await run_dry(app, waiting(app))
 
-    assert [(story.verdict, story.reason) for story in told.prerequisites] == [
+    assert [(resource.verdict, resource.reason) for resource in report.prerequisites] == [
         ("passed", "the component has begun: it was Healthy")
     ]
 
@@ -456,21 +456,21 @@ async def test_an_object_of_another_owner_that_blocks(new_app: NewApp) -> None:
     one, two = await new_app("one"), await new_app("two")
     await one.reconcile(builder().with_resource(ConfigMap(one.build_config_map())).build())
 
-    told = await run_dry(
+    report = await run_dry(
         two, builder().with_resource(ConfigMap(two.build_config_map()), block_on_foreign_controller()).build()
     )
 
-    assert stories(told)["settings"].reason == "controlled by TestApp one"
+    assert resources_by_name(report)["settings"].reason == "controlled by TestApp one"
 
 
 async def test_suspension_is_told_by_resource(app: ComponentHarness) -> None:
-    told = await run_dry(app, build_suspended(app))
+    report = await run_dry(app, build_suspended(app))
 
-    web, plain = stories(told)["web"], stories(told)["plain"]
+    web, plain = resources_by_name(report)["web"], resources_by_name(report)["plain"]
     assert (web.outcome, plain.outcome) == ("suspended", "left alone")
     assert web.suspension is not None
-    assert told.is_suspended
-    assert [field.after for field in told.changes[0].fields if field.path == ".spec.replicas"] == [0]
+    assert report.is_suspended
+    assert [field.after for field in report.changes[0].fields if field.path == ".spec.replicas"] == [0]
 
 
 async def test_an_object_that_is_made_anew_is_deleted_first(app: ComponentHarness) -> None:
@@ -485,11 +485,11 @@ async def test_an_object_that_is_made_anew_is_deleted_first(app: ComponentHarnes
     await app.reconcile(builder().with_resource(Job(job, recreate=True)).build())
     job["spec"]["template"]["spec"]["containers"][0]["image"] = "konverge.test/app:2"  # type: ignore[index]
 
-    told = await run_dry(app, builder().with_resource(Job(job, recreate=True)).build())
+    report = await run_dry(app, builder().with_resource(Job(job, recreate=True)).build())
 
-    assert [change.action for change in told.changes] == ["delete"]
-    assert stories(told)["migrate"].outcome == "halts"
-    assert "is created again" in stories(told)["migrate"].reason
+    assert [change.action for change in report.changes] == ["delete"]
+    assert resources_by_name(report)["migrate"].outcome == "halts"
+    assert "is created again" in resources_by_name(report)["migrate"].reason
 
 
 async def test_a_function_that_fails_is_named_and_the_rest_not_reached(app: ComponentHarness) -> None:
@@ -505,29 +505,29 @@ async def test_a_function_that_fails_is_named_and_the_rest_not_reached(app: Comp
         .build()
     )
 
-    told = await run_dry(app, component)
+    report = await run_dry(app, component)
 
-    assert [story.outcome for story in told.resources] == ["applied", "failed", "not reached"]
-    assert "ValueError: boom" in told.error
-    assert told.after is not None
-    assert told.after.reason == "Error"
-    assert told.wakes_at is None
+    assert [resource.outcome for resource in report.resources] == ["applied", "failed", "not reached"]
+    assert "ValueError: boom" in report.error
+    assert report.after is not None
+    assert report.after.reason == "Error"
+    assert report.wakes_at is None
 
 
 async def test_an_absent_object_that_blocks_says_when_it_goes_on(app: ComponentHarness) -> None:
-    told = await run_dry(
+    report = await run_dry(
         app,
         builder().with_resource(ConfigMap(app.build_config_map("account")), read_only(), block_on_absence()).build(),
     )
 
-    account = stories(told)["account"]
+    account = resources_by_name(report)["account"]
     assert (account.outcome, account.exists) == ("halts", False)
-    assert f"The component continues as soon as {account.identity} exists." in told.next
+    assert f"The component continues as soon as {account.identity} exists." in report.next
 
 
-def deciding(story: ResourceReport) -> Iterator[tuple[str, Any]]:
-    assert story.convergence is not None
-    return ((reading.path, reading.value) for reading in story.convergence.decided_by)
+def deciding(resource: ResourceReport) -> Iterator[tuple[str, Any]]:
+    assert resource.convergence is not None
+    return ((reading.path, reading.value) for reading in resource.convergence.decided_by)
 
 
 async def test_the_fields_that_an_authors_own_function_read_are_told(app: ComponentHarness) -> None:
@@ -538,9 +538,9 @@ async def test_the_fields_that_an_authors_own_function_read_are_told(app: Compon
 
     component = builder().with_resource(Deployment(app.build_deployment(), converging_status=judge)).build()
 
-    told = await run_dry(app, component)
+    report = await run_dry(app, component)
 
-    assert list(deciding(stories(told)["web"])) == [
+    assert list(deciding(resources_by_name(report)["web"])) == [
         ("spec.template.spec.containers", "[main]"),
         ("status.readyReplicas", None),
     ]
@@ -572,7 +572,9 @@ async def test_a_condition_that_is_behind_the_cluster_is_news(app: ComponentHarn
 
     await app.cluster.eventually(ready)
 
-    told = await run_dry(app, component)
+    report = await run_dry(app, component)
 
     assert first.reason == "Creating"
-    assert told.next == ("The next reconcile reports Healthy. If a running operator does not, its log has the reason.",)
+    assert report.next == (
+        "The next reconcile reports Healthy. If a running operator does not, its log has the reason.",
+    )

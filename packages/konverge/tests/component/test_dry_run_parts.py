@@ -1,4 +1,4 @@
-"""The pure parts of a rehearsal: an object that notes who reads what, and two objects compared."""
+"""The pure parts of a dry run: an object that records its reads, and the comparison of two objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pass says of a request that fails: the step, the resource, and the server's words, on both clusters."""
+"""The error of a failed request has the step, the resource and the server's message, on both clusters."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ STEPS: list[tuple[str, str, Callable[[ComponentHarness], Component]]] = [
 ]
 
 
-@pytest.mark.parametrize(("verb", "told", "build"), STEPS, ids=[told for _, told, _ in STEPS])
+@pytest.mark.parametrize(("verb", "told", "build"), STEPS, ids=[step for _, step, _ in STEPS])
 async def test_a_request_that_fails_is_told_with_its_step_and_resource(
-    app: ComponentHarness, verb: str, told: str, build: Callable[[ComponentHarness], Component]
+    app: ComponentHarness, verb: str, step: str, build: Callable[[ComponentHarness], Component]
 ) -> None:
     await app.reconcile(frontend().with_resource(ConfigMap(app.build_config_map())).build())
     app.client = Failing(app, verb)  # type: ignore[assignment]
@@ -76,7 +76,7 @@ async def test_a_request_that_fails_is_told_with_its_step_and_resource(
 
     app.client = app.cluster.client
     condition = await app.condition("FrontendReady")
-    assert str(raised.value) == f"{told} v1/ConfigMap/{app.key.namespace}/settings: the disk is full"
+    assert str(raised.value) == f"{step} v1/ConfigMap/{app.key.namespace}/settings: the disk is full"
     assert (condition.reason, condition.message) == ("Error", str(raised.value))
 
 

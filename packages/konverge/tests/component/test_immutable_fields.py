@@ -1,4 +1,4 @@
-"""Fields that cannot change: what the server says, what the condition says, and recreation where declared."""
+"""Immutable fields: the server refuses the change, the condition reports it, and `recreate` replaces the object."""
 
 from __future__ import annotations
 
@@ -127,11 +127,11 @@ CHANGES: list[Any] = [
 
 @pytest.mark.parametrize(("before", "after", "told"), CHANGES)
 async def test_a_change_that_the_server_refuses_names_the_field_and_the_way_out(
-    app: ComponentHarness, before: Callable[..., Primitive[Any]], after: Callable[..., Primitive[Any]], told: str
+    app: ComponentHarness, before: Callable[..., Primitive[Any]], after: Callable[..., Primitive[Any]], expected: str
 ) -> None:
     await app.reconcile(component(before(app)))
 
-    with pytest.raises(TerminalError, match=told) as raised:
+    with pytest.raises(TerminalError, match=expected) as raised:
         await app.reconcile(component(after(app)))
 
     assert "Declare recreate=True on the primitive, or keep the old value" in str(raised.value)
@@ -141,7 +141,7 @@ async def test_a_change_that_the_server_refuses_names_the_field_and_the_way_out(
 
 @pytest.mark.parametrize(("before", "after", "told"), CHANGES)
 async def test_where_it_is_declared_the_object_is_made_anew(
-    app: ComponentHarness, before: Callable[..., Primitive[Any]], after: Callable[..., Primitive[Any]], told: str
+    app: ComponentHarness, before: Callable[..., Primitive[Any]], after: Callable[..., Primitive[Any]], expected: str
 ) -> None:
     first, second = before(app), after(app, recreate=True)
     await app.reconcile(component(first))
@@ -169,9 +169,9 @@ async def test_while_it_is_made_anew_the_component_says_so_and_what_comes_later_
     assert isinstance(wake_after, timedelta)
     assert later is None
     assert ready.status == "True"
-    told = [message for reason, message, _ in app.events.noted if reason == "ResourceDeleted"]
-    assert len(told) == 1
-    assert "deleted to be created again: spec.selector is immutable" in told[0]
+    expected = [message for reason, message, _ in app.events.noted if reason == "ResourceDeleted"]
+    assert len(expected) == 1
+    assert "deleted to be created again: spec.selector is immutable" in expected[0]
 
 
 async def test_an_object_that_is_held_is_deleted_once_and_awaited(app: ComponentHarness) -> None:

@@ -1,4 +1,4 @@
-"""The kinds outside workloads, each in a component of its own: it becomes ready, is suspended and resumes."""
+"""Each kind outside workloads, in a separate component, becomes ready, is suspended and resumes."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ CASES = {
 
 @pytest.fixture
 async def leftovers(app: ComponentHarness) -> AsyncIterator[list[Primitive[Any]]]:
-    """What is deleted at the end: a namespaced owner's objects outside its namespace have no other end."""
+    """The objects to delete at the end: those of a namespaced owner outside its namespace are not collected."""
     listed: list[Primitive[Any]] = []
     yield listed
     for primitive in listed:

@@ -1,4 +1,4 @@
-"""Objects of a kind that the server does not serve: nothing to delete, gate off or suspend; on both clusters."""
+"""Objects of a kind that the server does not serve need no delete or suspend; on both clusters."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ async def test_applying_and_reading_it_is_an_error(app: ComponentHarness, option
 
 
 async def test_explain_says_that_it_is_absent(app: ComponentHarness) -> None:
-    told = await dry_run_component(
+    report = await dry_run_component(
         component(absent(app), delete()), app.client, await app.owner(), clock=app.cluster.clock
     )
-    assert [(story.outcome, story.exists) for story in told.resources] == [("removed", False)]
-    assert told.error == ""
+    assert [(resource.outcome, resource.exists) for resource in report.resources] == [("removed", False)]
+    assert report.error == ""
 
 
 class Unreachable:

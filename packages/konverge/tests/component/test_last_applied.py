@@ -1,4 +1,4 @@
-"""Reading back what was applied from managedFields, in every shape that a field set has."""
+"""The last applied configuration is read from managedFields, in every form of a field set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A webhook of somebody else that overrides what a component applies, on both clusters."""
+"""A foreign webhook overrides fields that a component applies, on both clusters."""
 
 from __future__ import annotations
 
@@ -187,8 +187,8 @@ async def test_an_overridden_secret_is_said_without_its_values(
     (told,) = passes.overrides()
     assert ".data.colour" in told
     planted = ["first-value", "other-value", other, base64.b64encode(b"first-value").decode()]
-    rehearsal = await dry_run_component(built, app.client, await app.owner(), clock=app.cluster.clock)
-    for text in (json.dumps(app.events.noted), str(rehearsal)):
+    report = await dry_run_component(built, app.client, await app.owner(), clock=app.cluster.clock)
+    for text in (json.dumps(app.events.noted), str(report)):
         assert not [value for value in planted if value in text]
 
 
@@ -197,8 +197,8 @@ async def test_explain_names_the_overridden_field(
 ) -> None:
     await hooks.add(MUTATING, "painter", painting("red"))
     await passes.run(component(app))
-    rehearsal = await dry_run_component(component(app), app.client, await app.owner(), clock=app.cluster.clock)
+    report = await dry_run_component(component(app), app.client, await app.owner(), clock=app.cluster.clock)
 
-    (story,) = rehearsal.resources
+    (story,) = report.resources
     assert story.changes == ()
     assert "in .data.colour: a mutating webhook or policy of the cluster overrides them" in story.override

@@ -1,4 +1,4 @@
-"""Whose an object is: unowned ones, those that another owner controls, and two owners of one; on both clusters."""
+"""Ownership: unowned objects, objects of another controller, and two owners of one object; on both clusters."""
 
 from __future__ import annotations
 
@@ -107,11 +107,11 @@ async def test_two_owners_that_claim_one_object_are_both_named_and_nothing_flips
     with pytest.raises(ReconcileError) as raised:
         await two.reconcile(component(ConfigMap(two.build_config_map(colour="red"))))
 
-    told = (await two.condition("FrontendReady")).message
+    message = (await two.condition("FrontendReady")).message
     child = await one.find(CONFIG_MAP, "settings")
-    assert told == str(raised.value)
-    assert "it is controlled by TestApp one, and an object has one controller: TestApp two cannot be" in told
-    assert "declare unowned() or block_on_foreign_controller()" in told
+    assert message == str(raised.value)
+    assert "it is controlled by TestApp one, and an object has one controller: TestApp two cannot be" in message
+    assert "declare unowned() or block_on_foreign_controller()" in message
     assert child is not None
     assert child["data"] == {"colour": "blue"}
 

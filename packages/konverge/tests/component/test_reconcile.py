@@ -1,4 +1,4 @@
-"""The seven steps of a pass, on both clusters (component specification, "Reconciliation Lifecycle")."""
+"""The seven steps of a reconcile, on both clusters (component specification, "Reconciliation Lifecycle")."""
 
 from __future__ import annotations
 
@@ -308,17 +308,17 @@ async def test_a_read_only_object_is_read_and_never_touched(app: ComponentHarnes
 
 async def test_a_read_only_object_is_judged_as_one_that_nobody_has_touched(app: ComponentHarness) -> None:
     await app.cluster.client.create({"apiVersion": "apps/v1", "kind": "Deployment", **app.build_deployment(replicas=0)})
-    told: list[Operation] = []
+    operations: list[Operation] = []
 
     def judge(_: Object, operation: Operation) -> Convergence:
-        told.append(operation)
+        operations.append(operation)
         return Convergence(ConvergingStatus.FAILING, "as its owner says")
 
     condition = await app.reconcile(
         frontend().with_resource(Deployment(app.build_deployment(), converging_status=judge), read_only()).build()
     )
 
-    assert told == [Operation.NONE]
+    assert operations == [Operation.NONE]
     assert (condition.status, condition.reason, condition.message) == ("False", "Failing", "as its owner says")
 
 
@@ -579,10 +579,10 @@ async def test_an_object_that_is_held_is_deleted_once(app: ComponentHarness) -> 
 class Outdated:
     """The app's client, which still shows an object that is another one by now."""
 
-    def __init__(self, app: ComponentHarness, shown: Object) -> None:
+    def __init__(self, app: ComponentHarness, stale: Object) -> None:
         client = app.client
         self.mapping, self.apply, self.update, self.delete = client.mapping, client.apply, client.update, client.delete
-        self._get, self._shown = client.get, shown
+        self._get, self._shown = client.get, stale
 
     async def get(self, gvk: GroupVersionKind, key: ObjectKey, *, live: bool = False) -> Object:
         if key == ObjectKey.of(self._shown) and gvk == CONFIG_MAP:
@@ -592,11 +592,11 @@ class Outdated:
 
 async def test_another_object_that_has_taken_the_name_is_not_deleted(app: ComponentHarness) -> None:
     await app.reconcile(frontend().with_resource(ConfigMap(app.build_config_map())).build())
-    shown = await app.find(CONFIG_MAP, "settings")
-    assert shown is not None
-    await app.cluster.client.delete(CONFIG_MAP, ObjectKey.of(shown))
+    stale = await app.find(CONFIG_MAP, "settings")
+    assert stale is not None
+    await app.cluster.client.delete(CONFIG_MAP, ObjectKey.of(stale))
     await app.cluster.client.create({"apiVersion": "v1", "kind": "ConfigMap", **app.build_config_map(of="another")})
-    ctx = ReconcileContext(client=Outdated(app, shown), owner=await app.owner(), clock=app.cluster.clock)
+    ctx = ReconcileContext(client=Outdated(app, stale), owner=await app.owner(), clock=app.cluster.clock)
 
     with pytest.raises(ReconcileError, match="failed to delete resource v1/ConfigMap/.*/settings"):
         await frontend().with_resource(ConfigMap(app.build_config_map()), delete()).build().reconcile(ctx)

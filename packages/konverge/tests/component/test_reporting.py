@@ -1,4 +1,4 @@
-"""What a pass tells besides the condition: events, the counts of applies, and what its log records carry."""
+"""Reports of a reconcile besides the condition: events, apply metrics and log fields."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ async def test_an_observer_that_runs_no_passes_hears_what_the_engine_does_with_e
     condition = await component.reconcile(ctx)
 
     assert (condition.reason, condition.message) == ("Blocked", "not yet")
-    assert [told for _, told in listener.heard] == ["is there", "not yet"]
+    assert [messages for _, messages in listener.heard] == ["is there", "not yet"]
     assert [identity for identity, _ in listener.heard] == [entry.identity for entry in component.entries]
 
 
@@ -203,8 +203,8 @@ async def test_events_have_the_reasons_and_messages_of_the_specification(app: Co
     await app.reconcile_until("Healthy", frontend().with_resource(asleep).build())
     await app.reconcile(frontend().with_resource(asleep).suspend(True).build())
 
-    told = [entry for entry in app.events.noted if "Deployment" not in entry[0]]
-    assert told == [
+    messages = [entry for entry in app.events.noted if "Deployment" not in entry[0]]
+    assert messages == [
         ("CreatedConfigMap", "Created ConfigMap 'settings'", "Create"),
         ("UpdatedConfigMap", "Updated ConfigMap 'settings'", "Update"),
         ("ResourceOrphaned", f"Resource {identity} orphaned: owner reference removed", "Orphan"),
@@ -262,8 +262,8 @@ async def test_log_records_carry_the_component_and_its_condition(
     await app.reconcile(component)
 
     records = [record for record in caplog.records if record.name == "konverge.component"]
-    told = [record.getMessage() for record in records]
-    assert [message.partition(":")[0].split(" is ")[-1][:18] for message in told] == [
+    messages = [record.getMessage() for record in records]
+    assert [message.partition(":")[0].split(" is ")[-1][:18] for message in messages] == [
         "cluster-scoped and",
         "grace inconsistenc",
     ]

@@ -1,4 +1,4 @@
-"""Random lives of a component, against a slow and literal model of the specification."""
+"""Random histories of a component, compared with a slow and literal model of the specification."""
 
 from __future__ import annotations
 
@@ -131,8 +131,8 @@ async def live(life: Life, seed: int) -> None:
             now = int((clock.now() - start).total_seconds())
             is_fine = model.reconcile(world, now)
             found, reported, facts = await subject.reconcile(start)
-            told = f"seed {seed}, after step {number}, {step}, of {life}"
-            assert (found, reported, facts) == (is_fine, model.reported, model.facts), told
+            label = f"seed {seed}, after step {number}, {step}, of {life}"
+            assert (found, reported, facts) == (is_fine, model.reported, model.facts), label
 
 
 async def _take(step: tuple[str, Any], world: WorldState, model: SpecificationModel, subject: _Subject) -> None:

@@ -1,4 +1,4 @@
-"""The one write that ends a pass: what it carries, what it leaves alone, and when it is not sent."""
+"""The single status write of a reconcile: its content, the fields that it keeps, and the cases without a write."""
 
 from __future__ import annotations
 

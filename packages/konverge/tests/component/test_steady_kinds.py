@@ -1,4 +1,4 @@
-"""Nothing is written over objects that are as they should be, of whatever kind and however they were spelled."""
+"""Steady objects get no write, for any kind and any spelling of their values."""
 
 from __future__ import annotations
 

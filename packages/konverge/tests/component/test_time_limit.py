@@ -1,4 +1,4 @@
-"""The limit of an author's functions: what it ends, what it leaves alone, and that it strikes nobody else."""
+"""The time limit of author functions: interrupted functions, other functions and unaffected callers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two components of one owner that claim the same: an object, a name, a condition; on both clusters."""
+"""Two components of one owner that claim the same object, name or condition; on both clusters."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def component(
 async def colour(app: ComponentHarness) -> str:
     found = await app.find(CONFIG_MAP, "settings")
     assert found is not None
-    told: str = found["data"]["colour"]
-    return told
+    colour: str = found["data"]["colour"]
+    return colour
 
 
 async def test_the_second_writer_of_an_object_names_the_first_and_writes_nothing(app: ComponentHarness) -> None:
@@ -39,10 +39,10 @@ async def test_the_second_writer_of_an_object_names_the_first_and_writes_nothing
     for _ in range(3):
         with pytest.raises(TerminalError, match='settings belongs to component "frontend" already'):
             await app.reconcile(first, second)
-    told = await app.condition("BackendReady")
-    assert (told.status, told.reason) == ("False", "Error")
-    assert 'component "backend": v1/ConfigMap/' in told.message
-    assert 'belongs to component "frontend" already' in told.message
+    condition = await app.condition("BackendReady")
+    assert (condition.status, condition.reason) == ("False", "Error")
+    assert 'component "backend": v1/ConfigMap/' in condition.message
+    assert 'belongs to component "frontend" already' in condition.message
     assert (await app.condition("FrontendReady")).reason == "Healthy"
     assert await colour(app) == "blue"
     assert [entry.path for entry in app.writes() if "/configmaps/" in entry.path] == [

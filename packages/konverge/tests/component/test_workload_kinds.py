@@ -1,4 +1,4 @@
-"""The kinds that run pods, in a component: made, suspended, resumed, failing, and left alone when they are settled."""
+"""Each kind with pods in a component: created, suspended, resumed, failing, and without writes when steady."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def component(app: ComponentHarness, kind: type[Primitive[Any]], spec: Object, *
 
 
 class Case(NamedTuple):
-    """What becomes of a kind in a component.
+    """The states of a kind in a component.
 
     Args:
         spec: What is wanted.
@@ -112,16 +112,16 @@ async def test_absent_and_suspended_it_does_not_run(app: ComponentHarness, kind:
     assert fields_of(await app.find(kind.gvk, "web"), case.asleep) == case.asleep
 
 
-async def until_told(app: ComponentHarness, of: Component, *texts: str) -> Condition:
+async def wait_for_message(app: ComponentHarness, of: Component, *texts: str) -> Condition:
     """Passes until the condition's message has these texts."""
 
-    async def told() -> Condition:
+    async def read_matching() -> Condition:
         condition = await app.reconcile(of)
         for text in texts:
             assert text in condition.message
         return condition
 
-    return await app.cluster.eventually(told, describe=f"the message has {texts}")
+    return await app.cluster.eventually(read_matching, describe=f"the message has {texts}")
 
 
 async def test_a_pod_that_crashes_fails(app: ComponentHarness) -> None:
@@ -130,7 +130,7 @@ async def test_a_pod_that_crashes_fails(app: ComponentHarness) -> None:
 
 
 async def test_a_pod_that_does_not_start_says_why(app: ComponentHarness) -> None:
-    condition = await until_told(app, component(app, Pod, pod_spec(NEVER_READY_IMAGE)), "ImagePullBackOff")
+    condition = await wait_for_message(app, component(app, Pod, pod_spec(NEVER_READY_IMAGE)), "ImagePullBackOff")
     assert condition.reason == "Creating"
 
 
@@ -148,7 +148,9 @@ async def test_a_job_that_runs_says_so_and_is_stopped_before_it_is_deleted(app: 
 
 async def test_a_pod_that_fits_no_node_says_so(app: ComponentHarness) -> None:
     nowhere = component(app, Pod, pod_spec(nodeSelector={"no": "where"}))
-    condition = await until_told(app, nowhere, "Waiting for pod to run: phase is Pending (Unschedulable: 0/1 nodes ")
+    condition = await wait_for_message(
+        app, nowhere, "Waiting for pod to run: phase is Pending (Unschedulable: 0/1 nodes "
+    )
     assert condition.reason == "Creating"
 
 
@@ -188,7 +190,9 @@ async def test_a_daemon_set_without_nodes_is_healthy(app: ComponentHarness) -> N
 
 async def test_a_deployment_whose_deadline_is_over_says_so(app: ComponentHarness) -> None:
     late = component(app, Deployment, build_spec(NEVER_READY_IMAGE, progressDeadlineSeconds=1))
-    condition = await until_told(app, late, "Waiting for replicas: 0/1 ready (ProgressDeadlineExceeded: ReplicaSet ")
+    condition = await wait_for_message(
+        app, late, "Waiting for replicas: 0/1 ready (ProgressDeadlineExceeded: ReplicaSet "
+    )
     assert condition.reason == "Creating"
 
 
@@ -207,7 +211,7 @@ async def test_replicas_that_a_quota_forbids_are_told_with_the_reason(
 
     await app.cluster.eventually(counted, describe="the quota counts")
     web = component(app, kind, build_spec(replicas=2))
-    condition = await until_told(app, web, "Waiting for replicas: 1/2 ready (FailedCreate: pods ", "quota: few")
+    condition = await wait_for_message(app, web, "Waiting for replicas: 1/2 ready (FailedCreate: pods ", "quota: few")
 
     assert await app.list_steady_writes(web) == []
     assert await app.condition(condition.type) == condition

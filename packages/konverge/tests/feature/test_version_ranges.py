@@ -1,4 +1,4 @@
-"""Ranges of semantic versions: which versions are in them, and what is no range or no version."""
+"""Ranges of semantic versions: their contents, invalid ranges and invalid versions."""
 
 from __future__ import annotations
 
@@ -134,11 +134,11 @@ def test_what_is_no_range_is_refused_when_it_is_made(text: str) -> None:
 )
 def test_what_is_no_version_is_refused_when_it_is_asked(version: str) -> None:
     gate = VersionGate.for_range(version, ">=8.5")
-    told = (
+    messages = (
         "cannot read the version: expected one to three numbers such as 8.5.1 or v1.31, "
         f"perhaps with a pre-release (8.6.0-rc.1); found {version!r}"
     )
-    with pytest.raises(KonvergeError, match="^" + re.escape(told) + "$"):
+    with pytest.raises(KonvergeError, match="^" + re.escape(messages) + "$"):
         gate.enabled()
 
 
@@ -174,10 +174,10 @@ def test_hostile_text_is_judged_at_once(unit: str) -> None:
 def test_text_of_a_megabyte_is_refused_at_once_and_not_quoted(unit: str) -> None:
     text = (unit * 1_000_000)[:1_000_000]
     begun = time.process_time()
-    told = [refusal(ask, text) for ask in (VersionRange, VersionRange("*").enabled)]
+    messages = [refusal(ask, text) for ask in (VersionRange, VersionRange("*").enabled)]
     spent = time.process_time() - begun
 
-    assert [len(each) < 400 and "at most 256 characters; found 1000000" in each for each in told] == [True, True]
+    assert [len(each) < 400 and "at most 256 characters; found 1000000" in each for each in messages] == [True, True]
     assert spent < 0.1
 
 

@@ -1,4 +1,4 @@
-"""A transport that answers some requests by itself, as a server does that refuses, restarts or is not there."""
+"""A transport that answers some requests itself, like a server that refuses requests, restarts or is absent."""
 
 from __future__ import annotations
 

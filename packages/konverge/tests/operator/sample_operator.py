@@ -1,4 +1,4 @@
-"""A custom resource, its components, and a cluster that looks after it: what the tests of this package share."""
+"""A custom resource, its components and a cluster harness, shared by the tests of this package."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ class OperatorHarness:
         return True
 
     def requests(self) -> list[AuditedRequest]:
-        """What the operator has asked for, watches aside."""
+        """Return the requests of the operator without watches."""
         return [request for request in self.cluster.list_requests(AGENT) if request.verb != "watch"]
 
     def writes(self) -> list[AuditedRequest]:

@@ -1,4 +1,4 @@
-"""A kube-apiserver that is killed and comes back under a running operator."""
+"""A kube-apiserver is killed and restarted under a running operator."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator

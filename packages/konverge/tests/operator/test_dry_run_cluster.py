@@ -1,4 +1,4 @@
-"""What `ctx.cluster` is in a rehearsal: the cluster as the pass would have made it so far."""
+"""`ctx.cluster` of a dry run shows the cluster with the writes that are recorded so far."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""What has to be done before an owner may go, on either cluster."""
+"""Cleanup before an owner is deleted, on either cluster."""
 
 from datetime import timedelta
 
@@ -241,9 +241,9 @@ async def test_an_owner_that_waits_for_its_finalizer_is_not_ready_and_says_so_on
         assert status_writes(town) == before + 1
         await town.client.patch(SHOP, town.key("corner"), {"metadata": {"finalizers": None}}, patch_type="merge")
 
-    told = f"The object is being deleted: the finalizer {FINALIZER} is not done yet."
-    assert (ready.status, ready.message) == ("False", told)
-    assert (event["type"], event["action"], event["note"]) == ("Normal", "Delete", told)
+    expected = f"The object is being deleted: the finalizer {FINALIZER} is not done yet."
+    assert (ready.status, ready.message) == ("False", expected)
+    assert (event["type"], event["action"], event["note"]) == ("Normal", "Delete", expected)
     assert "series" not in event
 
 
@@ -307,9 +307,9 @@ async def test_an_owner_that_others_hold_says_so_once(town: OperatorHarness) -> 
         assert [request.path.rsplit("/", 1)[-1] for request in town.writes()[before:]] == ["status", "events"]
         await town.client.patch(SHOP, town.key("corner"), {"metadata": {"finalizers": None}}, patch_type="merge")
 
-    told = "The object is being deleted: the finalizer example.com/bailiff of others is still there."
-    assert (ready.status, ready.message) == ("False", told)
-    assert event["note"] == told
+    expected = "The object is being deleted: the finalizer example.com/bailiff of others is still there."
+    assert (ready.status, ready.message) == ("False", expected)
+    assert event["note"] == expected
 
 
 @pytest.mark.parametrize("cluster_kind", ["embedded"], indirect=False)

@@ -136,13 +136,13 @@ async def test_no_object_is_written_by_both_when_the_leader_ends_in_the_middle(t
         assert second.writes()
         assert len(children) >= 2 * len(names)
         twice = {path for path, writers in children.items() if len(writers) > 1}
-        shown = [
+        holders = [
             request for request in town.cluster.list_requests("replica-1") if request.path.partition("?")[0] in twice
         ]
-        shown += [
+        holders += [
             request for request in town.cluster.list_requests("replica-2") if request.path.partition("?")[0] in twice
         ]
-        assert twice == set(), shown
+        assert twice == set(), holders
 
 
 async def test_shards_share_the_owners_out_and_hold_only_their_own(town: OperatorHarness) -> None:

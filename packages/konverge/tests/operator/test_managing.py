@@ -1,4 +1,4 @@
-"""What an operator does for the owners of its components, on either cluster."""
+"""Reconciles of owners with components, on either cluster."""
 
 from datetime import timedelta
 from typing import Any
@@ -102,11 +102,11 @@ async def test_a_function_that_never_returns_holds_up_no_other_owner(town: Opera
         await town.create_shop("corner")
         await town.wait_until_ready("corner")
 
-        async def is_told() -> bool:
+        async def is_reported() -> bool:
             ready = await town.condition("market")
             return ready is not None and "it did not return within 0.2 s; it was in loops" in ready.message
 
-        await town.cluster.eventually(is_told, describe="the other owner says what is wrong")
+        await town.cluster.eventually(is_reported, describe="the other owner says what is wrong")
 
     others = await town.condition("market", "SettingsReady")
     assert others is not None
@@ -126,14 +126,14 @@ async def test_a_function_is_given_once() -> None:
 async def test_a_second_writer_of_an_object_settles_with_the_first_ones_name(town: OperatorHarness) -> None:
     async with town.running_operator(managing(settings, rival)):
         await town.create_shop("corner")
-        told = await town.wait_for_condition("corner", "Error", "RivalReady")
+        expected = await town.wait_for_condition("corner", "Error", "RivalReady")
         await town.wait_until_quiet()
         settled = len(town.requests())
         await town.change("corner", replicas=2)
         await town.wait_until_quiet()
         later = [request for request in town.requests()[settled:] if "/configmaps/" in request.path]
 
-    assert 'corner-settings belongs to component "settings" already' in told.message
+    assert 'corner-settings belongs to component "settings" already' in expected.message
     assert later == []
     assert await town.data("corner-settings") == {"greeting": "Hello"}
 
@@ -331,13 +331,13 @@ def forgetful(shop: Shop) -> Component:
     ],
 )
 async def test_a_component_that_cannot_be_taken_is_an_error(
-    town: OperatorHarness, factory: ComponentFactory[Shop], told: str
+    town: OperatorHarness, factory: ComponentFactory[Shop], expected: str
 ) -> None:
     async with town.running_operator(managing(settings, factory)):
         await town.create_shop("corner")
         ready = await town.wait_for_condition("corner", "Error")
 
-    assert told in ready.message
+    assert expected in ready.message
 
 
 async def test_an_owner_that_fails_backs_off_while_others_proceed(town: OperatorHarness) -> None:

@@ -1,4 +1,4 @@
-"""An operator whose objects a webhook of somebody else changes on their way into the storage, on either cluster."""
+"""A foreign webhook changes the objects of an operator before storage, on either cluster."""
 
 from __future__ import annotations
 

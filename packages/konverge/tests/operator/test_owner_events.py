@@ -1,4 +1,4 @@
-"""What a person reads under Events of an owner that is not well, on either cluster."""
+"""Events of an owner whose reconciles fail, on either cluster."""
 
 from __future__ import annotations
 

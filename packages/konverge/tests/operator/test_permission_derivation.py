@@ -1,4 +1,4 @@
-"""Permissions are derived from what an operator declares: exactly those, and what cannot be derived is said."""
+"""Permissions are derived exactly from the declaration of an operator; gaps are reported."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ QUIET = RuntimeFeatures(records_events=False)
 
 
 def verbs(rules: Sequence[PolicyRule], group: str, resource: str) -> tuple[str, ...]:
-    """What the rules allow on a resource."""
+    """Return the verbs that the rules permit for a resource."""
     found = [rule.verbs for rule in rules if group in rule.api_groups and resource in rule.resources]
     return tuple(sorted({verb for listed in found for verb in listed}))
 

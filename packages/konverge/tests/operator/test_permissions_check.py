@@ -1,4 +1,4 @@
-"""The check of permissions on the embedded cluster with roles: `test_permissions_granted` has it on the real one."""
+"""The permission check on the embedded cluster with roles; `test_permissions_granted` runs it on the real one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""On the real API server: what is derived is enough, nothing of it is too much, and what is missing is found."""
+"""On the real API server, the derived permissions are sufficient and minimal, and missing ones are found."""
 
 from __future__ import annotations
 

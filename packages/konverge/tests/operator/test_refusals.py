@@ -1,4 +1,4 @@
-"""Owners whose objects the cluster refuses, and what happens when it does so no longer."""
+"""Owners whose objects the cluster refuses, and their recovery."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def fail_by_events(town: OperatorHarness, name: str, tries: Callable[[], i
 
 
 async def seconds_until_settings(town: OperatorHarness, name: str) -> float:
-    """How long it takes from now until the owner's ConfigMap is there."""
+    """Return the time from now until the owner's ConfigMap exists."""
     lifted = town.clock.monotonic()
     await town.cluster.eventually(lambda: town.exists(CONFIG_MAP, f"{name}-settings"), 90, "the owner is tried again")
     return town.clock.monotonic() - lifted

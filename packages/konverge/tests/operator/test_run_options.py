@@ -1,4 +1,4 @@
-"""What a run of an operator has beside its controllers: events, metrics, probes, the check of permissions."""
+"""The services of a run besides the controllers: events, metrics, probes and the permission check."""
 
 import asyncio
 import logging

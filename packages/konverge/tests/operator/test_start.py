@@ -1,4 +1,4 @@
-"""Operators that start while the API server does not work yet, on either cluster."""
+"""Operators that start while the API server is not ready, on either cluster."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ async def test_an_operator_starts_as_soon_as_the_server_lets_it(
         await town.wait_until_ready("corner")
 
     assert len(transport.refused) == 5
-    told = [record.getMessage() for record in caplog.records if record.name == "konverge.runtime"]
-    assert any(message.startswith(f"{step} operator.konverge.test/v1/Shop failed: ") for message in told)
+    messages = [record.getMessage() for record in caplog.records if record.name == "konverge.runtime"]
+    assert any(message.startswith(f"{step} operator.konverge.test/v1/Shop failed: ") for message in messages)
 
 
 async def test_a_first_list_that_fails_for_a_while_is_said_with_its_request(

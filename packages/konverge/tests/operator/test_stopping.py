@@ -1,4 +1,4 @@
-"""How the run of an operator ends."""
+"""The end of an operator run."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Changes of what owners neither control nor read, predicates, indexes and lists, on either cluster."""
+"""Watches of objects that owners neither control nor read; predicates, indexes and lists, on either cluster."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

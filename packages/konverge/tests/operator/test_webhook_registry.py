@@ -1,4 +1,4 @@
-"""Handlers on classes, without a server: decoding, patches, verdicts, conversions."""
+"""Handlers on classes without a server: decoding, patches, results and conversions."""
 
 from __future__ import annotations
 

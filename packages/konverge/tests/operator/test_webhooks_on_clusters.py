@@ -1,4 +1,4 @@
-"""Webhooks as an API server asks them, and what its users see of it."""
+"""Webhooks as an API server calls them, and the results for its clients."""
 
 from __future__ import annotations
 
@@ -256,20 +256,20 @@ async def test_a_handler_that_fails_hangs_or_returns_nonsense_is_a_refusal_that_
         return None
 
     async with webhook_harness(cluster, kind, registry, timeout=patience) as town:
-        told = {}
+        responses = {}
         for image in ("raise", "hang", "nonsense"):
             with pytest.raises(ApiError) as failure:
                 await cluster.client.create(town.build_site(image=image))
-            told[image] = failure.value
+            responses[image] = failure.value
         await cluster.client.create(town.build_site(image="fine"))
 
-    assert "careless failed with RuntimeError; the operator's log has the error" in told["raise"].message
-    assert "hunter2" not in told["raise"].message
-    assert told["raise"].code == 500
-    assert "careless" in told["hang"].message
-    assert "took longer than 2." in told["hang"].message
-    assert told["hang"].code == 504
-    assert "careless returned int; expected None, or an iterable" in told["nonsense"].message
+    assert "careless failed with RuntimeError; the operator's log has the error" in responses["raise"].message
+    assert "hunter2" not in responses["raise"].message
+    assert responses["raise"].code == 500
+    assert "careless" in responses["hang"].message
+    assert "took longer than 2." in responses["hang"].message
+    assert responses["hang"].code == 504
+    assert "careless returned int; expected None, or an iterable" in responses["nonsense"].message
 
 
 async def test_certificates_and_authorities_are_rotated_while_requests_go_on(

@@ -1,4 +1,4 @@
-"""A custom resource in two versions with webhook handlers, and a cluster that asks them."""
+"""A custom resource in two versions with webhook handlers, and a cluster that calls them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SiteStatus:
 
 @dataclass
 class OldSiteSpec:
-    """What is a number and an image in the stored version is one text here."""
+    """A version with one string for the number and the image of the stored version."""
 
     deployment: str = "1 x "
 

@@ -89,7 +89,7 @@ class ReconcileContext:
 
     @property
     def owner_gvk(self) -> GroupVersionKind:
-        """The owner's kind."""
+        """The group, version and kind of the owner."""
         return GroupVersionKind.of(self.owner)
 
     @property

@@ -53,7 +53,7 @@ class AdmissionRequest(Generic[T]):
 
     @property
     def operation(self) -> AdmissionOperation:
-        """``CREATE``, ``UPDATE`` or ``DELETE``."""
+        """The operation: ``CREATE``, ``UPDATE`` or ``DELETE``."""
         return self._review.operation
 
     @property

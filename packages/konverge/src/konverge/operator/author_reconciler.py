@@ -107,7 +107,7 @@ class AuthorReconciler(Generic[T]):
                             await component.reconcile(ctx)
                         except ReconcileError as error:  # its condition reports it already
                             components.errors.append(error)
-                    components.stage_summary()
+                    components.summarize()
                     components.raise_errors()
             else:
                 result = await self.reconciler(typed, ctx)

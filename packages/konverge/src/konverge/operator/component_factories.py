@@ -50,7 +50,7 @@ class ComponentFactories(Generic[T]):
 
 
 class ComponentsReconcile(Generic[T]):
-    """What one reconcile of an owner builds, and the errors that it collects.
+    """The components that one reconcile of an owner builds, and its errors.
 
     A component that fails, or cannot be built, does not stop the others.
 
@@ -90,7 +90,7 @@ class ComponentsReconcile(Generic[T]):
         if known_type is not None and self._ctx.condition(known_type) is not None:
             self._ctx.stage(build_error_condition(self._ctx, known_type, problem))
 
-    def stage_summary(self) -> None:
+    def summarize(self) -> None:
         """Remove the retired conditions and stage the condition that summarizes the components."""
         condition_type = self._factories.condition_type
         self._ctx.retire_conditions(*self._factories.retired)
