@@ -130,7 +130,7 @@ class SpecificationModel:
         return slot.removal == "orphan_when" and slot.name in world.removed
 
     def _remove(self, slot: Slot) -> None:
-        """Return False for an object without a controller that the component has not applied: it stays (decision 25)."""
+        """Remove an object of the component; one without a controller or apply entry of ours stays (decision 25)."""
         if self._is_ours(slot):
             self.facts.pop(slot.name, None)
 

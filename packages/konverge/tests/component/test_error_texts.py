@@ -64,7 +64,7 @@ STEPS: list[tuple[str, str, Callable[[ComponentHarness], Component]]] = [
 ]
 
 
-@pytest.mark.parametrize(("verb", "told", "build"), STEPS, ids=[step for _, step, _ in STEPS])
+@pytest.mark.parametrize(("verb", "step", "build"), STEPS, ids=[step for _, step, _ in STEPS])
 async def test_a_request_that_fails_is_told_with_its_step_and_resource(
     app: ComponentHarness, verb: str, step: str, build: Callable[[ComponentHarness], Component]
 ) -> None:

@@ -125,7 +125,7 @@ CHANGES: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize(("before", "after", "told"), CHANGES)
+@pytest.mark.parametrize(("before", "after", "expected"), CHANGES)
 async def test_a_change_that_the_server_refuses_names_the_field_and_the_way_out(
     app: ComponentHarness, before: Callable[..., Primitive[Any]], after: Callable[..., Primitive[Any]], expected: str
 ) -> None:
@@ -139,7 +139,7 @@ async def test_a_change_that_the_server_refuses_names_the_field_and_the_way_out(
     assert (await app.condition("FrontendReady")).reason == "Error"
 
 
-@pytest.mark.parametrize(("before", "after", "told"), CHANGES)
+@pytest.mark.parametrize(("before", "after", "expected"), CHANGES)
 async def test_where_it_is_declared_the_object_is_made_anew(
     app: ComponentHarness, before: Callable[..., Primitive[Any]], after: Callable[..., Primitive[Any]], expected: str
 ) -> None:

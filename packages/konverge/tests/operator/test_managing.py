@@ -323,7 +323,7 @@ def forgetful(shop: Shop) -> Component:
 
 
 @pytest.mark.parametrize(
-    ("factory", "told"),
+    ("factory", "expected"),
     [
         (forgetful, "expected a Component, found ComponentBuilder; does it end in .build()?"),
         (twin, 'component "settings" has condition type SettingsReady too'),
