@@ -1,4 +1,4 @@
-"""Which clusters of `konverge local` are alive."""
+"""The records of running clusters of `konverge local`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ with instance.server_lock():
 
 @contextmanager
 def server(folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """A process that is the server of the cluster "test", until killed or the block ends."""
+    """Run a process that is the server of the cluster "test", until it is killed or the block ends."""
     command = [sys.executable, "-c", HOLD, str(folder)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

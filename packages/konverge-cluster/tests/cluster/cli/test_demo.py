@@ -20,7 +20,7 @@ WEBAPP = yaml.safe_load((find_example_folder() / "webapp.yaml").read_text())
 
 
 def write_changed_example(folder: Path, before: str, after: str) -> Path:
-    """A copy of the example with other words in its operator."""
+    """Return a copy of the example with a changed text in its operator."""
     example = folder / "webapp"
     shutil.copytree(find_example_folder(), example)
     file = example / "operator.py"
@@ -40,9 +40,9 @@ def test_every_step_of_the_story_happens(environment: dict[str, str], tmp_path: 
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=140)
 
     assert done.returncode == 0, done.stdout + done.stderr
-    told = re.findall(r"^ *\d+\. (.*)$", done.stdout, re.MULTILINE)
-    assert told == [step.title for step in build_webapp_steps(WEBAPP)]
-    assert len(re.findall(r"^    done in ", done.stdout, re.MULTILINE)) == len(told)
+    titles = re.findall(r"^ *\d+\. (.*)$", done.stdout, re.MULTILINE)
+    assert titles == [step.title for step in build_webapp_steps(WEBAPP)]
+    assert len(re.findall(r"^    done in ", done.stdout, re.MULTILINE)) == len(titles)
     assert "sent 0 requests" in done.stdout
     assert "konverge demo --stay" in done.stdout
 

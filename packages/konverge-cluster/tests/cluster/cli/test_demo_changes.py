@@ -1,4 +1,4 @@
-"""What the demo says about a change of its world."""
+"""The descriptions of changes in the demo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two screens of the demo are told the same and show it."""
+"""Both outputs of the demo receive the same calls and show them."""
 
 from __future__ import annotations
 

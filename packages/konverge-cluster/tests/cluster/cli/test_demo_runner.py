@@ -1,4 +1,4 @@
-"""What the demo does when the story does not happen as told, in simulated time."""
+"""Failures of the demo's steps, in simulated time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OPERATOR = "operator"
 
 @pytest.fixture
 def anyio_backend() -> tuple[str, dict[str, object]]:
-    """No other process takes part."""
+    """Use only simulated time, since no other process takes part."""
     return "asyncio", {"loop_factory": SimulatedLoop}
 
 
@@ -42,8 +42,8 @@ def is_gone(now: DemoState, _before: DemoState) -> str:
 
 
 @asynccontextmanager
-async def stage(cluster: Cluster) -> AsyncIterator[DemoRunner]:
-    """A stage that follows Services; the operator is whoever has that user agent."""
+async def demo_runner(cluster: Cluster) -> AsyncIterator[DemoRunner]:
+    """Run steps while Services are watched; the operator is the client with that user agent."""
     found = DemoRunner(
         cluster.client, PlainOutput(), cluster.clock, service(cluster), lambda: cluster.list_requests(OPERATOR)
     )
@@ -57,7 +57,7 @@ async def test_a_step_that_does_not_happen_says_what_was_seen_at_its_deadline(cl
     step = DemoStep("The Service goes", ApplyAction(service(cluster)), (Waypoint("Service shop is gone", is_gone),))
     began = cluster.clock.monotonic()
 
-    async with stage(cluster) as played:
+    async with demo_runner(cluster) as played:
         with pytest.raises(DemoError) as failure:
             await played.run_step(3, step)
 
@@ -78,7 +78,7 @@ async def test_an_operator_that_sends_while_nothing_happens_is_told_of(cluster: 
 
     await operator.mapping(CONFIG_MAP)
     await cluster.clock.sleep(1)
-    async with stage(cluster) as played, asyncio.TaskGroup() as tasks:
+    async with demo_runner(cluster) as played, asyncio.TaskGroup() as tasks:
         tasks.create_task(fidget())
         with pytest.raises(DemoError) as failure:
             await played.run_step(1, DemoStep("Nothing changes", IdleAction(10)))
@@ -98,7 +98,7 @@ async def test_a_quiet_operator_is_told_of_by_its_watches(cluster: Cluster, caps
 
     async with operator.watch(SERVICE), operator.watch(CONFIG_MAP):
         await cluster.clock.sleep(1)
-        async with stage(cluster) as played, asyncio.TaskGroup() as tasks:
+        async with demo_runner(cluster) as played, asyncio.TaskGroup() as tasks:
             tasks.create_task(watch_again())
             await played.run_step(1, DemoStep("Nothing changes", IdleAction(10)))
 

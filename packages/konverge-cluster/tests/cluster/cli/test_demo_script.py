@@ -1,4 +1,4 @@
-"""The story of the demo, held against a world that a test makes up."""
+"""The script of the demo, compared with states from tests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHOP_LABELS = {"app.kubernetes.io/instance": "shop"}
 
 
 def webapp(version: int = 1, generation: int = 1, **reasons: str) -> Object:
-    """A WebApp whose conditions have these reasons, all about the first generation."""
+    """Return a WebApp whose conditions have these reasons, all for the first generation."""
     conditions = [
         {"type": name, "status": "True", "reason": reason, "observedGeneration": 1} for name, reason in reasons.items()
     ]

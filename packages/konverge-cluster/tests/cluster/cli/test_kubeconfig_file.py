@@ -1,4 +1,4 @@
-"""Writing kubeconfigs next to those of the user."""
+"""Kubeconfig files beside those of the user."""
 
 from __future__ import annotations
 

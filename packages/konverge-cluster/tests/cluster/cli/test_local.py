@@ -1,4 +1,4 @@
-"""`konverge local`: a cluster in the background, found and ended by name."""
+"""`konverge local`: a cluster in the background, addressed by name."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def instance(home: Path) -> ClusterInstance:
 
 @pytest.fixture
 def up(konverge: Konverge) -> Iterator[subprocess.CompletedProcess[str]]:
-    """A running cluster, down again at the end."""
+    """Start a cluster, and stop it at the end."""
     yield konverge("local", "up")
     konverge("local", "down")
 
 
 def kubeconfig_in(line: str) -> Path:
-    """The file in a line that a shell evaluates."""
+    """Return the file from a line for a shell."""
     export, assignment = shlex.split(line)
     assert export == "export"
     return Path(assignment.removeprefix("KUBECONFIG="))
@@ -63,7 +63,7 @@ def test_it_listens_on_loopback_alone(up: subprocess.CompletedProcess[str]) -> N
 
 
 async def status(config: ClusterConfig, path: str, **headers: str) -> int:
-    """What whoever trusts the server's certificate is answered."""
+    """Return the status code for a client that trusts the server's certificate."""
     context = ssl.create_default_context(cadata=config.tls.authority.decode())
     async with (
         aiohttp.ClientSession() as session,
@@ -177,11 +177,11 @@ def test_kubectl_works_with_the_kubeconfig_and_with_nothing_less(
     made = run("create", "configmap", "menu", "--from-literal=soup=leek")
     read = run("get", "configmap", "menu", "-o", "jsonpath={.data.soup}")
     who = run("auth", "whoami", "-o", "jsonpath={.status.userInfo.username}")
-    nobody = run("--token=nonsense", "get", "configmaps")
+    unauthenticated = run("--token=nonsense", "get", "configmaps")
 
     assert made.returncode == 0, made.stderr
     assert (read.stdout, who.stdout) == ("leek", "konverge-admin")
-    assert (nobody.returncode, "Unauthorized" in nobody.stderr) == (1, True)
+    assert (unauthenticated.returncode, "Unauthorized" in unauthenticated.stderr) == (1, True)
 
 
 def test_up_again_finds_the_running_one(konverge: Konverge, up: subprocess.CompletedProcess[str]) -> None:

@@ -1,4 +1,4 @@
-"""The process of an operator, and its end."""
+"""The process of an operator and its end."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tests.cancellation_leaks import cancel_again, find_leaks, run_loop_turns
 
 @pytest.mark.parametrize("turns", range(0, 12, 2))
 def test_one_who_is_cancelled_at_any_moment_and_again_leaves_no_process(tmp_path: Path, turns: int) -> None:
-    async def be_beside() -> None:
+    async def run_process() -> None:
         nowhere = tmp_path / "nowhere"
         async with operator_process(nowhere, nowhere, "default", tmp_path / "log"):
             await asyncio.Event().wait()
 
-    async def cancelled_twice() -> None:
-        beside = asyncio.create_task(be_beside())
+    async def cancel_twice() -> None:
+        process_task = asyncio.create_task(run_process())
         await run_loop_turns(turns)
-        await cancel_again(beside)
+        await cancel_again(process_task)
         with pytest.raises(asyncio.CancelledError):
-            await beside
+            await process_task
 
-    assert find_leaks(cancelled_twice()) == []
+    assert find_leaks(cancel_twice()) == []

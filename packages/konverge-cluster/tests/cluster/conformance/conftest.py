@@ -1,4 +1,4 @@
-"""A custom resource for the cases that need one, and the cases in which the embedded cluster is known to differ."""
+"""A custom resource for the tests that need one, and the known differences of the embedded cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A known gap fails the run as soon as it is closed, so that its mark goes away."""
+    """Fail when a known gap is closed, so that its mark is removed."""
     for item in items:
         gap = item.get_closest_marker("embedded_gap")
         if gap is not None and item.get_closest_marker("embedded"):
@@ -22,7 +22,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 async def widgets(cluster: Cluster) -> Widgets:
-    """The kind ``Widget``, served. The real cluster gets it once: it makes whoever is first wait for two seconds."""
+    """Return the served kind ``Widget``, which the real cluster installs only once: the first use takes two seconds."""
     kind = Widgets(cluster, "conformance.konverge.test")
     await cluster.install(kind.definition())
     return kind

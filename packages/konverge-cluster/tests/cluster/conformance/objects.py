@@ -1,4 +1,4 @@
-"""Desired objects, as short as the cases allow, and the kinds by name."""
+"""Short desired objects, and the kinds by name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FAILING_IMAGE = "konverge.test/failing:1"
 
 
 def new(gvk: GroupVersionKind, namespace: str, name: str, **rest: Any) -> Object:
-    """An object of that kind; `metadata` in the rest is added to the name and namespace."""
+    """Return an object of that kind; `metadata` in the rest is added to the name and namespace."""
     metadata = {"name": name, "namespace": namespace} | rest.pop("metadata", {})
     return {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata, **rest}
 
@@ -34,12 +34,12 @@ def new(gvk: GroupVersionKind, namespace: str, name: str, **rest: Any) -> Object
 def config_map(
     namespace: str, name: str = "settings", /, *, labels: dict[str, str] | None = None, **data: str
 ) -> Object:
-    """A ConfigMap with that data."""
+    """Return a ConfigMap with that data."""
     return new(CONFIG_MAP, namespace, name, metadata={"labels": labels} if labels else {}, data=data)
 
 
 def build_owner_metadata(owner: Object, *, blocking: bool = False) -> Object:
-    """Metadata that makes an object a dependent of the owner."""
+    """Return metadata that makes an object a dependent of the owner."""
     reference = {
         "apiVersion": owner["apiVersion"],
         "kind": owner["kind"],
@@ -50,22 +50,22 @@ def build_owner_metadata(owner: Object, *, blocking: bool = False) -> Object:
 
 
 def pod_spec(image: str = IMAGE, **rest: Any) -> Object:
-    """A pod of one container."""
+    """Return the spec of a pod with one container."""
     return {"containers": [{"name": "app", "image": image}], **rest}
 
 
 def deployment(namespace: str, name: str = "web", /, *, image: str = IMAGE, **spec: Any) -> Object:
-    """A Deployment whose pods are labelled ``app: <name>``."""
+    """Return a Deployment whose pods are labeled ``app: <name>``."""
     return new(DEPLOYMENT, namespace, name, spec={**_pods_of(name, image), **spec})
 
 
 def stateful_set(namespace: str, name: str = "db", /, *, image: str = IMAGE, **spec: Any) -> Object:
-    """A StatefulSet whose pods are labelled ``app: <name>``."""
+    """Return a StatefulSet whose pods are labeled ``app: <name>``."""
     return new(STATEFUL_SET, namespace, name, spec={"serviceName": name, **_pods_of(name, image), **spec})
 
 
 def daemon_set(namespace: str, name: str = "agent", /, *, image: str = IMAGE) -> Object:
-    """A DaemonSet."""
+    """Return a DaemonSet for the node."""
     return new(DAEMON_SET, namespace, name, spec=_pods_of(name, image))
 
 
@@ -78,11 +78,11 @@ def _pods_of(name: str, image: str) -> Object:
 
 
 def job(namespace: str, name: str = "import", /, *, image: str = IMAGE, **spec: Any) -> Object:
-    """A Job of one pod."""
+    """Return a Job of one pod."""
     template = {"spec": pod_spec(image, restartPolicy="Never")}
     return new(JOB, namespace, name, spec={"template": template, **spec})
 
 
 def service(namespace: str, name: str = "web", /, **spec: Any) -> Object:
-    """A Service for the pods labelled ``app: <name>``."""
+    """Return a Service for the pods labeled ``app: <name>``."""
     return new(SERVICE, namespace, name, spec={"selector": {"app": name}, "ports": [{"port": 80}], **spec})

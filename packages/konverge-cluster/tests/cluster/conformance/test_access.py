@@ -1,4 +1,4 @@
-"""Who may do what: roles, the words of a refusal, and the questions about it. On the embedded cluster with roles on."""
+"""Permissions: roles, the text of a rejection, and access reviews. The embedded cluster has RBAC on."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Answered:
 
 
 class People:
-    """Asks as an administrator, or as the ServiceAccount ``bot`` of the test's namespace."""
+    """A client as an administrator, or as the ServiceAccount ``bot`` of the test's namespace."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -62,7 +62,7 @@ class People:
         return Answered(answer.status, json.loads(answer.body))
 
     async def allow(self, *rules: Object, role: str = "helper") -> None:
-        """Let the bot do something in its namespace."""
+        """Give the bot permissions in its namespace."""
         reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role}
         subject = {"kind": "ServiceAccount", "name": "bot", "namespace": self._cluster.namespace}
         roles, bindings = f"{RBAC}/namespaces/{{n}}/roles", f"{RBAC}/namespaces/{{n}}/rolebindings"
@@ -71,7 +71,7 @@ class People:
         await self.ask("POST", bindings, {"metadata": {"name": role}, "roleRef": reference, "subjects": [subject]})
 
     async def may(self, verb: str, **attributes: str) -> Object:
-        """What the server says to the bot when it asks whether it may."""
+        """Return the bot's review of its own access."""
         spec = {"resourceAttributes": {"namespace": self._cluster.namespace, "verb": verb, **attributes}}
         body = {"spec": spec}
         answer = await self.ask("POST", f"{AUTHORIZATION}/selfsubjectaccessreviews", body, user=self.bot)
@@ -118,9 +118,9 @@ IN_CORE = 'in API group ""'
         ),
         (
             "GET",
-            "/apis/nobody.konverge.test/v1/namespaces/{n}/things",
-            "things.nobody.konverge.test",
-            'list resource "things" in API group "nobody.konverge.test" in the namespace "{n}"',
+            "/apis/unserved.konverge.test/v1/namespaces/{n}/things",
+            "things.unserved.konverge.test",
+            'list resource "things" in API group "unserved.konverge.test" in the namespace "{n}"',
         ),
     ],
 )
@@ -182,8 +182,8 @@ async def test_an_access_review_names_the_binding_that_allows(people: People, cl
 
     await cluster.eventually(is_known)
     n = cluster.namespace
-    told = f'RBAC: allowed by RoleBinding "helper/{n}" of Role "helper" to ServiceAccount "bot/{n}"'
-    assert await people.may("get", resource="configmaps") == {"allowed": True, "reason": told}
+    reason_text = f'RBAC: allowed by RoleBinding "helper/{n}" of Role "helper" to ServiceAccount "bot/{n}"'
+    assert await people.may("get", resource="configmaps") == {"allowed": True, "reason": reason_text}
     assert await people.may("delete", resource="configmaps") == {"allowed": False}
 
 
@@ -201,15 +201,15 @@ async def test_an_administrator_may_ask_for_others(people: People, cluster: Clus
     body: Object = {"spec": {"user": people.bot, "resourceAttributes": attributes}}
     masters: Object = {"spec": {"groups": ["system:masters"], "resourceAttributes": attributes}}
 
-    asked = await people.ask("POST", f"{AUTHORIZATION}/subjectaccessreviews", body)
+    review = await people.ask("POST", f"{AUTHORIZATION}/subjectaccessreviews", body)
     local = await people.ask("POST", f"{AUTHORIZATION}/namespaces/{{n}}/localsubjectaccessreviews", body)
     powerful = await people.ask("POST", f"{AUTHORIZATION}/subjectaccessreviews", masters)
-    nobody = await people.ask("POST", f"{AUTHORIZATION}/subjectaccessreviews", {"spec": {}})
+    empty_review = await people.ask("POST", f"{AUTHORIZATION}/subjectaccessreviews", {"spec": {}})
 
-    assert (asked.status, asked.body["status"]) == (201, {"allowed": False})
+    assert (review.status, review.body["status"]) == (201, {"allowed": False})
     assert (local.status, local.body["status"]) == (201, {"allowed": False})
     assert powerful.body["status"] == {"allowed": True}
-    assert nobody.status == 422
+    assert empty_review.status == 422
 
 
 async def test_a_rules_review_lists_what_one_may_do(people: People, cluster: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""Admission webhooks: whom the server asks about what, and what becomes of their answers."""
+"""Admission webhooks: which requests call them, what they receive, and the effect of their responses."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def expect_refusal(cluster: Cluster, name: str = "settings", x: str = "") 
     return error.value
 
 
-# What a denial says
+# The content of a denial
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ async def test_a_mutating_webhook_denies_in_the_same_words(cluster: Cluster, hoo
     assert error.message == 'admission webhook "changer.konverge.test" denied the request: not mine'
 
 
-# What a webhook is asked
+# The request to a webhook
 
 
 async def test_a_webhook_is_shown_the_request(cluster: Cluster, hooks: WebhookRegistrations) -> None:
@@ -106,20 +106,20 @@ async def test_a_webhook_is_shown_the_request(cluster: Cluster, hooks: WebhookRe
 
     await cluster.client.create(config_map(cluster.namespace, a="1"), field_manager="ann")
 
-    (asked,) = hooks.requests
+    (request,) = hooks.requests
     kind = {"group": "", "version": "v1", "kind": "ConfigMap"}
     resource = {"group": "", "version": "v1", "resource": "configmaps"}
-    assert (asked["kind"], asked["resource"]) == (kind, resource)
-    assert (asked["requestKind"], asked["requestResource"]) == (kind, resource)
-    assert (asked["operation"], asked["name"], asked["namespace"]) == ("CREATE", "settings", cluster.namespace)
-    assert asked["dryRun"] is False
-    assert asked["oldObject"] is None
-    assert asked["options"]["kind"] == "CreateOptions"
-    assert asked["options"]["fieldManager"] == "ann"
-    assert "system:masters" in asked["userInfo"]["groups"]
-    assert asked["object"]["data"] == {"a": "1"}
-    assert asked["object"]["kind"] == "ConfigMap"
-    assert asked["object"]["metadata"]["uid"]
+    assert (request["kind"], request["resource"]) == (kind, resource)
+    assert (request["requestKind"], request["requestResource"]) == (kind, resource)
+    assert (request["operation"], request["name"], request["namespace"]) == ("CREATE", "settings", cluster.namespace)
+    assert request["dryRun"] is False
+    assert request["oldObject"] is None
+    assert request["options"]["kind"] == "CreateOptions"
+    assert request["options"]["fieldManager"] == "ann"
+    assert "system:masters" in request["userInfo"]["groups"]
+    assert request["object"]["data"] == {"a": "1"}
+    assert request["object"]["kind"] == "ConfigMap"
+    assert request["object"]["metadata"]["uid"]
 
 
 async def test_a_mutating_webhook_sees_an_object_that_has_no_identity_yet(
@@ -131,10 +131,10 @@ async def test_a_mutating_webhook_sees_an_object_that_has_no_identity_yet(
 
     await cluster.client.create(wanted)
 
-    (asked,) = hooks.requests
-    assert "name" not in asked
-    assert not {"uid", "creationTimestamp", "name"} & asked["object"]["metadata"].keys()
-    assert asked["object"]["metadata"]["managedFields"]
+    (request,) = hooks.requests
+    assert "name" not in request
+    assert not {"uid", "creationTimestamp", "name"} & request["object"]["metadata"].keys()
+    assert request["object"]["metadata"]["managedFields"]
 
 
 async def test_each_kind_of_write_is_asked_about(cluster: Cluster, hooks: WebhookRegistrations) -> None:
@@ -148,8 +148,8 @@ async def test_each_kind_of_write_is_asked_about(cluster: Cluster, hooks: Webhoo
     await cluster.client.apply(config_map(cluster.namespace, b="1"), field_manager="ann")
     await cluster.client.delete(CONFIG_MAP, key)
 
-    told = [(asked["operation"], (asked["options"]["kind"])) for asked in hooks.requests]
-    assert told == [("CREATE", "CreateOptions"), *[("UPDATE", "UpdateOptions")] * 4, ("DELETE", "DeleteOptions")]
+    expected = [(request["operation"], (request["options"]["kind"])) for request in hooks.requests]
+    assert expected == [("CREATE", "CreateOptions"), *[("UPDATE", "UpdateOptions")] * 4, ("DELETE", "DeleteOptions")]
     update, gone = hooks.requests[1], hooks.requests[-1]
     assert (update["oldObject"]["data"], update["object"]["data"]) == ({"a": "1"}, {"a": "2"})
     assert gone["object"] is None
@@ -164,9 +164,9 @@ async def test_a_delete_of_a_collection_asks_about_each_object_without_a_name(
 
     await cluster.client.delete_collection(CONFIG_MAP, namespace=cluster.namespace, label_selector="go=yes")
 
-    asked = hooks.requests[-1]
-    assert "name" not in asked
-    assert (asked["operation"], asked["oldObject"]["metadata"]["name"]) == ("DELETE", "one")
+    request = hooks.requests[-1]
+    assert "name" not in request
+    assert (request["operation"], request["oldObject"]["metadata"]["name"]) == ("DELETE", "one")
 
 
 async def test_a_dry_run_is_asked_about_as_one(cluster: Cluster, hooks: WebhookRegistrations) -> None:
@@ -195,10 +195,10 @@ async def test_a_validating_webhook_is_asked_before_a_name_is_found_to_be_taken(
     await hooks.add(VALIDATING, "guard", lambda request: ALLOWED)
 
     assert isinstance(await expect_refusal(cluster, "taken"), AlreadyExistsError)
-    assert [asked["name"] for asked in hooks.requests] == ["taken"]
+    assert [request["name"] for request in hooks.requests] == ["taken"]
 
 
-# Which requests
+# The selection of requests
 
 
 async def test_operations_that_no_rule_names_are_not_asked_about(cluster: Cluster, hooks: WebhookRegistrations) -> None:
@@ -241,9 +241,9 @@ async def test_a_subresource_is_asked_about_only_where_a_rule_names_it(
     updated = await cluster.client.update({**created, "spec": {**created["spec"], "size": 2}})
     await cluster.client.update({**updated, "status": {"phase": "Ready"}}, subresource="status")
 
-    (asked,) = hooks.requests
-    assert (asked["subResource"], asked["requestSubResource"]) == ("status", "status")
-    assert asked["object"]["status"] == {"phase": "Ready"}
+    (request,) = hooks.requests
+    assert (request["subResource"], request["requestSubResource"]) == ("status", "status")
+    assert request["object"]["status"] == {"phase": "Ready"}
 
 
 async def test_a_namespace_is_selected_by_its_own_labels(cluster: Cluster, hooks: WebhookRegistrations) -> None:
@@ -267,7 +267,7 @@ async def test_no_webhook_is_asked_about_configurations_of_webhooks(
     assert hooks.requests == []
 
 
-# What a webhook changes
+# The changes of a webhook
 
 
 async def test_a_patch_changes_what_is_stored(cluster: Cluster, hooks: WebhookRegistrations) -> None:
@@ -278,7 +278,7 @@ async def test_a_patch_changes_what_is_stored(cluster: Cluster, hooks: WebhookRe
     created = await cluster.client.create(config_map(cluster.namespace, x="1"), field_manager="ann")
 
     assert created["metadata"]["labels"] == {"a": "b"}
-    # Nobody owns what a webhook wrote.
+    # No manager owns fields that a webhook wrote.
     (entry,) = created["metadata"]["managedFields"]
     assert (entry["manager"], entry["fieldsV1"]) == ("ann", {"f:data": {".": {}, "f:x": {}}})
 
@@ -365,12 +365,12 @@ async def test_a_patch_that_does_not_fit_is_the_servers_error(
     assert (error.code, error.message) == (500, f"Internal error occurred: {why}")
 
 
-# Webhooks that do not answer
+# Webhooks that do not respond
 
 
 def review(response: Any, **rest: Any) -> Handler:
-    told = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response, **rest}
-    return lambda request: web.json_response(told)
+    expected = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response, **rest}
+    return lambda request: web.json_response(expected)
 
 
 @pytest.mark.parametrize(
@@ -434,8 +434,8 @@ async def test_an_answer_to_another_question_fails_the_request(cluster: Cluster,
             'Post "https://127.0.0.1:1/x?timeout=10s": dial tcp 127.0.0.1:1: connect: connection refused',
         ),
         (
-            {"service": {"namespace": "default", "name": "nobody", "path": "/x"}},
-            'Post "https://nobody.default.svc:443/x?timeout=10s": service "nobody" not found',
+            {"service": {"namespace": "default", "name": "absent", "path": "/x"}},
+            'Post "https://absent.default.svc:443/x?timeout=10s": service "absent" not found',
         ),
     ],
 )
@@ -446,8 +446,8 @@ async def test_a_webhook_that_cannot_be_reached_fails_the_request(
 
     error = await expect_refusal(cluster)
 
-    told = f'failed calling webhook "guard.konverge.test": failed to call webhook: {why}'
-    assert error.message == f"Internal error occurred: {told}"
+    expected = f'failed calling webhook "guard.konverge.test": failed to call webhook: {why}'
+    assert error.message == f"Internal error occurred: {expected}"
 
 
 async def test_a_certificate_of_another_authority_is_not_trusted(
@@ -517,14 +517,14 @@ async def test_warnings_reach_the_one_who_asked(cluster: Cluster, hooks: Webhook
 
 async def test_a_configuration_gets_its_defaults(cluster: Cluster, hooks: WebhookRegistrations) -> None:
     plain = hooks.configuration(MUTATING, "plain")
-    plain["webhooks"][0]["clientConfig"] = {"service": {"namespace": "default", "name": "nobody"}}
+    plain["webhooks"][0]["clientConfig"] = {"service": {"namespace": "default", "name": "absent"}}
     del plain["webhooks"][0]["namespaceSelector"]
 
     created = await cluster.client.create(plain, dry_run=True)
 
     (webhook,) = created["webhooks"]
     assert created["metadata"]["generation"] == 1
-    assert webhook["clientConfig"] == {"service": {"namespace": "default", "name": "nobody", "port": 443}}
+    assert webhook["clientConfig"] == {"service": {"namespace": "default", "name": "absent", "port": 443}}
     assert webhook["rules"] == [{**CONFIG_MAPS, "scope": "*"}]
     assert (webhook["namespaceSelector"], webhook["objectSelector"]) == ({}, {})
     assert (webhook["failurePolicy"], webhook["matchPolicy"]) == ("Fail", "Equivalent")

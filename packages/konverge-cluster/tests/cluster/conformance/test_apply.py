@@ -1,4 +1,4 @@
-"""Server-side apply: who manages which field, and what follows from it."""
+"""Server-side apply: field ownership and its consequences."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ pytestmark = pytest.mark.anyio
 
 
 def managers(obj: Object) -> list[tuple[str, str, str]]:
-    """(manager, operation, subresource) of each entry, sorted."""
+    """Return (manager, operation, subresource) of each entry, sorted."""
     entries = obj["metadata"]["managedFields"]
     return sorted((entry["manager"], entry["operation"], entry.get("subresource", "")) for entry in entries)
 
 
 def fields_of(obj: Object, manager: str) -> Any:
-    """The set of fields that the manager has."""
+    """Return the set of fields of a manager."""
     (fields,) = [entry["fieldsV1"] for entry in obj["metadata"]["managedFields"] if entry["manager"] == manager]
     return fields
 

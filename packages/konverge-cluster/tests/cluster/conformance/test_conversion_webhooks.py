@@ -1,4 +1,4 @@
-"""Custom resources whose versions a webhook converts: ``size`` in v1 is ``width`` in v2, which is stored."""
+"""Custom resources with a conversion webhook: ``size`` in v1 is ``width`` in v2, the storage version."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
 def convert(request: Object) -> Object:
-    """The webhook: renames the one field that the versions call differently."""
+    """Rename the field that the versions name differently."""
     converted = []
     version = request["desiredAPIVersion"]
     before, after = ("size", "width") if version.endswith("/v2") else ("width", "size")
@@ -33,7 +33,7 @@ def convert(request: Object) -> Object:
 
 
 class Gadgets:
-    """The kind ``Gadget``, in two versions."""
+    """The kind ``Gadget`` in two versions."""
 
     def __init__(self, cluster: Cluster, server: WebhookServer) -> None:
         self.cluster = cluster
@@ -73,7 +73,7 @@ class Gadgets:
         return ObjectKey(self.cluster.namespace, name)
 
     async def are_converted(self) -> bool:
-        """Tell whether it is this test's webhook that is asked."""
+        """Return True if the server calls the webhook of this test."""
         await self.cluster.client.apply(self.new(self.v2, "probe", width=1), field_manager="test")
         await self.cluster.client.get(self.v1, self.key("probe"))
         await self.cluster.client.delete(self.v2, self.key("probe"))
@@ -82,14 +82,14 @@ class Gadgets:
 
 @pytest.fixture
 async def gadgets(cluster: Cluster, tmp_path: Path) -> AsyncIterator[Gadgets]:
-    """The kind, served. The real cluster has it once, and makes whoever is first wait for two seconds."""
+    """Return the served kind. The real cluster installs it only once, since the first use takes two seconds."""
     async with webhook_server(tmp_path) as server:
         kind = Gadgets(cluster, server)
         await cluster.install(kind.definition())
         await cluster.eventually(kind.are_converted, describe="the webhook is asked")
         yield kind
         kind.handle(convert)
-        # While they can be converted.
+        # While the objects can still be converted.
         await cluster.client.delete_collection(kind.v2, namespace=cluster.namespace)
 
 
@@ -106,7 +106,7 @@ async def test_the_webhook_is_asked_only_about_what_is_stored_in_another_version
     gadgets: Gadgets, cluster: Cluster
 ) -> None:
     await cluster.client.create(gadgets.new(gadgets.v2, width=1))
-    gadgets.handle(lambda request: {"result": {"status": "Failure", "message": "nobody should ask"}})
+    gadgets.handle(lambda request: {"result": {"status": "Failure", "message": "unexpected review"}})
 
     assert (await cluster.client.get(gadgets.v2, gadgets.key()))["spec"] == {"width": 1}
 
@@ -117,10 +117,10 @@ async def test_a_review_holds_the_object_as_it_is_in_the_version_that_is_known(
     await cluster.client.create(gadgets.new(gadgets.v1, size=1))
 
     reviews = [request for _, request in gadgets.server.asked if request["objects"]]
-    asked = next(request for request in reviews if request["objects"][0]["metadata"]["name"] == "one")
-    assert asked["desiredAPIVersion"] == gadgets.v2.api_version
-    assert [(obj["apiVersion"], obj["spec"]) for obj in asked["objects"]] == [(gadgets.v1.api_version, {"size": 1})]
-    assert asked["objects"][0]["metadata"]["uid"]
+    review = next(request for request in reviews if request["objects"][0]["metadata"]["name"] == "one")
+    assert review["desiredAPIVersion"] == gadgets.v2.api_version
+    assert [(obj["apiVersion"], obj["spec"]) for obj in review["objects"]] == [(gadgets.v1.api_version, {"size": 1})]
+    assert review["objects"][0]["metadata"]["uid"]
 
 
 async def test_lists_and_watches_are_in_the_version_that_was_asked_for(gadgets: Gadgets, cluster: Cluster) -> None:
@@ -140,7 +140,7 @@ async def test_lists_and_watches_are_in_the_version_that_was_asked_for(gadgets: 
 
 
 async def watch_objects(cluster: Cluster, gvk: GroupVersionKind, after: str) -> list[Object]:
-    """The events of one second."""
+    """Return the events of one second."""
     path = (await cluster.client.mapping(gvk)).build_path(namespace=cluster.namespace)
     query = {"watch": "1", "resourceVersion": after, "timeoutSeconds": "1"}
     lines: list[Object] = []
@@ -217,7 +217,7 @@ async def test_labels_and_annotations_may_change_and_nothing_else_in_metadata(
 
 
 def change_object(**fields: Any) -> Handler:
-    """A webhook that changes what it must not."""
+    """Return a webhook that changes a field which it must not change."""
 
     def answer(request: Object) -> Object:
         found = convert(request)

@@ -1,4 +1,4 @@
-"""Custom resources: served, validated, pruned and defaulted as their definition says, and gone with it."""
+"""Custom resources: served, validated, pruned and defaulted according to their definition, and deleted with it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def refusal(cluster: Cluster, obj: Object) -> list[tuple[str, str]]:
-    """(field, reason) of each mistake that the server finds, sorted."""
+    """Return (field, reason) of each validation error of the server, sorted."""
     with pytest.raises(InvalidError) as refused:
         await cluster.client.create(obj)
     return sorted((cause.field, cause.reason) for cause in refused.value.causes)
@@ -78,7 +78,7 @@ async def test_a_schema_must_be_structural(cluster: Cluster) -> None:
     schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {}}}}}
     definition = kind.definition(schema={"openAPIV3Schema": schema})
 
-    # Where there is but one version, or all have the same schema, the server speaks of it so.
+    # With one version, or the same schema in all versions, the server names this path.
     field = "spec.validation.openAPIV3Schema.properties[spec].properties[size].type"
     assert (field, "FieldValueRequired") in await refusal(cluster, definition)
 
@@ -174,7 +174,7 @@ async def test_a_default_must_keep_its_own_constraints(breaks: str, cluster: Clu
     [
         AT_LEAST_ONE | {"default": 1},
         {"type": "string", "default": None},
-        # What the server does not look at, although no object can then be stored without the field.
+        # The server does not check this, although no object without the field can be stored then.
         {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}, "default": ["a", "a"]},
         {"type": "integer", "x-kubernetes-validations": [{"rule": "self == oldSelf"}], "default": 0},
         {"type": "object", "additionalProperties": AT_LEAST_ONE | {"default": 0}},

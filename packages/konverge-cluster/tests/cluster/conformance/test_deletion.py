@@ -1,4 +1,4 @@
-"""Finalizers, owner references and namespaces: what a deletion waits for, and what it takes along."""
+"""Finalizers, owner references and namespaces: the obstacles and the effects of a deletion."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def find(client: Client, gvk: GroupVersionKind, key: ObjectKey) -> Object | None:
-    """The object; None when there is none."""
+    """Return the object; None if it does not exist."""
     try:
         return await client.get(gvk, key)
     except NotFoundError:
@@ -22,10 +22,10 @@ async def find(client: Client, gvk: GroupVersionKind, key: ObjectKey) -> Object 
 
 
 async def until_gone(cluster: Cluster, gvk: GroupVersionKind, obj: Object) -> None:
-    async def gone() -> bool:
+    async def is_gone() -> bool:
         return await find(cluster.client, gvk, ObjectKey.of(obj)) is None
 
-    await cluster.eventually(gone, describe=f"{ObjectKey.of(obj)} is gone")
+    await cluster.eventually(is_gone, describe=f"{ObjectKey.of(obj)} is gone")
 
 
 def build_held(namespace: str, name: str = "held", *finalizers: str) -> Object:

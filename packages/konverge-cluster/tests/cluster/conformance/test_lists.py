@@ -1,4 +1,4 @@
-"""Lists: selection, pages, and the moment they show."""
+"""Lists: selection, pages and consistency."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of a pod besides being written: to go away in order, and what it has printed."""
+"""The subresources of a pod: eviction and logs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def ask(
 
 
 async def running(cluster: Cluster, name: str = "web") -> None:
-    """A pod that is ready."""
+    """Create a pod and wait until it is ready."""
     pod = new(POD, cluster.namespace, name, metadata={"labels": {"app": "web"}}, spec=pod_spec())
     await cluster.client.create(pod)
 
@@ -46,7 +46,7 @@ async def running(cluster: Cluster, name: str = "web") -> None:
 
 
 async def budget(cluster: Cluster, name: str = "web", **spec: Any) -> Object:
-    """A budget for those pods, once its controller has looked at it."""
+    """Create a budget for those pods and wait for its controller."""
     selector = {"matchLabels": {"app": "web"}}
     await cluster.client.create(new(BUDGET, cluster.namespace, name, spec={"selector": selector, **spec}))
 

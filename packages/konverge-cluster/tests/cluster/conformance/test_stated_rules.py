@@ -1,4 +1,4 @@
-"""The rules that a definition states in CEL. The embedded cluster needs a package for it, an extra."""
+"""CEL rules of a definition. The embedded cluster needs an extra package for them."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ SPEC: Object = {
 
 @pytest.fixture
 async def ruled(cluster: Cluster) -> Widgets:
-    """Widgets with rules, served; once and for all tests."""
+    """Return served Widgets with rules, installed once for all tests."""
     if cluster.name == "embedded":
         pytest.importorskip("cel")
     kind = Widgets(cluster, "rules.konverge.test")

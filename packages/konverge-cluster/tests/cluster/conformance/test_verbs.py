@@ -1,4 +1,4 @@
-"""Create, get, update, patch and delete, and how each is refused."""
+"""Create, get, update, patch and delete, and their rejections."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ async def test_fields_that_the_kind_does_not_have_are_dropped(cluster: Cluster) 
 
 
 async def test_a_kind_that_nobody_serves_is_told_from_an_absent_object(cluster: Cluster) -> None:
-    gvk = GroupVersionKind("nobody.example", "v1", "Nothing")
+    gvk = GroupVersionKind("unserved.example", "v1", "Nothing")
 
     with pytest.raises(KindNotServedError):
         await cluster.client.create(new(gvk, cluster.namespace, "one"))

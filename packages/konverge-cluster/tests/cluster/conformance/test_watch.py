@@ -1,4 +1,4 @@
-"""Watches: what comes, in which order, and from where one can go on."""
+"""Watches: events, their order, and the revisions from which a watch can continue."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests.cluster.conformance.widgets import Widgets
 
 pytestmark = pytest.mark.anyio
 
-# What each new namespace of a real cluster has in it is not labelled.
+# The initial objects of each namespace on a real cluster have no labels.
 LABELLED = {"case": "yes"}
 SELECTOR = "case=yes"
 
 
 async def take(events: AsyncIterator[WatchEvent], count: int) -> list[WatchEvent]:
-    """The next so many events that are no bookmarks, if they come soon."""
+    """Return the next `count` events without bookmarks, if they arrive in time."""
     taken: list[WatchEvent] = []
     async with asyncio.timeout(10):
         async for event in events:
@@ -34,12 +34,12 @@ async def take(events: AsyncIterator[WatchEvent], count: int) -> list[WatchEvent
 
 
 def read_events(events: list[WatchEvent]) -> list[tuple[str, str]]:
-    """(type, name) of each event."""
+    """Return (type, name) of each event."""
     return [(event.type, event.object["metadata"]["name"]) for event in events]
 
 
 async def now(cluster: Cluster) -> str:
-    """The resource version of the collection as it is."""
+    """Return the current resource version of the collection."""
     return (await cluster.client.list(CONFIG_MAP, namespace=cluster.namespace)).resource_version
 
 
@@ -148,7 +148,7 @@ async def test_initial_events_are_there_for_an_empty_collection_too(cluster: Clu
     async with (
         asyncio.timeout(20),
         cluster.client.watch(
-            CONFIG_MAP, namespace=cluster.namespace, label_selector="case=nobody", initial_events=True
+            CONFIG_MAP, namespace=cluster.namespace, label_selector="case=none", initial_events=True
         ) as events,
     ):
         first = await anext(events)

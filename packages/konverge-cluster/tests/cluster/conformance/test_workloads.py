@@ -1,4 +1,4 @@
-"""What the cluster's own controllers make of workloads, and what they report while they do."""
+"""The objects and the status that the cluster's controllers create for workloads."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.anyio
 
 
 def conditions(obj: Object) -> dict[str, tuple[str, str]]:
-    """(status, reason) by type."""
+    """Return (status, reason) by type."""
     found = obj.get("status", {}).get("conditions", ())
     return {condition["type"]: (condition["status"], condition.get("reason", "")) for condition in found}
 
@@ -44,7 +44,7 @@ def is_observed(obj: Object) -> bool:
 
 
 async def until_status(cluster: Cluster, gvk: GroupVersionKind, name: str, **expected: Any) -> Object:
-    """The object as soon as its controller has seen its spec and its status has those fields; None is absent."""
+    """Return the object once its controller has observed its spec and its status has those fields; None is absent."""
 
     async def check() -> Object | None:
         obj = await cluster.client.get(gvk, ObjectKey(cluster.namespace, name))
@@ -57,7 +57,7 @@ async def until_status(cluster: Cluster, gvk: GroupVersionKind, name: str, **exp
 
 
 async def pods_of(cluster: Cluster, app: str) -> list[Object]:
-    """The pods with the label ``app``, by name."""
+    """Return the pods with the label ``app``, by name."""
     return (await cluster.client.list(POD, namespace=cluster.namespace, label_selector=f"app={app}")).items
 
 
@@ -145,7 +145,7 @@ async def test_a_deleted_pod_is_gone_soon(cluster: Cluster) -> None:
         pod = await cluster.client.get(POD, ObjectKey.of(created))
         return bool(pod["status"]["phase"] == "Running")
 
-    async def gone() -> bool:
+    async def is_gone() -> bool:
         try:
             await cluster.client.get(POD, ObjectKey.of(created))
         except NotFoundError:
@@ -156,7 +156,7 @@ async def test_a_deleted_pod_is_gone_soon(cluster: Cluster) -> None:
     answer = await cluster.client.delete(POD, ObjectKey.of(created))
     assert answer is not None
     assert answer["metadata"]["deletionGracePeriodSeconds"] == 30
-    await cluster.eventually(gone)
+    await cluster.eventually(is_gone)
 
 
 # Deployments
@@ -180,11 +180,11 @@ async def test_a_deployment_rolls_out(cluster: Cluster) -> None:
 async def test_a_finished_rollout_says_so(cluster: Cluster) -> None:
     await cluster.client.create(deployment(cluster.namespace))
 
-    async def finished() -> bool:
+    async def is_finished() -> bool:
         live = await cluster.client.get(DEPLOYMENT, ObjectKey(cluster.namespace, "web"))
         return conditions(live).get("Progressing") == ("True", "NewReplicaSetAvailable")
 
-    await cluster.eventually(finished)
+    await cluster.eventually(is_finished)
 
 
 async def test_a_deployment_owns_a_replica_set_that_owns_its_pods(cluster: Cluster) -> None:
@@ -266,11 +266,11 @@ async def test_a_deployment_that_never_gets_ready_is_not_available(cluster: Clus
 async def test_a_deployment_without_progress_says_so_after_its_deadline(cluster: Cluster) -> None:
     await cluster.client.create(deployment(cluster.namespace, image=NEVER_READY_IMAGE, progressDeadlineSeconds=2))
 
-    async def given_up() -> bool:
+    async def has_given_up() -> bool:
         live = await cluster.client.get(DEPLOYMENT, ObjectKey(cluster.namespace, "web"))
         return conditions(live).get("Progressing") == ("False", "ProgressDeadlineExceeded")
 
-    await cluster.eventually(given_up)
+    await cluster.eventually(has_given_up)
 
 
 async def test_a_slow_image_is_available_after_its_time(cluster: Cluster) -> None:
@@ -290,21 +290,21 @@ async def test_a_deleted_pod_of_a_deployment_is_replaced(cluster: Cluster) -> No
 
     await cluster.client.delete(POD, ObjectKey.of(pod))
 
-    async def replaced() -> bool:
+    async def is_replaced() -> bool:
         return [other["metadata"]["uid"] for other in await pods_of(cluster, "web")] != [pod["metadata"]["uid"]]
 
-    await cluster.eventually(replaced)
+    await cluster.eventually(is_replaced)
     await until_status(cluster, DEPLOYMENT, "web", availableReplicas=1)
 
 
 async def test_a_paused_deployment_does_not_roll_out(cluster: Cluster) -> None:
     await cluster.client.create(deployment(cluster.namespace, paused=True))
 
-    async def paused() -> bool:
+    async def is_paused() -> bool:
         live = await cluster.client.get(DEPLOYMENT, ObjectKey(cluster.namespace, "web"))
         return conditions(live).get("Progressing") == ("Unknown", "DeploymentPaused")
 
-    await cluster.eventually(paused)
+    await cluster.eventually(is_paused)
     assert (await cluster.client.list(REPLICA_SET, namespace=cluster.namespace)).items == []
 
 
@@ -381,13 +381,13 @@ async def test_a_stateful_set_rolls_a_new_image_out(cluster: Cluster) -> None:
     change = {"spec": {"template": {"spec": {"containers": [{"name": "app", "image": "konverge.test/app:2"}]}}}}
     await cluster.client.patch(STATEFUL_SET, ObjectKey(cluster.namespace, "db"), change, patch_type="strategic")
 
-    async def rolled_out() -> Object | None:
+    async def find_rolled_out() -> Object | None:
         live = await cluster.client.get(STATEFUL_SET, ObjectKey(cluster.namespace, "db"))
         status = live["status"]
         done = status.get("updatedReplicas") == 2 and status.get("readyReplicas") == 2
         return live if done and is_observed(live) and status["currentRevision"] == status["updateRevision"] else None
 
-    after = await cluster.eventually(rolled_out)
+    after = await cluster.eventually(find_rolled_out)
     images = {pod["spec"]["containers"][0]["image"] for pod in await pods_of(cluster, "db")}
     assert images == {"konverge.test/app:2"}
     assert after["status"]["currentRevision"] != before["status"]["currentRevision"]
@@ -422,11 +422,11 @@ async def test_a_job_runs_to_its_end(cluster: Cluster) -> None:
 async def test_a_job_whose_pods_fail_is_given_up(cluster: Cluster) -> None:
     await cluster.client.create(job(cluster.namespace, image=FAILING_IMAGE, backoffLimit=0))
 
-    async def failed() -> Object | None:
+    async def find_failed() -> Object | None:
         live = await cluster.client.get(JOB, ObjectKey(cluster.namespace, "import"))
         return live if conditions(live).get("Failed") == ("True", "BackoffLimitExceeded") else None
 
-    live = await cluster.eventually(failed)
+    live = await cluster.eventually(find_failed)
     assert live["status"]["failed"] == 1
     assert "active" not in live["status"]
 
@@ -434,11 +434,11 @@ async def test_a_job_whose_pods_fail_is_given_up(cluster: Cluster) -> None:
 async def test_a_suspended_job_has_no_pods(cluster: Cluster) -> None:
     await cluster.client.create(job(cluster.namespace, suspend=True))
 
-    async def suspended() -> bool:
+    async def is_suspended() -> bool:
         live = await cluster.client.get(JOB, ObjectKey(cluster.namespace, "import"))
         return conditions(live).get("Suspended") == ("True", "JobSuspended")
 
-    await cluster.eventually(suspended)
+    await cluster.eventually(is_suspended)
     assert (await cluster.client.list(POD, namespace=cluster.namespace)).items == []
 
 
@@ -448,7 +448,7 @@ async def test_endpoints_of_a_service_are_its_pods_and_whether_they_are_ready(cl
     await until_status(cluster, DEPLOYMENT, "web", availableReplicas=2)
     addresses = {pod["status"]["podIP"] for pod in await pods_of(cluster, "web")}
 
-    async def listed() -> bool:
+    async def has_endpoints() -> bool:
         slices = await cluster.client.list(
             ENDPOINT_SLICE, namespace=cluster.namespace, label_selector="kubernetes.io/service-name=web"
         )
@@ -456,7 +456,7 @@ async def test_endpoints_of_a_service_are_its_pods_and_whether_they_are_ready(cl
         ready = [endpoint for endpoint in endpoints if endpoint["conditions"]["ready"]]
         return {address for endpoint in ready for address in endpoint["addresses"]} == addresses
 
-    await cluster.eventually(listed)
+    await cluster.eventually(has_endpoints)
 
 
 async def test_a_load_balancer_without_a_provider_stays_pending(cluster: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""What YAML means to an API server, which is neither version 1.1 nor 1.2; files of objects mean the same."""
+"""The YAML dialect of an API server, which is neither version 1.1 nor 1.2; files of objects use the same one."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ REFUSED = ("v: .inf", "v: -.INF", "v: .nan", "~: v", "null: v", "[a]: v", "{a: b
 
 
 async def _accept(cluster: Cluster, widgets: Widgets, anything: str) -> Any:
-    """What the server makes of a field, and what it answers when it takes nothing."""
+    """Return the stored value of a field, or the rejection."""
     body = f"{{apiVersion: {widgets.gvk.api_version}, kind: Widget, metadata: {{generateName: w-}}, spec: {{size: 1"
     answer = await cluster.new_transport().request(
         "POST",

@@ -1,4 +1,4 @@
-"""Admission webhooks of a test, registered for its own namespace, on either cluster."""
+"""Admission webhooks of a test, registered for its own namespace on either cluster."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ GROUP = "admissionregistration.k8s.io"
 VALIDATING = "ValidatingWebhookConfiguration"
 MUTATING = "MutatingWebhookConfiguration"
 CONFIG_MAPS: Object = {"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
-# What waits for a webhook, and what the real cluster puts into every new namespace.
+# Kinds that wait for a webhook, and the initial objects of a namespace on the real cluster.
 _NOT_OURS = ("probe", "kube-root-ca.crt")
 _LATER = "a-later-one"
 
 
 class WebhookRegistrations:
-    """Registers webhooks for the namespace of a test, and takes them away again."""
+    """Registers webhooks for the namespace of a test, and removes them."""
 
     def __init__(self, cluster: Cluster, server: WebhookServer) -> None:
         self._cluster = cluster
@@ -34,12 +34,12 @@ class WebhookRegistrations:
 
     @property
     def requests(self) -> list[Object]:
-        """What the webhooks were asked."""
+        """The requests to the webhooks."""
         return [request for _, request in self._reviews()]
 
     @property
     def webhook_names(self) -> list[str]:
-        """Which webhooks were asked, in order."""
+        """The names of the called webhooks, in order."""
         return [path for path, _ in self._reviews()]
 
     def _reviews(self) -> list[tuple[str, Object]]:
@@ -69,7 +69,7 @@ class WebhookRegistrations:
         }
 
     async def add(self, kind: str, name: str, handler: Handler, /, **webhook: Any) -> Object:
-        """Register a webhook, and wait until the server asks it: it takes note of configurations in its own time."""
+        """Register a webhook, and wait until the server calls it: the server reads configurations with a delay."""
         answers = {"is": False}
 
         def answer(request: Object) -> Any:
@@ -94,7 +94,7 @@ class WebhookRegistrations:
         return created
 
     async def _wait_until_known(self, kind: str) -> None:
-        """Wait until the server asks a webhook that came later: it knows all that came earlier, then."""
+        """Wait until the server calls a later webhook: then it also knows the earlier ones."""
         answers = {"is": False}
 
         def answer(request: Object) -> Any:
@@ -102,11 +102,11 @@ class WebhookRegistrations:
             return ALLOWED
 
         async def is_asked() -> bool:
-            with suppress(ApiError):  # of one that is in order
+            with suppress(ApiError):  # the error of a webhook of the test
                 await self._cluster.client.create(config_map(self._cluster.namespace, "probe"), dry_run=True)
             return answers["is"]
 
-        self._server.handlers[_LATER] = answer  # the first by name, and so the first to be asked
+        self._server.handlers[_LATER] = answer  # the first by name, so the server calls it first
         created = await self._cluster.client.create(self.configuration(kind, _LATER))
         await self._cluster.eventually(is_asked, describe="the server asks a webhook that came later")
         await self._cluster.client.delete(GroupVersionKind.of(created), ObjectKey.of(created))
@@ -119,7 +119,7 @@ class WebhookRegistrations:
 
 @asynccontextmanager
 async def webhook_registrations(cluster: Cluster, folder: Path) -> AsyncIterator[WebhookRegistrations]:
-    """Whatever is registered in the block is taken away at its end."""
+    """Provide registrations, which are removed when the block ends."""
     async with webhook_server(folder) as server:
         hooks = WebhookRegistrations(cluster, server)
         yield hooks

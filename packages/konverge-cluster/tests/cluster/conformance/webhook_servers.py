@@ -1,4 +1,4 @@
-"""A webhook server of the tests' own: HTTPS on loopback, a handler for each path, a record of what was asked."""
+"""A webhook server for tests: HTTPS on loopback, a handler for each path, and a record of requests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Handler: TypeAlias = Callable[[Object], Answer | Awaitable[Answer]]
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1 that signs itself, and its key."""
+    """Return a self-signed certificate for 127.0.0.1, and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "webhooks")])
     address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
@@ -56,11 +56,11 @@ def certificate(folder: Path) -> tuple[Path, Path]:
 
 @dataclass
 class WebhookServer:
-    """Answers reviews.
+    """A server that answers reviews.
 
     Attributes:
-        handlers: Who answers, by path.
-        asked: The path and the ``request`` of each review, in the order in which they came.
+        handlers: The handlers by path.
+        asked: The path and the ``request`` of each review, in the order of arrival.
     """
 
     port: int
@@ -69,7 +69,7 @@ class WebhookServer:
     asked: list[tuple[str, Object]] = field(default_factory=list)
 
     def client_config(self, path: str) -> Object:
-        """How the API server reaches a handler."""
+        """Return the client configuration for a handler."""
         return {"url": f"https://127.0.0.1:{self.port}/{path}", "caBundle": self.authority}
 
     async def answer(self, request: web.Request) -> web.Response:
@@ -81,8 +81,10 @@ class WebhookServer:
             response = await response
         if isinstance(response, web.Response):
             return response
-        told = {"uid": review["request"]["uid"], **response}
-        return web.json_response({"apiVersion": review["apiVersion"], "kind": review["kind"], "response": told})
+        response_fields = {"uid": review["request"]["uid"], **response}
+        return web.json_response(
+            {"apiVersion": review["apiVersion"], "kind": review["kind"], "response": response_fields}
+        )
 
 
 @asynccontextmanager
@@ -97,7 +99,7 @@ async def webhook_server(folder: Path) -> AsyncIterator[WebhookServer]:
     runner = web.AppRunner(application, shutdown_timeout=0.1)
     await runner.setup()
     assert runner.server is not None
-    # A site of aiohttp's leaves those open at its end that are in their handshake, and an API server may just be.
+    # A site of aiohttp does not close connections in their handshake, and an API server can have one.
     log = logging.getLogger(__name__)
     connections = ConnectionLimiter(
         runner.server, ConnectionStates(), context, SystemClock(), log, max_connections=1000, silent_seconds=100
@@ -112,7 +114,7 @@ async def webhook_server(folder: Path) -> AsyncIterator[WebhookServer]:
 
 
 def json_patch(*operations: Any) -> Object:
-    """The answer that allows the request and changes its object."""
+    """Return the response that admits the request and changes its object."""
     encoded = base64.b64encode(json.dumps(operations).encode()).decode()
     return {"allowed": True, "patchType": "JSONPatch", "patch": encoded}
 

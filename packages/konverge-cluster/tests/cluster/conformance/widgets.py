@@ -1,4 +1,4 @@
-"""A custom resource with one of everything that a structural schema can say."""
+"""A custom resource with each feature of a structural schema."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ STATUS = {
 
 
 class Widgets:
-    """The kind ``Widget`` of some group on one cluster."""
+    """The kind ``Widget`` in a group on one cluster."""
 
     def __init__(self, cluster: Cluster, group: str) -> None:
         self._cluster = cluster
@@ -48,7 +48,7 @@ class Widgets:
         self.gvk = GroupVersionKind(group, "v1", "Widget")
 
     def definition(self, **version: Any) -> Object:
-        """The CustomResourceDefinition; `version` replaces parts of its one version."""
+        """Return the CustomResourceDefinition; `version` replaces parts of its only version."""
         schema = {"type": "object", "properties": {"spec": SPEC, "status": STATUS}}
         return {
             "apiVersion": "apiextensions.k8s.io/v1",
@@ -72,7 +72,7 @@ class Widgets:
         }
 
     async def is_served(self) -> bool:
-        """Tell whether instances can be listed, which is later than discovery says so."""
+        """Return True if instances can be listed, which discovery reports earlier."""
         try:
             await self._cluster.client.list(self.gvk)
         except KindNotServedError:
@@ -80,5 +80,5 @@ class Widgets:
         return True
 
     def new(self, name: str = "one", /, metadata: Object | None = None, **spec: Any) -> Object:
-        """A desired Widget; of size 1 unless the spec says otherwise."""
+        """Return a desired Widget, of size 1 unless the spec overrides it."""
         return new(self.gvk, self._cluster.namespace, name, metadata=metadata or {}, spec={"size": 1, **spec})

@@ -1,4 +1,4 @@
-"""Looking at processes that are not our children, and at the folders they leave."""
+"""Checks of processes that are not children of the test, and of the folders that they leave."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def is_running(pid: int) -> bool:
-    """Tell whether the process exists and is more than an unreaped entry."""
+    """Return True if the process exists and is not a zombie."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""Where the programs of the real control plane are looked for."""
+"""The search for the programs of the real control plane."""
 
 from __future__ import annotations
 

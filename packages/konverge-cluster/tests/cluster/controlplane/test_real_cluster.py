@@ -1,4 +1,4 @@
-"""The real control plane: it starts, it says why it does not, and it leaves nothing behind."""
+"""The real control plane: its start, its errors, and its cleanup."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def anyio_backend() -> str:
 
 
 def programs_that(folder: Path, script: str) -> Path:
-    """A folder in which each program is that shell script."""
+    """Return a folder in which each program is that shell script."""
     folder.mkdir()
     for program in PROGRAMS:
         (folder / program).write_text(f"#!/bin/sh\n{script}\n")
@@ -59,19 +59,19 @@ def test_given_folder_keeps_logs_and_audit_log_after_the_end(tmp_path: Path) -> 
 
 @pytest.mark.real
 async def test_what_is_cancelled_while_it_ends_something_ends_it_all_the_same(tmp_path: Path) -> None:
-    async def cancelled(work: Coroutine[Any, Any, None]) -> None:
+    async def cancel(work: Coroutine[Any, Any, None]) -> None:
         ending = asyncio.create_task(work)
-        await run_loop_turns()  # it begins
+        await run_loop_turns()  # the work begins
         ending.cancel()
         with pytest.raises(asyncio.CancelledError):
             await ending
 
     cluster = await RealCluster(folder=tmp_path).__aenter__()
-    await cancelled(cluster.kill_api_server())
+    await cancel(cluster.kill_api_server())
     await cluster.start_api_server()
     assert cluster._supervisor is not None
     supervisor = cluster._supervisor.pid
-    await cancelled(cluster.__aexit__(None, None, None))
+    await cancel(cluster.__aexit__(None, None, None))
 
     assert not is_running(supervisor)
 
@@ -90,14 +90,14 @@ async def test_nothing_is_left_when_its_user_is_killed() -> None:
     """
     user = await asyncio.create_subprocess_exec(sys.executable, "-c", script, stdin=PIPE, stdout=PIPE)
     assert user.stdout is not None
-    told = json.loads(await user.stdout.readline())
+    report = json.loads(await user.stdout.readline())
     user.kill()
     await user.wait()
 
     def remaining() -> list[object]:
-        return [*filter(is_running, told["pids"]), *filter(os.path.exists, [told["folder"]])]
+        return [*filter(is_running, report["pids"]), *filter(os.path.exists, [report["folder"]])]
 
-    assert len(told["pids"]) == 6
+    assert len(report["pids"]) == 6
     await eventually(lambda: not remaining(), clock=SystemClock(), describe="processes and files are gone")
 
 
@@ -139,14 +139,14 @@ async def test_a_program_that_never_gets_ready_is_given_up_at_the_deadline(tmp_p
 
 
 async def test_a_taken_port_is_tried_again_with_another(tmp_path: Path) -> None:
-    told = tmp_path / "attempts"
-    server = f"echo again >> {told}; echo bind: address already in use; exit 1"
+    report = tmp_path / "attempts"
+    server = f"echo again >> {report}; echo bind: address already in use; exit 1"
     binaries = programs_that(tmp_path / "binaries", f"case $0 in *apiserver) {server};; *) exec sleep 600;; esac")
 
     with pytest.raises(ControlPlaneError):
         await RealCluster(binaries=binaries, folder=tmp_path / "kept").__aenter__()
 
-    assert told.read_text() == "again\n" * 3
+    assert report.read_text() == "again\n" * 3
 
 
 async def test_asking_for_the_address_before_the_start_is_a_clear_mistake() -> None:

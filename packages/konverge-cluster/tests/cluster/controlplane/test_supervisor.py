@@ -1,4 +1,4 @@
-"""The supervisor ends what it started, whoever goes first."""
+"""The supervisor ends its processes, in whatever order the processes end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.cluster.controlplane.processes import is_running
 pytestmark = pytest.mark.anyio
 
 CLOCK = SystemClock()
-# Says which process it is, and then waits for longer than any test.
+# Prints its process id, and then waits for longer than any test.
 WAITING = ["sh", "-c", "echo $$; exec sleep 600"]
 
 
@@ -28,7 +28,7 @@ def anyio_backend() -> str:
 
 
 class Supervised:
-    """A supervisor with a leash, and a folder that it removes."""
+    """A supervisor with its standard input, and a folder that it removes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "removed"
@@ -48,13 +48,13 @@ class Supervised:
         return int(str(printed))
 
     def kill(self, name: str) -> None:
-        """End a process, if it still runs."""
+        """Kill a process if it still runs."""
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps({"kill": name}).encode() + b"\n")
         self.process.stdin.flush()
 
     def let_go(self) -> int:
-        """End the leash; the supervisor's exit code."""
+        """Close standard input; return the supervisor's exit code."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         return self.process.wait(10)
@@ -102,7 +102,7 @@ async def test_one_process_can_be_killed_and_started_again(supervised: Supervise
     supervised.kill("first")
     note = supervised.folder / "first.exit"
     await eventually(note.exists, clock=CLOCK)
-    supervised.kill("first")  # it does not run any more: nothing happens
+    supervised.kill("first")  # the process has ended: nothing happens
     (supervised.logs / "first.log").unlink()
     second = await supervised.start("first", WAITING)
 

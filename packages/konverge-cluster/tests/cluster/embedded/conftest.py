@@ -14,7 +14,7 @@ from tests.cluster.embedded.request_client import RequestClient
 
 
 class ManualClock:
-    """A clock that moves when it is told to."""
+    """A clock that a test advances."""
 
     def __init__(self) -> None:
         self._seconds = 0.0
@@ -44,7 +44,7 @@ def api(clock: ManualClock) -> ApiServer:
 
 @pytest.fixture
 def webapps(api: ApiServer) -> Object:
-    """The definition of the custom resource that the tests use, installed."""
+    """Install the definition of the custom resource for the tests."""
     return api.create(DEFINITION, webapp_definition())
 
 
@@ -55,5 +55,5 @@ def audit() -> AuditLog:
 
 @pytest.fixture
 def ask(api: ApiServer, clock: ManualClock, audit: AuditLog) -> RequestClient:
-    """Asks the server as an HTTP client does, without HTTP."""
+    """Return a client of the server without HTTP."""
     return RequestClient(RequestHandler(api, clock=clock, entropy=SeededEntropy(), audit=audit), api)

@@ -1,4 +1,4 @@
-"""The kinds and objects that the tests of the embedded server play with."""
+"""Kinds and objects for the tests of the embedded server."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Questions that the embedded and the real server must answer alike.
+"""Requests that the embedded and the real server must answer alike.
 
-Each is a short story of requests. They leave the objects of the controllers alone, or are dry runs, so that nothing but
-the API server answers.
+Each sequence is short. The requests do not change objects of the controllers, or are dry runs, so that only the API
+server answers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ParityRequest:
 
 
 def build_definition() -> Object:
-    """The definition of the custom resources that the questions are about: webapps under another group."""
+    """Return the definition of the custom resources in the requests: webapps of another group."""
     renamed: Object = json.loads(json.dumps(webapp_definition()).replace("demo.konverge.dev", GROUP))
     return renamed
 
@@ -41,24 +41,24 @@ TRY = "?dryRun=All"
 
 
 def create_object(path: str, query: str = TRY, name: str = "x", **body: Any) -> list[ParityRequest]:
-    """Create one object, only to try."""
+    """Create one object in a dry run."""
     return [ParityRequest("POST", path + query, {"metadata": {"name": name}, **body})]
 
 
 def create_config_map(**metadata: Any) -> list[ParityRequest]:
-    """Create a ConfigMap with that metadata, only to try."""
+    """Create a ConfigMap with that metadata in a dry run."""
     return [ParityRequest("POST", f"{CORE}/configmaps{TRY}", {"metadata": metadata})]
 
 
 def create_deployment_of_pods(**spec: Any) -> list[ParityRequest]:
-    """Create a Deployment of such pods, only to try."""
+    """Create a Deployment of such pods in a dry run."""
     spec.setdefault("containers", [{"name": "app", "image": "konverge.test/app:1"}])
     template = {"metadata": {"labels": {"app": "web"}}, "spec": spec}
     return create_object(f"{APPS}/deployments", spec=workload(template=template))
 
 
 def create_deployment_of_container(**fields: Any) -> list[ParityRequest]:
-    """The same with one container of those fields."""
+    """Create a Deployment with one container of those fields in a dry run."""
     volumes = [{"name": "data", "emptyDir": {}}]
     return create_deployment_of_pods(
         containers=[{"name": "app", "image": "konverge.test/app:1", **fields}], volumes=volumes
@@ -84,7 +84,7 @@ def create_webapp(query: str = TRY, **spec: Any) -> list[ParityRequest]:
 
 
 def build_config_map_sequence(name: str, *questions: ParityRequest) -> list[ParityRequest]:
-    """What is asked of one ConfigMap, from its creation to its end."""
+    """Return the requests about one ConfigMap, from its creation to its deletion."""
     path = f"{CORE}/configmaps"
     born = ParityRequest("POST", path, {"metadata": {"name": name}, "data": {"a": "1"}})
     return [born, *questions, ParityRequest("DELETE", f"{path}/{name}")]
@@ -100,7 +100,7 @@ def apply_config_map(name: str, query: str = "?fieldManager=me", **body: Any) ->
 
 
 def build_webapp_sequence(name: str, *questions: ParityRequest) -> list[ParityRequest]:
-    """What is asked of one custom resource, from its creation to its end."""
+    """Return the requests about one custom resource, from its creation to its deletion."""
     body = {"apiVersion": f"{GROUP}/v1", "kind": "WebApp", "metadata": {"name": name}, "spec": {"image": "shop:1"}}
     return [ParityRequest("POST", WEBAPPS, body), *questions, ParityRequest("DELETE", f"{WEBAPPS}/{name}")]
 

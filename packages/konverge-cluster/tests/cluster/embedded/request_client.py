@@ -1,4 +1,4 @@
-"""Asking the server in HTTP's words, without HTTP."""
+"""A client of the server with the terms of HTTP, but without HTTP."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STRATEGIC = "application/strategic-merge-patch+json"
 
 @dataclass(frozen=True)
 class ParsedResponse:
-    """What came back."""
+    """A response with a decoded body."""
 
     status: int
     body: Any
@@ -32,7 +32,7 @@ class ParsedResponse:
 
 
 class RequestClient:
-    """Calls a request handler; `api` is the server behind it."""
+    """Calls a request handler; `api` is its server."""
 
     def __init__(self, handler: RequestHandler, api: ApiServer) -> None:
         self.handler = handler
@@ -49,10 +49,10 @@ class RequestClient:
     ) -> ParsedResponse:
         answer = self._handle(method, path, body, content_type, headers)
         assert isinstance(answer, ServerResponse), f"{method} {path} is answered by a stream"
-        told: Any = answer.body or None
+        decoded: Any = answer.body or None
         if answer.body and answer.headers["content-type"].startswith("application/json"):
-            told = json.loads(answer.body)
-        return ParsedResponse(answer.status, told, answer.headers, answer.warnings)
+            decoded = json.loads(answer.body)
+        return ParsedResponse(answer.status, decoded, answer.headers, answer.warnings)
 
     def stream(self, path: str, *, headers: Mapping[str, str] = {}) -> StreamingResponse:
         answer = self._handle("GET", path, None, "", headers)
@@ -71,12 +71,12 @@ class RequestClient:
 
 
 async def read_all_events(stream: StreamingResponse) -> list[dict[str, Any]]:
-    """All events of a watch, until it ends."""
+    """Return all events of a watch until it ends."""
     lines = [line async for chunk in stream.chunks for line in chunk.splitlines()]
     return [json.loads(line) for line in lines]
 
 
 async def read_next_events(stream: StreamingResponse) -> list[dict[str, Any]]:
-    """The events of the next chunk."""
+    """Return the events of the next chunk."""
     chunk = await anext(aiter(stream.chunks))
     return [json.loads(line) for line in chunk.splitlines()]

@@ -1,4 +1,4 @@
-"""Signing in to the embedded server: over HTTP with a token, within the process without one."""
+"""Authentication at the embedded server: over HTTP with a token, in process without one."""
 
 from __future__ import annotations
 

@@ -150,9 +150,9 @@ def test_an_update_from_an_old_read_conflicts(api: ApiServer) -> None:
 def test_an_update_of_another_object_of_the_name_conflicts(api: ApiServer) -> None:
     api.create(CONFIG_MAP, config_map())
     body = config_map(a="1")
-    body["metadata"]["uid"] = "somebody-else"
+    body["metadata"]["uid"] = "another-uid"
 
-    with pytest.raises(ConflictError, match="UID in precondition: somebody-else"):
+    with pytest.raises(ConflictError, match="UID in precondition: another-uid"):
         api.update(CONFIG_MAP, body)
 
 

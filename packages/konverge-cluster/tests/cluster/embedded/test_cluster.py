@@ -64,9 +64,9 @@ async def test_a_stream_that_fails_has_a_body(embedded: LocalCluster) -> None:
     async with embedded.transport().stream(
         "GET", CONFIG_MAPS, query={"watch": "1", "limit": "x"}, connect_timeout_seconds=1
     ) as stream:
-        told = json.loads(await stream.body())
+        status = json.loads(await stream.body())
 
-    assert (stream.status, told["reason"]) == (400, "BadRequest")
+    assert (stream.status, status["reason"]) == (400, "BadRequest")
 
 
 async def test_a_watch_is_no_plain_request(embedded: LocalCluster) -> None:
@@ -117,15 +117,15 @@ async def test_players_bring_a_deployment_up_in_simulated_time() -> None:
 
 
 async def test_two_clusters_with_one_seed_are_the_same() -> None:
-    async def story() -> list[str]:
+    async def run_rollout() -> list[str]:
         clock = SimulatedClock()
         async with LocalCluster(clock=clock, entropy=SeededEntropy(7)) as cluster:
             cluster.api.create(DEPLOYMENT, deployment(replicas=2))
             await clock.sleep(30)
             return [repr(change.new) for change in cluster.api.list_changes(0)]
 
-    first, second = await story(), await story()
+    first, second = await run_rollout(), await run_rollout()
 
-    # The second begins 30 seconds later on the same loop; nothing else differs.
+    # The second run begins 30 seconds later on the same loop; nothing else differs.
     assert len(first) == len(second)
     assert [len(line) for line in first] == [len(line) for line in second]

@@ -1,4 +1,4 @@
-"""What the containers of played pods have printed."""
+"""The logs of simulated containers."""
 
 from __future__ import annotations
 

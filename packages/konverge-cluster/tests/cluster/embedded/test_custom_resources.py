@@ -24,7 +24,7 @@ WEBAPPS = ObjectKey("", "webapps.demo.konverge.dev")
 
 
 def causes(api: ApiServer, body: Object) -> set[tuple[str, str]]:
-    """The fields and the sentences with which the server refuses a new object."""
+    """Return the fields and the texts with which the server rejects a new object."""
     with pytest.raises(InvalidError) as caught:
         api.create(WEBAPP, body)
     return {(cause.field, cause.message) for cause in caught.value.causes}
@@ -105,11 +105,11 @@ def test_defaults_are_filled_and_unknown_fields_dropped(api: ApiServer, webapps:
 
 def test_unknown_fields_are_told_or_refused_when_asked(api: ApiServer, webapps: Object) -> None:
     body = webapp(unknown=1, ports=[{"name": "http", "extra": 2}])
-    told = FieldValidation("Warn")
+    errors_found = FieldValidation("Warn")
 
-    api.create(WEBAPP, body, fields=told, dry_run=True)
+    api.create(WEBAPP, body, fields=errors_found, dry_run=True)
 
-    assert told.warnings == ['unknown field "spec.ports[0].extra"', 'unknown field "spec.unknown"']
+    assert errors_found.warnings == ['unknown field "spec.ports[0].extra"', 'unknown field "spec.unknown"']
     with pytest.raises(BadRequestError, match=r'strict decoding error: unknown field "spec\.ports\[0\]\.extra"'):
         api.create(WEBAPP, body, fields=FieldValidation("Strict"))
 
@@ -210,10 +210,10 @@ def test_a_good_value_of_every_sort_is_accepted(api: ApiServer, webapps: Object)
 
 
 def test_an_integer_keeps_to_its_format(api: ApiServer, webapps: Object) -> None:
-    told = causes(api, webapp(replicas=2**31))
+    errors_found = causes(api, webapp(replicas=2**31))
 
     sentence = "Checked value must be of type integer with format int32 in spec.replicas"
-    assert ("<nil>", f'Invalid value: "": {sentence}') in told
+    assert ("<nil>", f'Invalid value: "": {sentence}') in errors_found
 
 
 def test_metadata_is_decoded_like_everybodys(api: ApiServer, webapps: Object) -> None:

@@ -63,7 +63,7 @@ def test_preconditions_guard_a_delete(api: ApiServer) -> None:
     metadata = created["metadata"]
 
     with pytest.raises(ConflictError, match="does not match the UID in record"):
-        api.delete(CONFIG_MAP, key("settings"), uid="somebody-else")
+        api.delete(CONFIG_MAP, key("settings"), uid="another-uid")
     with pytest.raises(ConflictError, match="does not match the ResourceVersion in record"):
         api.delete(CONFIG_MAP, key("settings"), resource_version="1")
     api.delete(CONFIG_MAP, key("settings"), uid=metadata["uid"], resource_version=metadata["resourceVersion"])

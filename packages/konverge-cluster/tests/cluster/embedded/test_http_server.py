@@ -124,11 +124,11 @@ async def test_leaving_the_cluster_ends_its_connections() -> None:
 
 @pytest.mark.parametrize("turns", range(6))
 def test_one_who_is_cancelled_while_it_begins_to_serve_leaves_no_port(turns: int) -> None:
-    async def cancelled() -> None:
+    async def cancel() -> None:
         async with LocalCluster(clock=SystemClock(), entropy=SeededEntropy(), controllers=False) as embedded:
             serving = asyncio.create_task(embedded.serve())
             await run_loop_turns(turns)
             serving.cancel()
             await asyncio.wait([serving])
 
-    assert find_leaks(cancelled()) == []
+    assert find_leaks(cancel()) == []

@@ -31,7 +31,7 @@ _DEADLINE_SECONDS = 60
 
 
 class Kubectl:
-    """Runs kubectl against a server."""
+    """A runner of kubectl commands against a server."""
 
     def __init__(self, url: str, folder: Path) -> None:
         self._program = find_binaries() / "kubectl"
@@ -51,22 +51,22 @@ class Kubectl:
         )
 
     def file(self, *objects: Object) -> str:
-        """A manifest of these objects."""
+        """Write a manifest of these objects."""
         path = self._folder / f"{objects[0]['kind']}-{objects[0]['metadata']['name']}.yaml"
         path.write_text(yaml.safe_dump_all(objects))
         return str(path)
 
     async def __call__(self, *arguments: str, editor: str = "false", exit_code: int = 0) -> str:
-        """What kubectl writes; both streams when it is to fail."""
+        """Return the output of kubectl; both streams for an expected failure."""
         process = await self.start(*arguments, editor=editor)
         async with asyncio.timeout(_DEADLINE_SECONDS):
             output, errors = await process.communicate()
-        told = f"kubectl {' '.join(arguments)}\n{output.decode()}{errors.decode()}"
-        assert process.returncode == exit_code, told
+        transcript = f"kubectl {' '.join(arguments)}\n{output.decode()}{errors.decode()}"
+        assert process.returncode == exit_code, transcript
         return output.decode() if exit_code == 0 else output.decode() + errors.decode()
 
     async def start(self, *arguments: str, editor: str = "false") -> asyncio.subprocess.Process:
-        """A running kubectl."""
+        """Start kubectl without waiting for its end."""
         return await asyncio.create_subprocess_exec(
             self._program,
             f"--kubeconfig={self._config}",
@@ -137,8 +137,8 @@ async def test_apply_from_the_client_side(kubectl: Kubectl) -> None:
     assert created == "deployment.apps/web created\n"
     assert unchanged == "deployment.apps/web unchanged\n"
     assert configured == "deployment.apps/web configured\n"
-    shown = await kubectl("get", "deployment", "web", "-o", "jsonpath={.spec.template.spec.containers[*].image}")
-    assert shown == "konverge.test/app:2"
+    images = await kubectl("get", "deployment", "web", "-o", "jsonpath={.spec.template.spec.containers[*].image}")
+    assert images == "konverge.test/app:2"
 
 
 async def test_unknown_fields_stop_an_apply(kubectl: Kubectl) -> None:

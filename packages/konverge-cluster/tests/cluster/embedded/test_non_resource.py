@@ -83,7 +83,7 @@ def test_the_older_forms_say_the_same(ask: RequestClient, webapps: Object) -> No
     assert (resources["webapps/scale"]["group"], resources["webapps/scale"]["kind"]) == ("autoscaling", "Scale")
 
 
-@pytest.mark.parametrize("path", ["/apis/nobody.example", "/apis/apps/v9", "/api/v2", "/openapi/v3/apis/apps/v9"])
+@pytest.mark.parametrize("path", ["/apis/unserved.example", "/apis/apps/v9", "/api/v2", "/openapi/v3/apis/apps/v9"])
 def test_what_is_not_served_is_not_found(ask: RequestClient, path: str) -> None:
     assert ask("GET", path).status == 404
 
@@ -180,7 +180,7 @@ def test_every_built_in_kind_has_a_schema(resource: Any) -> None:
     ],
 )
 def test_everybody_may_do_everything(ask: RequestClient, path: str, status: Object) -> None:
-    spec = {"user": "somebody", "resourceAttributes": {"verb": "delete", "resource": "nodes"}}
+    spec = {"user": "alice", "resourceAttributes": {"verb": "delete", "resource": "nodes"}}
 
     answer = ask("POST", path, {"spec": spec})
 

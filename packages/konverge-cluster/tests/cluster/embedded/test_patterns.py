@@ -1,4 +1,4 @@
-"""Patterns of schemas: what Python's own engine finds, but in bounded time, and what the real server refuses."""
+"""Patterns of schemas: results of Python's own engine in bounded time, and the rejections of the real server."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_no_pattern_keeps_the_server_busy(pattern: str) -> None:
 
 @pytest.mark.slow
 def test_what_would_take_too_long_is_given_up() -> None:
-    # Each stretch of thirteen letters leads to ways of its own.
+    # Each run of thirteen letters creates its own alternatives.
     varied = "".join(format(number, "013b") for number in range(8192)).translate({48: "a", 49: "b"})
 
     with pytest.raises(MatchTooCostlyError):

@@ -99,7 +99,7 @@ def test_yaml_that_refers_to_itself_is_refused(text: bytes) -> None:
         decode_yaml(text)
 
 
-# Protobuf, written by hand: tag, length, content.
+# Handwritten protobuf: tag, length, content.
 
 
 def field(number: int, content: bytes | int) -> bytes:

@@ -384,7 +384,7 @@ def test_a_collection_is_deleted_by_selector(ask: RequestClient) -> None:
 def test_the_options_of_a_delete_come_in_the_query_or_the_body(ask: RequestClient) -> None:
     ask("POST", DEPLOYMENTS, deployment())
 
-    guarded = ask("DELETE", f"{DEPLOYMENTS}/web", {"preconditions": {"uid": "somebody-else"}})
+    guarded = ask("DELETE", f"{DEPLOYMENTS}/web", {"preconditions": {"uid": "another-uid"}})
     foreground = ask("DELETE", f"{DEPLOYMENTS}/web?propagationPolicy=Foreground")
     unknown = ask("DELETE", f"{DEPLOYMENTS}/web", {"propagationPolicy": "Later"})
 
@@ -423,7 +423,7 @@ def test_a_budget_forbids_an_eviction(ask: RequestClient) -> None:
     body = pod()
     body["metadata"]["labels"] = {"app": "web"}
     ask("POST", PODS, body)
-    # Those that do not run yet count for no budget.
+    # Pods that do not run yet count for no budget.
     ask("PATCH", f"{PODS}/web/status", {"status": {"phase": "Running"}}, content_type=MERGE)
     budget = {"metadata": {"name": "web"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}}
     ask("POST", "/apis/policy/v1/namespaces/default/poddisruptionbudgets", budget)

@@ -1,4 +1,4 @@
-"""The embedded server answers as the real one does, story by story."""
+"""The embedded server answers like the real one, for each sequence of requests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Ask: TypeAlias = Callable[[ParityRequest], Answered]
 
 
 class RealServer:
-    """The real API server, asked over HTTPS."""
+    """The real API server, accessed over HTTPS."""
 
     def __init__(self, control_plane: RealCluster) -> None:
         user = json.loads(Path(control_plane.kubeconfig).read_text())["users"][0]["user"]
@@ -48,7 +48,7 @@ class RealServer:
             "User-Agent": _USER_AGENT,
         }
         request = urllib.request.Request(self._url + question.path, body, headers, method=question.method)
-        context = ssl._create_unverified_context()  # loopback, and a certificate that the server made for itself
+        context = ssl._create_unverified_context()  # loopback, and a self-signed certificate of the server
         try:
             answer = urllib.request.urlopen(request, timeout=_DEADLINE_SECONDS, context=context)
         except urllib.error.HTTPError as error:
@@ -58,7 +58,7 @@ class RealServer:
 
 
 class EmbeddedServer:
-    """The embedded one."""
+    """The embedded API server, called in process."""
 
     def __init__(self) -> None:
         clock, entropy = SystemClock(), SeededEntropy()
@@ -80,7 +80,7 @@ def in_namespace(question: ParityRequest, namespace: str) -> ParityRequest:
 
 @pytest.fixture(scope="module")
 def servers(real_control_plane: RealCluster) -> tuple[Ask, Ask, str]:
-    """Both, prepared alike, and the namespace on them."""
+    """Return both servers with the same preparation, and the namespace on them."""
     namespace = f"compare-{SystemEntropy().name_suffix(8)}"
     real, embedded = RealServer(real_control_plane), EmbeddedServer()
     for ask in (real, embedded):
@@ -100,14 +100,14 @@ def real_status(real: Ask, question: ParityRequest) -> int:
         return 404
 
 
-# What differs from run to run, and what is told in another order or form on purpose.
+# Values that differ between runs, and texts with another order or form by design.
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _ADDRESS = re.compile(r"\b10\.\d+\.\d+\.\d+(/\d+)?")
 
 
 def normalize_response(value: Any, name: str = "") -> Any:
-    """The value without what differs from run to run."""
+    """Return the value without the parts that differ between runs."""
     match value:
         case dict():
             kept = {key: normalize_response(each, key) for key, each in value.items()}
@@ -125,7 +125,7 @@ def normalize_response(value: Any, name: str = "") -> Any:
 
 
 def comparable(answered: Answered) -> Answered:
-    """The answer with its causes as a set: the real server tells them in any order, and some twice."""
+    """Return the response with its causes as a set: the real server reports them in any order, and some twice."""
     status, warnings, body = answered
     body = normalize_response(body)
     causes = (body.get("details") or {}).get("causes") if isinstance(body, dict) else None
@@ -140,12 +140,12 @@ def comparable(answered: Answered) -> Answered:
 
 
 def deduplicate_causes(message: str) -> str:
-    """A message of several causes has them in any order; the causes themselves are compared."""
+    """Return a message whose causes have a fixed order; the causes themselves are compared separately."""
     return message.partition(" is invalid: ")[0]
 
 
 def transcript(ask: Ask, questions: Iterable[ParityRequest], namespace: str) -> list[str]:
-    """Questions and answers, line by line, for a readable difference."""
+    """Return requests and responses line by line, for a readable difference."""
     lines = []
     for question in (in_namespace(each, namespace) for each in questions):
         lines.append(f"{question.method} {question.path} {question.body!r}")

@@ -99,7 +99,7 @@ def test_a_history_of_nothing_is_refused() -> None:
         Storage(history=0)
 
 
-# A write: which of a few objects, of which resource, and whether it goes.
+# A write: the name and the resource of an object, and True for a deletion.
 WRITES = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([PODS, SERVICES]), st.booleans()), max_size=30)
 
 

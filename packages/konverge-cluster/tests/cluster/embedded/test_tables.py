@@ -23,7 +23,7 @@ def ago(**units: float) -> str:
 
 
 def cells(group: str, kind: str, version: str = "v1", **fields: Any) -> dict[str, Any]:
-    """What an object shows, by column."""
+    """Return the cells of an object by column."""
     resource = RESOURCES[GroupVersionKind(group, version, kind)]
     metadata = {"name": "thing", "creationTimestamp": ago(minutes=5), **fields.pop("metadata", {})}
     row = build_row(resource, {"metadata": metadata, **fields}, NOW)
@@ -101,27 +101,27 @@ def build_terminated_status(code: int, **more: Any) -> Object:
     ],
 )
 def test_the_status_of_a_pod_is_the_most_telling_word(status: Object, ready: str, word: str) -> None:
-    shown = cells("", "Pod", spec={"containers": [{"name": "app"}]}, status=status)
+    row = cells("", "Pod", spec={"containers": [{"name": "app"}]}, status=status)
 
-    assert (shown["Ready"], shown["Status"]) == (ready, word)
+    assert (row["Ready"], row["Status"]) == (ready, word)
 
 
 def test_a_pod_that_is_deleted_terminates() -> None:
     spec, status = {"containers": [{"name": "app"}]}, {"phase": "Running", "containerStatuses": [running()]}
 
-    shown = cells("", "Pod", metadata={"deletionTimestamp": ago(seconds=1)}, spec=spec, status=status)
+    row = cells("", "Pod", metadata={"deletionTimestamp": ago(seconds=1)}, spec=spec, status=status)
 
-    assert shown["Status"] == "Terminating"
+    assert row["Status"] == "Terminating"
 
 
 def test_restarts_say_when_the_last_one_was() -> None:
     last = {"terminated": {"finishedAt": ago(minutes=3)}}
     status = {"phase": "Running", "containerStatuses": [running(restartCount=2, lastState=last)], "podIP": "10.0.0.7"}
 
-    shown = cells("", "Pod", spec={"containers": [{"name": "app"}], "nodeName": "node-0"}, status=status)
+    row = cells("", "Pod", spec={"containers": [{"name": "app"}], "nodeName": "node-0"}, status=status)
 
-    assert shown["Restarts"] == "2 (3m ago)"
-    assert (shown["IP"], shown["Node"], shown["Nominated Node"]) == ("10.0.0.7", "node-0", "<none>")
+    assert row["Restarts"] == "2 (3m ago)"
+    assert (row["IP"], row["Node"], row["Nominated Node"]) == ("10.0.0.7", "node-0", "<none>")
 
 
 SPEC = {
@@ -170,9 +170,9 @@ def test_a_job_shows_its_state(conditions: list[str], metadata: Object, word: st
         "succeeded": 2,
     }
 
-    shown = cells("batch", "Job", metadata=metadata, spec={"completions": 3}, status=status)
+    row = cells("batch", "Job", metadata=metadata, spec={"completions": 3}, status=status)
 
-    assert (shown["Status"], shown["Completions"], shown["Duration"]) == (word, "2/3", "3m")
+    assert (row["Status"], row["Completions"], row["Duration"]) == (word, "2/3", "3m")
 
 
 @pytest.mark.parametrize(
@@ -190,17 +190,17 @@ def test_a_job_shows_its_state(conditions: list[str], metadata: Object, word: st
     ],
 )
 def test_a_service_shows_where_it_is(spec: Object, status: Object, expected: tuple[str, str]) -> None:
-    shown = cells("", "Service", spec=spec, status=status)
+    row = cells("", "Service", spec=spec, status=status)
 
-    assert (shown["Cluster-IP"], shown["External-IP"]) == expected
+    assert (row["Cluster-IP"], row["External-IP"]) == expected
 
 
 def test_the_ports_of_a_service() -> None:
     ports = [{"port": 80, "protocol": "TCP"}, {"port": 53, "nodePort": 30053, "protocol": "UDP"}]
 
-    shown = cells("", "Service", spec={"type": "NodePort", "ports": ports, "selector": {"b": "2", "a": "1"}})
+    row = cells("", "Service", spec={"type": "NodePort", "ports": ports, "selector": {"b": "2", "a": "1"}})
 
-    assert (shown["Port(s)"], shown["Selector"]) == ("80/TCP,53:30053/UDP", "a=1,b=2")
+    assert (row["Port(s)"], row["Selector"]) == ("80/TCP,53:30053/UDP", "a=1,b=2")
 
 
 def test_of_many_endpoints_the_first_are_shown() -> None:
@@ -215,7 +215,7 @@ def test_of_many_endpoints_the_first_are_shown() -> None:
 
 
 def test_a_node_shows_whether_it_takes_pods() -> None:
-    shown = cells(
+    row = cells(
         "",
         "Node",
         metadata={"labels": {"node-role.kubernetes.io/worker": "", "node-role.kubernetes.io/infra": ""}},
@@ -223,7 +223,7 @@ def test_a_node_shows_whether_it_takes_pods() -> None:
         status={"conditions": [{"type": "Ready", "status": "True"}], "nodeInfo": {"kubeletVersion": "v1"}},
     )
 
-    assert (shown["Status"], shown["Roles"], shown["Version"]) == ("Ready,SchedulingDisabled", "infra,worker", "v1")
+    assert (row["Status"], row["Roles"], row["Version"]) == ("Ready,SchedulingDisabled", "infra,worker", "v1")
 
 
 def test_an_event_shows_the_same_in_both_forms() -> None:
@@ -260,7 +260,7 @@ def test_an_autoscaler_shows_its_targets() -> None:
     ]
     current = [{"type": "Resource", "resource": {"current": {"averageUtilization": 20}}}]
 
-    shown = cells(
+    row = cells(
         "autoscaling",
         "HorizontalPodAutoscaler",
         "v2",
@@ -268,8 +268,8 @@ def test_an_autoscaler_shows_its_targets() -> None:
         status={"currentMetrics": current},
     )
 
-    assert shown["Targets"] == "cpu: 20%/80%, <unknown>/10 + 1 more..."
-    assert shown["Reference"] == "Deployment/web"
+    assert row["Targets"] == "cpu: 20%/80%, <unknown>/10 + 1 more..."
+    assert row["Reference"] == "Deployment/web"
 
 
 def test_a_binding_shows_who_is_bound() -> None:
@@ -279,9 +279,9 @@ def test_a_binding_shows_who_is_bound() -> None:
         {"kind": "ServiceAccount", "namespace": "ci", "name": "bot"},
     ]
 
-    shown = cells("rbac.authorization.k8s.io", "RoleBinding", roleRef={"kind": "Role", "name": "r"}, subjects=subjects)
+    row = cells("rbac.authorization.k8s.io", "RoleBinding", roleRef={"kind": "Role", "name": "r"}, subjects=subjects)
 
-    assert (shown["Role"], shown["Users"], shown["Groups"], shown["ServiceAccounts"]) == (
+    assert (row["Role"], row["Users"], row["Groups"], row["ServiceAccounts"]) == (
         "Role/r",
         "ann",
         "devs",

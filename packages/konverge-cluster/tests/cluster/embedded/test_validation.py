@@ -1,4 +1,4 @@
-"""The rules of the built-in kinds, each by the field and the sentence with which the server refuses."""
+"""Validation of the built-in kinds: the field and the text of each rejection."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ IMMUTABLE = "field is immutable"
 
 
 def find_create_errors(api: ApiServer, gvk: GroupVersionKind, body: Object) -> set[tuple[str, str]]:
-    """The fields and the sentences with which a new object is refused."""
+    """Return the fields and the texts with which a new object is rejected."""
     with pytest.raises(InvalidError) as caught:
         api.create(gvk, body)
     return {(cause.field, cause.message) for cause in caught.value.causes}
 
 
 def find_patch_errors(api: ApiServer, gvk: GroupVersionKind, name: str, patch: Object) -> set[tuple[str, str]]:
-    """The same for a merge patch."""
+    """Return the fields and the texts with which a merge patch is rejected."""
     with pytest.raises(InvalidError) as caught:
         api.patch(gvk, key(name), patch)
     return {(cause.field, cause.message) for cause in caught.value.causes}
@@ -82,9 +82,9 @@ def test_all_mistakes_are_told_in_one_message(api: ApiServer) -> None:
     ],
 )
 def test_metadata_is_held_to_its_rules(api: ApiServer, metadata: Object, field: str, begin: str) -> None:
-    told = find_create_errors(api, CONFIG_MAP, {"metadata": {"namespace": "default", **metadata}})
+    errors_found = find_create_errors(api, CONFIG_MAP, {"metadata": {"namespace": "default", **metadata}})
 
-    assert any(where == field and message.startswith(begin) for where, message in told)
+    assert any(where == field and message.startswith(begin) for where, message in errors_found)
 
 
 def test_an_object_has_one_controller(api: ApiServer) -> None:
@@ -99,9 +99,9 @@ def test_an_object_has_one_controller(api: ApiServer) -> None:
 
 
 def test_a_cluster_wide_object_has_no_namespace(api: ApiServer) -> None:
-    told = find_create_errors(api, NAMESPACE, {"metadata": {"name": "team", "namespace": "default"}})
+    errors_found = find_create_errors(api, NAMESPACE, {"metadata": {"name": "team", "namespace": "default"}})
 
-    assert ("metadata.namespace", "Forbidden: not allowed on this type") in told
+    assert ("metadata.namespace", "Forbidden: not allowed on this type") in errors_found
 
 
 @pytest.mark.parametrize(
@@ -166,9 +166,9 @@ def test_a_container_is_held_to_its_rules(api: ApiServer, container: Object, fie
     spec = {"containers": [complete], "volumes": [{"name": "data", "emptyDir": {}}]}
     template = {"metadata": {"labels": {"app": "web"}}, "spec": spec}
 
-    told = find_create_errors(api, DEPLOYMENT, deployment(template=template))
+    errors_found = find_create_errors(api, DEPLOYMENT, deployment(template=template))
 
-    assert (f"spec.template.spec.containers[0].{field}", message) in told
+    assert (f"spec.template.spec.containers[0].{field}", message) in errors_found
 
 
 @pytest.mark.parametrize(
@@ -255,9 +255,9 @@ def test_of_a_pod_only_little_changes(api: ApiServer) -> None:
     ],
 )
 def test_a_deployment_is_held_to_its_rules(api: ApiServer, spec: Object, field: str, message: str) -> None:
-    told = find_create_errors(api, DEPLOYMENT, deployment(**spec))
+    errors_found = find_create_errors(api, DEPLOYMENT, deployment(**spec))
 
-    assert any(where == field and sentence.startswith(message) for where, sentence in told)
+    assert any(where == field and sentence.startswith(message) for where, sentence in errors_found)
 
 
 def test_the_selector_of_a_deployment_stays(api: ApiServer) -> None:
@@ -265,9 +265,11 @@ def test_the_selector_of_a_deployment_stays(api: ApiServer) -> None:
     body["spec"]["template"]["metadata"]["labels"] = {"app": "web", "tier": "front"}
     api.create(DEPLOYMENT, body)
 
-    told = find_patch_errors(api, DEPLOYMENT, "web", {"spec": {"selector": {"matchLabels": {"tier": "front"}}}})
+    errors_found = find_patch_errors(api, DEPLOYMENT, "web", {"spec": {"selector": {"matchLabels": {"tier": "front"}}}})
 
-    assert told == {("spec.selector", f'Invalid value: {{"matchLabels":{{"app":"web","tier":"front"}}}}: {IMMUTABLE}')}
+    assert errors_found == {
+        ("spec.selector", f'Invalid value: {{"matchLabels":{{"app":"web","tier":"front"}}}}: {IMMUTABLE}')
+    }
 
 
 def test_most_of_a_stateful_set_stays(api: ApiServer) -> None:
@@ -299,17 +301,17 @@ def test_what_a_job_runs_stays(api: ApiServer) -> None:
     run = {"restartPolicy": "Never", "containers": [{"name": "app", "image": "konverge.test/app:1"}]}
     api.create(JOB, thing(spec={"template": {"spec": run}}))
 
-    told = find_patch_errors(api, JOB, "thing", {"spec": {"completions": 4}})
+    errors_found = find_patch_errors(api, JOB, "thing", {"spec": {"completions": 4}})
 
-    assert told == {("spec.completions", f"Invalid value: 4: {IMMUTABLE}")}
+    assert errors_found == {("spec.completions", f"Invalid value: 4: {IMMUTABLE}")}
 
 
 def test_the_pods_of_a_job_end(api: ApiServer) -> None:
     run = {"restartPolicy": "Always", "containers": [{"name": "app", "image": "konverge.test/app:1"}]}
 
-    told = find_create_errors(api, JOB, thing(spec={"template": {"spec": run}}))
+    errors_found = find_create_errors(api, JOB, thing(spec={"template": {"spec": run}}))
 
-    assert ("spec.template.spec.restartPolicy", 'Required value: valid values: "OnFailure", "Never"') in told
+    assert ("spec.template.spec.restartPolicy", 'Required value: valid values: "OnFailure", "Never"') in errors_found
 
 
 @pytest.mark.parametrize(
@@ -346,26 +348,26 @@ def test_a_service_is_held_to_its_rules(api: ApiServer, spec: Object, field: str
 
 
 def test_keys_of_configuration_are_file_names(api: ApiServer) -> None:
-    told = find_create_errors(api, CONFIG_MAP, config_map(**{"bad key": "", "..": ""}))
+    errors_found = find_create_errors(api, CONFIG_MAP, config_map(**{"bad key": "", "..": ""}))
 
-    assert {field for field, _ in told} == {"data[bad key]", "data[..]"}
+    assert {field for field, _ in errors_found} == {"data[bad key]", "data[..]"}
 
 
 def test_a_key_has_one_value(api: ApiServer) -> None:
-    told = find_create_errors(api, CONFIG_MAP, {**config_map(a="x"), "binaryData": {"a": "eA=="}})
+    errors_found = find_create_errors(api, CONFIG_MAP, {**config_map(a="x"), "binaryData": {"a": "eA=="}})
 
-    assert told == {("data[a]", 'Invalid value: "a": duplicate of key present in binaryData')}
+    assert errors_found == {("data[a]", 'Invalid value: "a": duplicate of key present in binaryData')}
 
 
 @pytest.mark.parametrize("gvk", [CONFIG_MAP, SECRET])
 def test_immutable_configuration_stays(api: ApiServer, gvk: GroupVersionKind) -> None:
     api.create(gvk, thing(data={"a": "eA=="}, immutable=True))
 
-    told = find_patch_errors(api, gvk, "thing", {"data": {"a": "eQ=="}, "immutable": None})
+    errors_found = find_patch_errors(api, gvk, "thing", {"data": {"a": "eQ=="}, "immutable": None})
     labelled = api.patch(gvk, key("thing"), {"metadata": {"labels": {"still": "fine"}}})
 
     frozen = "Forbidden: field is immutable when `immutable` is set"
-    assert told == {("data", frozen), ("immutable", frozen)}
+    assert errors_found == {("data", frozen), ("immutable", frozen)}
     assert labelled["metadata"]["labels"] == {"still": "fine"}
 
 
@@ -380,17 +382,19 @@ def test_immutable_configuration_stays(api: ApiServer, gvk: GroupVersionKind) ->
     ],
 )
 def test_a_typed_secret_has_what_its_type_needs(api: ApiServer, kind: str, data: Object, missing: set[str]) -> None:
-    told = find_create_errors(api, SECRET, thing(type=kind, data=data))
+    errors_found = find_create_errors(api, SECRET, thing(type=kind, data=data))
 
-    assert {field for field, _ in told} == missing
+    assert {field for field, _ in errors_found} == missing
 
 
 def test_no_refusal_shows_the_value_of_a_secret(api: ApiServer) -> None:
     body = thing(type="kubernetes.io/dockerconfigjson", data={".dockerconfigjson": "aHVudGVyMg=="})
 
-    told = find_create_errors(api, SECRET, body)
+    errors_found = find_create_errors(api, SECRET, body)
 
-    assert told == {("data[.dockerconfigjson]", 'Invalid value: "<secret contents redacted>": the value is not JSON')}
+    assert errors_found == {
+        ("data[.dockerconfigjson]", 'Invalid value: "<secret contents redacted>": the value is not JSON')
+    }
 
 
 def test_the_data_of_a_secret_is_base64(api: ApiServer) -> None:

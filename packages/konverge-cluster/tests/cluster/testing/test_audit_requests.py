@@ -1,4 +1,4 @@
-"""The audit log of a real server, as a list of requests."""
+"""The audit log of a real server as a list of requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the fixture ``cluster`` gives to a test, on both clusters."""
+"""The fixture ``cluster`` on both clusters."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ async def test_other_programs_reach_the_cluster_by_its_kubeconfig(cluster: Clust
     [
         ("web", "Ready", "Ready False ContainersNotReady: containers with unready status: [web]"),
         ("web", "Blue", "Pod web has no condition Blue"),
-        ("nobody", "Ready", 'pods "nobody" not found'),
+        ("absent", "Ready", 'pods "absent" not found'),
     ],
 )
 async def test_a_condition_that_does_not_come_is_told_as_it_was_last(
@@ -202,19 +202,19 @@ async def test_until_steady_waits_for_whoever_still_writes(cluster: Cluster) -> 
 
 async def test_until_steady_waits_for_a_client_that_still_asks(cluster: Cluster) -> None:
     ann = cluster.new_client("ann")
-    asked = 0
+    checks = 0
 
     async def ask() -> None:
-        nonlocal asked
+        nonlocal checks
         for _ in range(4):
             await cluster.clock.sleep(0.3)
             await ann.list(CONFIG_MAP, namespace=cluster.namespace)
-            asked += 1
+            checks += 1
 
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(ask())
         await cluster.wait_until_steady("ann", seconds=0.8)
-        assert asked == 4
+        assert checks == 4
 
 
 async def test_until_steady_says_who_does_not_come_to_rest(cluster: Cluster) -> None:

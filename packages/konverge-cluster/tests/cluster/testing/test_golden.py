@@ -1,4 +1,4 @@
-"""What a test sees of its golden file: equal, different, absent, written, stale."""
+"""Golden files in a test: equal, different, absent, written, stale."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def secret(value: str) -> Object:
 
 @pytest.fixture
 def project(pytester: pytest.Pytester) -> pytest.Pytester:
-    """A project with tests that have golden files to make."""
+    """Create a project with tests that use golden files."""
     pytester.makeconftest('pytest_plugins = ["konverge_cluster.testing.pytest_plugin"]')
     pytester.mkdir("tests").joinpath("test_web.py").write_text(TESTS)
     return pytester
@@ -121,8 +121,8 @@ def test_a_difference_is_shown_with_three_lines_around_it(project: pytest.Pytest
     result = run(project)
 
     result.assert_outcomes(passed=3, failed=1)
-    shown = [line.removeprefix("E").strip() for line in result.outlines if line.startswith("E ")]
-    assert shown == [
+    error_lines = [line.removeprefix("E").strip() for line in result.outlines if line.startswith("E ")]
+    assert error_lines == [
         f"AssertionError: the rendered objects differ from the golden file tests/{FILES[1]}",
         f"--- tests/{FILES[1]} (golden)",
         "+++ rendered",
@@ -183,7 +183,7 @@ def test_without_the_plug_in_a_path_is_enough_and_no_path_is_said(pytester: pyte
         "    assert_golden(obj)\n"
     )
 
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")  # this process has the plug-in
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")  # this process has loaded the plug-in
 
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
@@ -244,7 +244,7 @@ def test_what_is_no_text_is_said(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:
-    (tmp_path / f".web.yaml.{os.getpid()}").mkdir()  # where the new file would be made
+    (tmp_path / f".web.yaml.{os.getpid()}").mkdir()  # the path of the partial file
 
     with pytest.raises(ConfigurationError, match="web.yaml cannot be written: "):
         GoldenRun(updates=True).update(tmp_path / "web.yaml", "text\n")

@@ -1,4 +1,4 @@
-"""What the text of a golden file is, and what is not in it."""
+"""The text of a golden file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting until it is so, in simulated time."""
+"""Waits for a condition, in simulated time."""
 
 from __future__ import annotations
 

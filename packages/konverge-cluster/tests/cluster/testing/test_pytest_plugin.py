@@ -1,4 +1,4 @@
-"""What the plug-in says and does where the real cluster cannot run, and how it counts."""
+"""The plug-in without the real cluster, and its counts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def cases(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
 
 
 def run(pytester: pytest.Pytester, *arguments: str) -> tuple[int, list[str]]:
-    """The exit code, and the lines that the plug-in printed (errors go to the other stream)."""
+    """Return the exit code, and the lines that the plug-in printed (errors go to the other stream)."""
     result = pytester.runpytest_inprocess(*arguments, "-p", "no:cacheprovider")
     printed = [line for line in result.outlines + result.errlines if "konverge: " in line or ABSENT in line]
     return int(result.ret), printed

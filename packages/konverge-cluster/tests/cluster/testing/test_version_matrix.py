@@ -1,4 +1,4 @@
-"""Which versions share a golden file, what is said when one leaves its regime, and what no matrix forgets."""
+"""Regimes of golden files, the messages when a version leaves its regime, and the check for untested mutations."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def setting(name: str, is_on: bool) -> Mutation[ConfigMapMutator]:
 
 
 def building(fires: Fires) -> Callable[[str, Any], Component]:
-    """A build function of one ConfigMap with these mutations."""
+    """Return a build function of one ConfigMap with these mutations."""
 
     def build(version: str, spec: Any) -> Component:
         mutations = [setting(name, version in versions) for name, versions in fires.items()]
@@ -71,7 +71,7 @@ def golden(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def check(tmp_path: Path) -> Iterator[Callable[..., dict[str, str]]]:
-    """Runs all cases of a matrix as tests in `tmp_path`; answers what failed, by the names of the cases."""
+    """Run all cases of a matrix as tests in `tmp_path`; return the failures by the names of the cases."""
 
     def run(found: VersionMatrix[Any], *, updates: bool = False) -> dict[str, str]:
         failed = {}
@@ -200,7 +200,7 @@ A, B = ("a", ("x", "y")), ("b", ())
 
 
 @pytest.mark.parametrize(
-    ("firing", "than", "told"),
+    ("firing", "than", "message"),
     [
         ((A, B), (A, B), ""),
         ((A, B), (B, A), "the objects come in another order"),
@@ -211,8 +211,8 @@ A, B = ("a", ("x", "y")), ("b", ())
         ((A,), (A, B), "b is not managed"),
     ],
 )
-def test_the_difference_of_two_regimes_is_a_sentence(firing: Firing, than: Firing, told: str) -> None:
-    assert describe_differences(firing, than) == told
+def test_the_difference_of_two_regimes_is_a_sentence(firing: Firing, than: Firing, message: str) -> None:
+    assert describe_differences(firing, than) == message
 
 
 def test_a_primitive_alone_has_a_matrix_too(check: Check, golden: Path) -> None:
@@ -301,7 +301,9 @@ def test_what_is_required_and_forbidden_is_asked(expects: dict[str, Any], failed
 
 
 def test_a_broken_expectation_and_a_difference_are_reported_together(check: Check) -> None:
-    (failure,) = [told for name, told in check(matrix({}, requires=[("x", "8.4.0")])).items() if name == "small-8.4.0"]
+    (failure,) = [
+        message for name, message in check(matrix({}, requires=[("x", "8.4.0")])).items() if name == "small-8.4.0"
+    ]
 
     assert (
         "mutation 'x' is required and does not fire at 8.4.0; no mutation fires\n\nthere is no golden file" in failure

@@ -1,4 +1,4 @@
-"""A version matrix in a YAML file: what it means, and what is said of a wrong one."""
+"""A version matrix in a YAML file, and the errors of an invalid file."""
 
 from __future__ import annotations
 

@@ -10,12 +10,12 @@ from tests.cluster.embedded.controllers.controller_harness import ControllerHarn
 
 
 @pytest.fixture
-async def stage() -> AsyncIterator[ControllerHarness]:
-    """A stage whose players play."""
-    stage = ControllerHarness()
-    playing = asyncio.create_task(stage.players.run())
-    await stage.advance()
-    yield stage
+async def harness() -> AsyncIterator[ControllerHarness]:
+    """Run the controllers of a harness."""
+    harness = ControllerHarness()
+    playing = asyncio.create_task(harness.players.run())
+    await harness.advance()
+    yield harness
     playing.cancel()
     with suppress(asyncio.CancelledError):
         await playing

@@ -1,4 +1,4 @@
-"""A stage for the players: an API server in simulated time, and short words for what the tests do with it."""
+"""A harness for the controllers: an API server in simulated time, with short functions for tests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SLOW = "konverge.test/slow:1"
 
 
 class ControllerHarness:
-    """An API server and its players. Times are the simulated clock's."""
+    """An API server and its controllers. Times are those of the simulated clock."""
 
     def __init__(self, *, seed: int = 1, load_balancers: bool = False) -> None:
         self.clock = SimulatedClock()
@@ -44,7 +44,7 @@ class ControllerHarness:
         self.api.subscribe(self.changes.append)
 
     async def advance(self, seconds: float = 1.0) -> None:
-        """Let so much time pass."""
+        """Advance the simulated time."""
         await self.clock.sleep(seconds)
 
     def create(self, obj: Object) -> Object:
@@ -52,19 +52,19 @@ class ControllerHarness:
         return self.api.create(GroupVersionKind.of(obj), obj, manager="test")
 
     def get(self, gvk: GroupVersionKind, name: str, namespace: str = "default") -> Object:
-        """Read an object that must be there."""
+        """Return an object that must exist."""
         return self.api.get(gvk, ObjectKey(namespace, name))
 
     def find(self, gvk: GroupVersionKind, name: str, namespace: str = "default") -> Object | None:
-        """Read an object that may be gone."""
+        """Return an object; None if it does not exist."""
         return self.api.find(gvk, ObjectKey(namespace, name))
 
     def list_objects(self, gvk: GroupVersionKind, namespace: str = "default") -> list[Object]:
-        """Read all objects of a kind in a namespace."""
+        """Return all objects of a kind in a namespace."""
         return self.api.list(gvk, namespace=namespace)
 
     def list_names(self, gvk: GroupVersionKind, namespace: str = "default") -> list[str]:
-        """The names of all objects of a kind in a namespace, sorted."""
+        """Return the names of all objects of a kind in a namespace, sorted."""
         return [obj["metadata"]["name"] for obj in self.list_objects(gvk, namespace)]
 
     def change_spec(self, gvk: GroupVersionKind, name: str, **fields: Any) -> None:
@@ -86,7 +86,7 @@ class ControllerHarness:
         self.api.delete(gvk, ObjectKey(namespace, name), propagation=propagation)
 
     def list_changes(self, *resources: str) -> list[str]:
-        """What was stored, as ``ADDED pods web-1``; of these resources only when any are given."""
+        """Return the stored changes, as ``ADDED pods web-1``, optionally only of these resources."""
         return [
             f"{change.type} {change.resource} {change.key.name}"
             for change in self.changes
@@ -100,12 +100,12 @@ class ControllerHarness:
 
 
 def build_template(name: str, image: str = APP, **spec: Any) -> Object:
-    """A pod template with one container."""
+    """Return a pod template with one container."""
     return {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "main", "image": image}], **spec}}
 
 
 def build_deployment(name: str = "web", image: str = APP, replicas: int = 1, **spec: Any) -> Object:
-    """A Deployment; `spec` adds to its spec or replaces parts."""
+    """Return a Deployment; `spec` extends or overrides its spec."""
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -123,7 +123,7 @@ def build_deployment(name: str = "web", image: str = APP, replicas: int = 1, **s
 
 
 def build_stateful_set(name: str = "db", image: str = APP, replicas: int = 3, **spec: Any) -> Object:
-    """A StatefulSet; `spec` adds to its spec or replaces parts."""
+    """Return a StatefulSet; `spec` extends or overrides its spec."""
     return {
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
@@ -142,7 +142,7 @@ def build_stateful_set(name: str = "db", image: str = APP, replicas: int = 3, **
 
 
 def build_service(name: str = "web", **spec: Any) -> Object:
-    """A Service that selects ``app=<name>``; `spec` adds to its spec or replaces parts."""
+    """Return a Service that selects ``app=<name>``; `spec` extends or overrides its spec."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -152,7 +152,7 @@ def build_service(name: str = "web", **spec: Any) -> Object:
 
 
 def build_config_map(name: str, *owners: Object, **extra: Any) -> Object:
-    """A ConfigMap with these owner references."""
+    """Return a ConfigMap with these owner references."""
     metadata: Object = {"name": name, "namespace": "default", **extra}
     if owners:
         metadata["ownerReferences"] = list(owners)
@@ -160,12 +160,12 @@ def build_config_map(name: str, *owners: Object, **extra: Any) -> Object:
 
 
 def read_condition(obj: Object, condition_type: str) -> tuple[str, str]:
-    """The status and the reason of a condition that must be there."""
+    """Return the status and the reason of a condition that must exist."""
     found = find_condition(obj, condition_type)
     assert found is not None, f"no condition {condition_type} in {obj.get('status')}"
     return found.status, found.reason
 
 
 def read_counts(obj: Mapping[str, Any], *names: str) -> tuple[int, ...]:
-    """Numbers of an object's status; what is absent is 0."""
+    """Return numbers of an object's status; an absent number is 0."""
     return tuple((obj.get("status") or {}).get(name, 0) for name in names)

@@ -34,76 +34,76 @@ def image_of(pod: Object) -> str:
     return str(pod["spec"]["containers"][0]["image"])
 
 
-async def test_one_pod_runs_on_the_node(stage: ControllerHarness) -> None:
-    stage.create(daemon_set())
-    await stage.advance()
+async def test_one_pod_runs_on_the_node(harness: ControllerHarness) -> None:
+    harness.create(daemon_set())
+    await harness.advance()
 
-    (pod,) = stage.list_objects(POD)
-    found = stage.get(DAEMON_SET, "agent")
+    (pod,) = harness.list_objects(POD)
+    found = harness.get(DAEMON_SET, "agent")
     assert read_counts(found, *PARTS) == (1, 1, 1, 1, 1)
     assert read_counts(found, "numberMisscheduled", "numberUnavailable") == (0, 0)
     assert pod["spec"]["nodeName"] == "node-0"
     assert len(pod["spec"]["tolerations"]) >= 6
 
 
-async def test_a_changed_template_replaces_the_pod(stage: ControllerHarness) -> None:
-    stage.create(daemon_set())
-    await stage.advance()
-    stage.set_image(DAEMON_SET, "agent", "konverge.test/app:2")
-    await stage.advance()
+async def test_a_changed_template_replaces_the_pod(harness: ControllerHarness) -> None:
+    harness.create(daemon_set())
+    await harness.advance()
+    harness.set_image(DAEMON_SET, "agent", "konverge.test/app:2")
+    await harness.advance()
 
-    (pod,) = stage.list_objects(POD)
+    (pod,) = harness.list_objects(POD)
     assert image_of(pod) == "konverge.test/app:2"
-    assert read_counts(stage.get(DAEMON_SET, "agent"), *PARTS) == (1, 1, 1, 1, 1)
+    assert read_counts(harness.get(DAEMON_SET, "agent"), *PARTS) == (1, 1, 1, 1, 1)
 
 
-async def test_an_image_that_never_gets_ready_can_be_replaced(stage: ControllerHarness) -> None:
-    stage.create(daemon_set(NEVER_READY))
-    await stage.advance()
-    stuck = stage.get(DAEMON_SET, "agent")
-    stage.set_image(DAEMON_SET, "agent", APP)
-    await stage.advance()
+async def test_an_image_that_never_gets_ready_can_be_replaced(harness: ControllerHarness) -> None:
+    harness.create(daemon_set(NEVER_READY))
+    await harness.advance()
+    stuck = harness.get(DAEMON_SET, "agent")
+    harness.set_image(DAEMON_SET, "agent", APP)
+    await harness.advance()
 
     assert read_counts(stuck, "numberReady", "numberUnavailable") == (0, 1)
-    assert read_counts(stage.get(DAEMON_SET, "agent"), *PARTS) == (1, 1, 1, 1, 1)
+    assert read_counts(harness.get(DAEMON_SET, "agent"), *PARTS) == (1, 1, 1, 1, 1)
 
 
-async def test_with_a_surge_the_old_pod_stays_until_the_new_one_is_ready(stage: ControllerHarness) -> None:
+async def test_with_a_surge_the_old_pod_stays_until_the_new_one_is_ready(harness: ControllerHarness) -> None:
     rolling = {"maxSurge": 1, "maxUnavailable": 0}
-    stage.create(daemon_set(updateStrategy={"type": "RollingUpdate", "rollingUpdate": rolling}))
-    await stage.advance()
-    stage.set_image(DAEMON_SET, "agent", "konverge.test/slow:2")
-    await stage.advance(1)
-    during = sorted(image_of(pod) for pod in stage.list_objects(POD))
-    await stage.advance(4)
+    harness.create(daemon_set(updateStrategy={"type": "RollingUpdate", "rollingUpdate": rolling}))
+    await harness.advance()
+    harness.set_image(DAEMON_SET, "agent", "konverge.test/slow:2")
+    await harness.advance(1)
+    during = sorted(image_of(pod) for pod in harness.list_objects(POD))
+    await harness.advance(4)
 
     assert during == [APP, "konverge.test/slow:2"]
-    assert [image_of(pod) for pod in stage.list_objects(POD)] == ["konverge.test/slow:2"]
+    assert [image_of(pod) for pod in harness.list_objects(POD)] == ["konverge.test/slow:2"]
 
 
-async def test_on_delete_waits_for_the_pod_to_be_deleted(stage: ControllerHarness) -> None:
-    stage.create(daemon_set(updateStrategy={"type": "OnDelete"}))
-    await stage.advance()
-    stage.set_image(DAEMON_SET, "agent", "konverge.test/app:2")
-    await stage.advance()
-    (before,) = stage.list_objects(POD)
-    stage.delete(POD, before["metadata"]["name"])
-    await stage.advance()
+async def test_on_delete_waits_for_the_pod_to_be_deleted(harness: ControllerHarness) -> None:
+    harness.create(daemon_set(updateStrategy={"type": "OnDelete"}))
+    await harness.advance()
+    harness.set_image(DAEMON_SET, "agent", "konverge.test/app:2")
+    await harness.advance()
+    (before,) = harness.list_objects(POD)
+    harness.delete(POD, before["metadata"]["name"])
+    await harness.advance()
 
     assert image_of(before) == APP
-    assert [image_of(pod) for pod in stage.list_objects(POD)] == ["konverge.test/app:2"]
+    assert [image_of(pod) for pod in harness.list_objects(POD)] == ["konverge.test/app:2"]
 
 
-async def test_a_node_that_is_not_selected_has_no_pod_until_it_is(stage: ControllerHarness) -> None:
+async def test_a_node_that_is_not_selected_has_no_pod_until_it_is(harness: ControllerHarness) -> None:
     wanted = daemon_set()
     wanted["spec"]["template"]["spec"]["nodeSelector"] = {"disk": "fast"}
-    stage.create(wanted)
-    await stage.advance()
-    before = stage.get(DAEMON_SET, "agent")
-    node = stage.api.get(NODE, ObjectKey("", "node-0"))
+    harness.create(wanted)
+    await harness.advance()
+    before = harness.get(DAEMON_SET, "agent")
+    node = harness.api.get(NODE, ObjectKey("", "node-0"))
     node["metadata"]["labels"]["disk"] = "fast"
-    stage.api.update(NODE, node)
-    await stage.advance()
+    harness.api.update(NODE, node)
+    await harness.advance()
 
     assert read_counts(before, *PARTS) == (0, 0, 0, 0, 0)
-    assert read_counts(stage.get(DAEMON_SET, "agent"), *PARTS) == (1, 1, 1, 1, 1)
+    assert read_counts(harness.get(DAEMON_SET, "agent"), *PARTS) == (1, 1, 1, 1, 1)

@@ -19,7 +19,7 @@ KIND = ("", "ConfigMap")
 
 
 class Recorder:
-    """A player that does what it is told and remembers when."""
+    """A controller that runs a function and records the time."""
 
     def __init__(self, name: str = "recorder", act: Callable[[int], float | None] = lambda count: None) -> None:
         self.name = name

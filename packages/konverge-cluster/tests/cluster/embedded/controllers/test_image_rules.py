@@ -49,15 +49,15 @@ def test_a_rule_overrides_the_built_in_ones_until_it_is_forgotten() -> None:
 
 def test_changes_are_told_until_the_subscription_ends() -> None:
     rules = ImageRules()
-    told: list[str] = []
-    end = rules.subscribe(lambda: told.append("changed"))
+    notifications: list[str] = []
+    end = rules.subscribe(lambda: notifications.append("changed"))
     rules.failing("a")
     rules.forget("unknown")
     rules.forget("a")
     end()
     rules.failing("b")
 
-    assert told == ["changed", "changed"]
+    assert notifications == ["changed", "changed"]
 
 
 def test_negative_seconds_are_refused() -> None:

@@ -34,18 +34,18 @@ def waiting_reason(obj: Object) -> str:
     return str(status["state"]["waiting"]["reason"])
 
 
-async def test_there_is_one_node_and_it_is_ready(stage: ControllerHarness) -> None:
-    (node,) = stage.api.list(NODE)
+async def test_there_is_one_node_and_it_is_ready(harness: ControllerHarness) -> None:
+    (node,) = harness.api.list(NODE)
 
     assert read_condition(node, "Ready") == ("True", "KubeletReady")
     assert node["status"]["capacity"] == node["status"]["allocatable"]
 
 
-async def test_a_pod_is_scheduled_runs_and_gets_ready(stage: ControllerHarness) -> None:
-    stage.create(pod())
-    await stage.advance()
+async def test_a_pod_is_scheduled_runs_and_gets_ready(harness: ControllerHarness) -> None:
+    harness.create(pod())
+    await harness.advance()
 
-    found = stage.get(POD, "web")
+    found = harness.get(POD, "web")
     status = found["status"]
     assert found["spec"]["nodeName"] == "node-0"
     assert [(each["type"], each["status"], each["lastTransitionTime"]) for each in status["conditions"]] == [
@@ -65,47 +65,47 @@ async def test_a_pod_is_scheduled_runs_and_gets_ready(stage: ControllerHarness) 
     assert (container["ready"], container["started"], container["restartCount"]) == (True, True, 0)
 
 
-async def test_a_pod_is_seen_pending_before_it_runs(stage: ControllerHarness) -> None:
-    stage.create(pod())
-    await stage.advance()
+async def test_a_pod_is_seen_pending_before_it_runs(harness: ControllerHarness) -> None:
+    harness.create(pod())
+    await harness.advance()
 
-    phases = [change.new["status"]["phase"] for change in stage.changes if change.resource == "pods"]
+    phases = [change.new["status"]["phase"] for change in harness.changes if change.resource == "pods"]
     assert list(dict.fromkeys(phases)) == ["Pending", "Running"]
 
 
-async def test_each_pod_has_its_own_address(stage: ControllerHarness) -> None:
+async def test_each_pod_has_its_own_address(harness: ControllerHarness) -> None:
     for index in range(300):
-        stage.create(pod(f"web-{index}"))
-    await stage.advance()
+        harness.create(pod(f"web-{index}"))
+    await harness.advance()
 
-    assert len({found["status"]["podIP"] for found in stage.list_objects(POD)}) == 300
+    assert len({found["status"]["podIP"] for found in harness.list_objects(POD)}) == 300
 
 
-async def test_on_the_hosts_network_a_pod_has_the_nodes_address(stage: ControllerHarness) -> None:
-    stage.create(pod(hostNetwork=True))
-    await stage.advance()
+async def test_on_the_hosts_network_a_pod_has_the_nodes_address(harness: ControllerHarness) -> None:
+    harness.create(pod(hostNetwork=True))
+    await harness.advance()
 
-    status = stage.get(POD, "web")["status"]
+    status = harness.get(POD, "web")["status"]
     assert status["podIP"] == status["hostIP"]
 
 
-async def test_a_slow_image_runs_at_once_and_is_ready_after_three_seconds(stage: ControllerHarness) -> None:
-    stage.create(pod("web", SLOW))
-    await stage.advance(2.9)
-    early = stage.get(POD, "web")
-    await stage.advance(0.2)
-    late = stage.get(POD, "web")
+async def test_a_slow_image_runs_at_once_and_is_ready_after_three_seconds(harness: ControllerHarness) -> None:
+    harness.create(pod("web", SLOW))
+    await harness.advance(2.9)
+    early = harness.get(POD, "web")
+    await harness.advance(0.2)
+    late = harness.get(POD, "web")
 
     assert early["status"]["phase"] == "Running"
     assert read_condition(early, "Ready") == ("False", "ContainersNotReady")
     assert read_condition(late, "Ready")[0] == "True"
 
 
-async def test_an_image_that_cannot_be_pulled_keeps_the_pod_pending(stage: ControllerHarness) -> None:
-    stage.create(pod("web", NEVER_READY))
-    await stage.advance(3600)
+async def test_an_image_that_cannot_be_pulled_keeps_the_pod_pending(harness: ControllerHarness) -> None:
+    harness.create(pod("web", NEVER_READY))
+    await harness.advance(3600)
 
-    found = stage.get(POD, "web")
+    found = harness.get(POD, "web")
     assert found["status"]["phase"] == "Pending"
     assert waiting_reason(found) == "ImagePullBackOff"
     assert read_condition(found, "Ready") == ("False", "ContainersNotReady")
@@ -113,22 +113,22 @@ async def test_an_image_that_cannot_be_pulled_keeps_the_pod_pending(stage: Contr
     assert ready["message"] == "containers with unready status: [c0]"
 
 
-async def test_one_bad_container_of_two_keeps_the_pod_from_being_ready(stage: ControllerHarness) -> None:
-    stage.create(pod("web", APP, NEVER_READY))
-    await stage.advance()
+async def test_one_bad_container_of_two_keeps_the_pod_from_being_ready(harness: ControllerHarness) -> None:
+    harness.create(pod("web", APP, NEVER_READY))
+    await harness.advance()
 
-    found = stage.get(POD, "web")
+    found = harness.get(POD, "web")
     assert [each["ready"] for each in found["status"]["containerStatuses"]] == [True, False]
     ready = next(each for each in found["status"]["conditions"] if each["type"] == "Ready")
     assert ready["message"] == "containers with unready status: [c1]"
 
 
-async def test_a_failing_image_backs_off(stage: ControllerHarness) -> None:
-    stage.rules.failing("konverge.test/broken")
-    stage.create(pod("web", "konverge.test/broken"))
-    await stage.advance()
+async def test_a_failing_image_backs_off(harness: ControllerHarness) -> None:
+    harness.rules.failing("konverge.test/broken")
+    harness.create(pod("web", "konverge.test/broken"))
+    await harness.advance()
 
-    found = stage.get(POD, "web")
+    found = harness.get(POD, "web")
     (container,) = found["status"]["containerStatuses"]
     assert found["status"]["phase"] == "Running"
     assert waiting_reason(found) == "CrashLoopBackOff"
@@ -136,24 +136,24 @@ async def test_a_failing_image_backs_off(stage: ControllerHarness) -> None:
     assert container["lastState"]["terminated"]["exitCode"] == 1
 
 
-async def test_a_changed_rule_reaches_pods_that_wait(stage: ControllerHarness) -> None:
-    stage.create(pod("web", NEVER_READY))
-    await stage.advance()
-    stage.rules.ready("konverge.test/never-ready*")
-    await stage.advance()
+async def test_a_changed_rule_reaches_pods_that_wait(harness: ControllerHarness) -> None:
+    harness.create(pod("web", NEVER_READY))
+    await harness.advance()
+    harness.rules.ready("konverge.test/never-ready*")
+    await harness.advance()
 
-    assert read_condition(stage.get(POD, "web"), "Ready")[0] == "True"
+    assert read_condition(harness.get(POD, "web"), "Ready")[0] == "True"
 
 
-async def test_a_rule_that_makes_an_image_fail_reaches_pods_that_run(stage: ControllerHarness) -> None:
-    stage.create(pod())
-    await stage.advance()
-    stage.rules.failing(APP)
-    await stage.advance()
-    broken = stage.get(POD, "web")
-    stage.rules.forget(APP)
-    await stage.advance()
-    mended = stage.get(POD, "web")
+async def test_a_rule_that_makes_an_image_fail_reaches_pods_that_run(harness: ControllerHarness) -> None:
+    harness.create(pod())
+    await harness.advance()
+    harness.rules.failing(APP)
+    await harness.advance()
+    broken = harness.get(POD, "web")
+    harness.rules.forget(APP)
+    await harness.advance()
+    mended = harness.get(POD, "web")
 
     assert waiting_reason(broken) == "CrashLoopBackOff"
     assert read_condition(broken, "Ready") == ("False", "ContainersNotReady")
@@ -161,21 +161,21 @@ async def test_a_rule_that_makes_an_image_fail_reaches_pods_that_run(stage: Cont
     assert mended["status"]["containerStatuses"][0]["restartCount"] == 1
 
 
-async def test_a_rule_that_stops_pulling_leaves_running_pods_alone(stage: ControllerHarness) -> None:
-    stage.create(pod())
-    await stage.advance()
-    stage.rules.never_ready(APP)
-    await stage.advance()
+async def test_a_rule_that_stops_pulling_leaves_running_pods_alone(harness: ControllerHarness) -> None:
+    harness.create(pod())
+    await harness.advance()
+    harness.rules.never_ready(APP)
+    await harness.advance()
 
-    assert read_condition(stage.get(POD, "web"), "Ready")[0] == "True"
+    assert read_condition(harness.get(POD, "web"), "Ready")[0] == "True"
 
 
-async def test_containers_wait_for_the_init_containers(stage: ControllerHarness) -> None:
-    stage.create(pod("stuck", initContainers=[{"name": "setup", "image": NEVER_READY}]))
-    stage.create(pod("fine", initContainers=[{"name": "setup", "image": APP}]))
-    await stage.advance()
+async def test_containers_wait_for_the_init_containers(harness: ControllerHarness) -> None:
+    harness.create(pod("stuck", initContainers=[{"name": "setup", "image": NEVER_READY}]))
+    harness.create(pod("fine", initContainers=[{"name": "setup", "image": APP}]))
+    await harness.advance()
 
-    stuck, fine = stage.get(POD, "stuck"), stage.get(POD, "fine")
+    stuck, fine = harness.get(POD, "stuck"), harness.get(POD, "fine")
     assert read_condition(stuck, "Initialized") == ("False", "ContainersNotInitialized")
     assert waiting_reason(stuck) == "PodInitializing"
     assert read_condition(fine, "Ready")[0] == "True"
@@ -193,36 +193,36 @@ async def test_containers_wait_for_the_init_containers(stage: ControllerHarness)
     ],
 )
 async def test_the_quality_of_service_follows_the_resources(
-    stage: ControllerHarness, resources: Object, expected: str
+    harness: ControllerHarness, resources: Object, expected: str
 ) -> None:
     wanted = pod()
     wanted["spec"]["containers"][0]["resources"] = resources
-    stage.create(wanted)
-    await stage.advance()
+    harness.create(wanted)
+    await harness.advance()
 
-    assert stage.get(POD, "web")["status"]["qosClass"] == expected
+    assert harness.get(POD, "web")["status"]["qosClass"] == expected
 
 
-async def test_a_deleted_pod_is_seen_terminating_and_then_goes(stage: ControllerHarness) -> None:
-    stage.create(pod())
-    await stage.advance()
-    stage.changes.clear()
+async def test_a_deleted_pod_is_seen_terminating_and_then_goes(harness: ControllerHarness) -> None:
+    harness.create(pod())
+    await harness.advance()
+    harness.changes.clear()
 
-    stage.delete(POD, "web")
-    await stage.advance()
+    harness.delete(POD, "web")
+    await harness.advance()
 
-    assert stage.find(POD, "web") is None
-    terminating = stage.changes[0].new["metadata"]
-    assert stage.changes[0].type == "MODIFIED"
+    assert harness.find(POD, "web") is None
+    terminating = harness.changes[0].new["metadata"]
+    assert harness.changes[0].type == "MODIFIED"
     assert terminating["deletionGracePeriodSeconds"] == 30
-    assert stage.changes[-1].type == "DELETED"
+    assert harness.changes[-1].type == "DELETED"
 
 
-async def test_a_pod_waits_for_its_claim(stage: ControllerHarness) -> None:
-    stage.create(pod(volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]))
-    await stage.advance()
-    waiting = stage.get(POD, "web")
-    stage.create(
+async def test_a_pod_waits_for_its_claim(harness: ControllerHarness) -> None:
+    harness.create(pod(volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]))
+    await harness.advance()
+    waiting = harness.get(POD, "web")
+    harness.create(
         {
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",
@@ -230,34 +230,34 @@ async def test_a_pod_waits_for_its_claim(stage: ControllerHarness) -> None:
             "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
         }
     )
-    await stage.advance()
+    await harness.advance()
 
     assert read_condition(waiting, "PodScheduled") == ("False", "Unschedulable")
-    assert read_condition(stage.get(POD, "web"), "Ready")[0] == "True"
+    assert read_condition(harness.get(POD, "web"), "Ready")[0] == "True"
 
 
-async def test_a_pod_waits_for_a_node_with_its_labels(stage: ControllerHarness) -> None:
-    stage.create(pod(nodeSelector={"disk": "fast"}))
-    await stage.advance()
-    waiting = stage.get(POD, "web")
-    node = stage.api.get(NODE, ObjectKey("", "node-0"))
+async def test_a_pod_waits_for_a_node_with_its_labels(harness: ControllerHarness) -> None:
+    harness.create(pod(nodeSelector={"disk": "fast"}))
+    await harness.advance()
+    waiting = harness.get(POD, "web")
+    node = harness.api.get(NODE, ObjectKey("", "node-0"))
     node["metadata"]["labels"]["disk"] = "fast"
-    stage.api.update(NODE, node)
-    await stage.advance()
+    harness.api.update(NODE, node)
+    await harness.advance()
 
     assert read_condition(waiting, "PodScheduled") == ("False", "Unschedulable")
-    assert read_condition(stage.get(POD, "web"), "Ready")[0] == "True"
+    assert read_condition(harness.get(POD, "web"), "Ready")[0] == "True"
 
 
-async def test_a_pod_of_another_scheduler_is_left_alone(stage: ControllerHarness) -> None:
-    stage.create(pod(schedulerName="mine"))
-    await stage.advance()
+async def test_a_pod_of_another_scheduler_is_left_alone(harness: ControllerHarness) -> None:
+    harness.create(pod(schedulerName="mine"))
+    await harness.advance()
 
-    assert "nodeName" not in stage.get(POD, "web")["spec"]
+    assert "nodeName" not in harness.get(POD, "web")["spec"]
 
 
-async def test_a_claim_is_bound_at_once_and_protected_while_it_is_used(stage: ControllerHarness) -> None:
-    stage.create(
+async def test_a_claim_is_bound_at_once_and_protected_while_it_is_used(harness: ControllerHarness) -> None:
+    harness.create(
         {
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",
@@ -265,14 +265,14 @@ async def test_a_claim_is_bound_at_once_and_protected_while_it_is_used(stage: Co
             "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
         }
     )
-    stage.create(pod(volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]))
-    await stage.advance()
-    bound = stage.get(PERSISTENT_VOLUME_CLAIM, "data")
-    stage.delete(PERSISTENT_VOLUME_CLAIM, "data")
-    await stage.advance()
-    held = stage.find(PERSISTENT_VOLUME_CLAIM, "data")
-    stage.delete(POD, "web")
-    await stage.advance()
+    harness.create(pod(volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]))
+    await harness.advance()
+    bound = harness.get(PERSISTENT_VOLUME_CLAIM, "data")
+    harness.delete(PERSISTENT_VOLUME_CLAIM, "data")
+    await harness.advance()
+    held = harness.find(PERSISTENT_VOLUME_CLAIM, "data")
+    harness.delete(POD, "web")
+    await harness.advance()
 
     assert bound["status"] == {
         "phase": "Bound",
@@ -281,4 +281,4 @@ async def test_a_claim_is_bound_at_once_and_protected_while_it_is_used(stage: Co
     }
     assert bound["spec"]["volumeName"] == f"pvc-{bound['metadata']['uid']}"
     assert held is not None
-    assert stage.api.find(PERSISTENT_VOLUME_CLAIM, ObjectKey("default", "data")) is None
+    assert harness.api.find(PERSISTENT_VOLUME_CLAIM, ObjectKey("default", "data")) is None

@@ -31,50 +31,50 @@ def into(obj: Object, name: str) -> Object:
     return obj
 
 
-async def test_a_namespace_gets_what_every_namespace_has(stage: ControllerHarness) -> None:
-    stage.create(namespace("team"))
-    await stage.advance()
+async def test_a_namespace_gets_what_every_namespace_has(harness: ControllerHarness) -> None:
+    harness.create(namespace("team"))
+    await harness.advance()
 
-    assert stage.list_names(SERVICE_ACCOUNT, "team") == ["default"]
-    assert stage.list_names(CONFIG_MAP, "team") == ["kube-root-ca.crt"]
-
-
-async def test_the_default_service_account_comes_back(stage: ControllerHarness) -> None:
-    stage.delete(SERVICE_ACCOUNT, "default")
-    await stage.advance()
-
-    assert stage.list_names(SERVICE_ACCOUNT) == ["default"]
+    assert harness.list_names(SERVICE_ACCOUNT, "team") == ["default"]
+    assert harness.list_names(CONFIG_MAP, "team") == ["kube-root-ca.crt"]
 
 
-async def test_a_deleted_namespace_is_emptied_pods_first(stage: ControllerHarness) -> None:
-    stage.create(namespace("team"))
-    stage.create(into(build_deployment(), "team"))
-    stage.create(into(build_config_map("settings"), "team"))
-    await stage.advance()
-    stage.changes.clear()
+async def test_the_default_service_account_comes_back(harness: ControllerHarness) -> None:
+    harness.delete(SERVICE_ACCOUNT, "default")
+    await harness.advance()
 
-    stage.delete(NAMESPACE, "team", namespace="")
-    await stage.advance()
+    assert harness.list_names(SERVICE_ACCOUNT) == ["default"]
 
-    gone = [line.split()[1] for line in stage.list_changes() if line.startswith("DELETED")]
+
+async def test_a_deleted_namespace_is_emptied_pods_first(harness: ControllerHarness) -> None:
+    harness.create(namespace("team"))
+    harness.create(into(build_deployment(), "team"))
+    harness.create(into(build_config_map("settings"), "team"))
+    await harness.advance()
+    harness.changes.clear()
+
+    harness.delete(NAMESPACE, "team", namespace="")
+    await harness.advance()
+
+    gone = [line.split()[1] for line in harness.list_changes() if line.startswith("DELETED")]
     assert gone[0] == "pods"
     assert gone[-1] == "namespaces"
-    assert stage.list_names(POD, "team") == stage.list_names(CONFIG_MAP, "team") == []
-    assert stage.api.find(NAMESPACE, ObjectKey("", "team")) is None
+    assert harness.list_names(POD, "team") == harness.list_names(CONFIG_MAP, "team") == []
+    assert harness.api.find(NAMESPACE, ObjectKey("", "team")) is None
 
 
-async def test_what_is_left_is_told_and_holds_the_namespace(stage: ControllerHarness) -> None:
-    stage.create(namespace("team"))
-    stage.create(into(build_config_map("held", finalizers=["konverge.test/hold"]), "team"))
-    await stage.advance()
+async def test_what_is_left_is_told_and_holds_the_namespace(harness: ControllerHarness) -> None:
+    harness.create(namespace("team"))
+    harness.create(into(build_config_map("held", finalizers=["konverge.test/hold"]), "team"))
+    await harness.advance()
 
-    stage.delete(NAMESPACE, "team", namespace="")
-    await stage.advance(60)
-    waiting = stage.get(NAMESPACE, "team", "")
-    held = stage.get(CONFIG_MAP, "held", "team")
+    harness.delete(NAMESPACE, "team", namespace="")
+    await harness.advance(60)
+    waiting = harness.get(NAMESPACE, "team", "")
+    held = harness.get(CONFIG_MAP, "held", "team")
     held["metadata"]["finalizers"] = []
-    stage.api.update(CONFIG_MAP, held)
-    await stage.advance()
+    harness.api.update(CONFIG_MAP, held)
+    await harness.advance()
 
     messages = {each["type"]: each["message"] for each in waiting["status"]["conditions"]}
     assert waiting["status"]["phase"] == "Terminating"
@@ -85,19 +85,19 @@ async def test_what_is_left_is_told_and_holds_the_namespace(stage: ControllerHar
     assert messages["NamespaceFinalizersRemaining"] == (
         "Some content in the namespace has finalizers remaining: konverge.test/hold in 1 resource instances"
     )
-    assert stage.api.find(NAMESPACE, ObjectKey("", "team")) is None
+    assert harness.api.find(NAMESPACE, ObjectKey("", "team")) is None
 
 
 async def test_nothing_is_complained_of_while_a_namespace_ends(
-    stage: ControllerHarness, caplog: pytest.LogCaptureFixture
+    harness: ControllerHarness, caplog: pytest.LogCaptureFixture
 ) -> None:
-    stage.create(namespace("team"))
-    await stage.advance()
+    harness.create(namespace("team"))
+    await harness.advance()
     with caplog.at_level(logging.WARNING):
         for kind in (build_deployment, build_stateful_set, build_service):
-            stage.create(into(kind("busy"), "team"))
-        stage.delete(NAMESPACE, "team", namespace="")
-        await stage.advance(120)
+            harness.create(into(kind("busy"), "team"))
+        harness.delete(NAMESPACE, "team", namespace="")
+        await harness.advance(120)
 
     assert caplog.messages == []
-    assert stage.api.find(NAMESPACE, ObjectKey("", "team")) is None
+    assert harness.api.find(NAMESPACE, ObjectKey("", "team")) is None

@@ -28,16 +28,16 @@ def replica_set(name: str = "web", replicas: int = 2, image: str = "konverge.tes
     }
 
 
-async def test_it_makes_pods_with_generated_names_and_itself_as_controller(stage: ControllerHarness) -> None:
-    created = stage.create(replica_set())
-    await stage.advance()
+async def test_it_makes_pods_with_generated_names_and_itself_as_controller(harness: ControllerHarness) -> None:
+    created = harness.create(replica_set())
+    await harness.advance()
 
-    first, second = stage.list_objects(POD)
+    first, second = harness.list_objects(POD)
     assert first["metadata"]["generateName"] == "web-"
     assert first["metadata"]["name"] != second["metadata"]["name"]
     assert first["metadata"]["labels"] == {"app": "web"}
     assert first["metadata"]["ownerReferences"][0]["uid"] == created["metadata"]["uid"]
-    assert stage.get(REPLICA_SET, "web")["status"] == {
+    assert harness.get(REPLICA_SET, "web")["status"] == {
         "replicas": 2,
         "fullyLabeledReplicas": 2,
         "readyReplicas": 2,
@@ -47,68 +47,68 @@ async def test_it_makes_pods_with_generated_names_and_itself_as_controller(stage
     }
 
 
-async def test_a_pod_that_is_deleted_is_replaced(stage: ControllerHarness) -> None:
-    stage.create(replica_set())
-    await stage.advance()
-    doomed, spared = stage.list_names(POD)
+async def test_a_pod_that_is_deleted_is_replaced(harness: ControllerHarness) -> None:
+    harness.create(replica_set())
+    await harness.advance()
+    doomed, spared = harness.list_names(POD)
 
-    stage.delete(POD, doomed)
-    await stage.advance()
+    harness.delete(POD, doomed)
+    await harness.advance()
 
-    assert doomed not in stage.list_names(POD)
-    assert spared in stage.list_names(POD)
-    assert read_counts(stage.get(REPLICA_SET, "web"), "replicas", "readyReplicas") == (2, 2)
+    assert doomed not in harness.list_names(POD)
+    assert spared in harness.list_names(POD)
+    assert read_counts(harness.get(REPLICA_SET, "web"), "replicas", "readyReplicas") == (2, 2)
 
 
-async def test_scaling_down_gives_up_what_is_not_ready_first(stage: ControllerHarness) -> None:
-    stage.rules.never_ready("konverge.test/flaky")
-    stage.create(replica_set(image="konverge.test/flaky", replicas=1))
-    await stage.advance()
-    (stuck,) = stage.list_names(POD)
+async def test_scaling_down_gives_up_what_is_not_ready_first(harness: ControllerHarness) -> None:
+    harness.rules.never_ready("konverge.test/flaky")
+    harness.create(replica_set(image="konverge.test/flaky", replicas=1))
+    await harness.advance()
+    (stuck,) = harness.list_names(POD)
     ready = {"metadata": {"name": "ready", "namespace": "default", "labels": {"app": "web"}}, **_pod_body()}
-    stage.create(ready)
-    stage.change_spec(REPLICA_SET, "web", replicas=2)
-    await stage.advance()
+    harness.create(ready)
+    harness.change_spec(REPLICA_SET, "web", replicas=2)
+    await harness.advance()
 
-    stage.change_spec(REPLICA_SET, "web", replicas=1)
-    await stage.advance()
+    harness.change_spec(REPLICA_SET, "web", replicas=1)
+    await harness.advance()
 
-    assert stuck not in stage.list_names(POD)
-    assert stage.list_names(POD) == ["ready"]
+    assert stuck not in harness.list_names(POD)
+    assert harness.list_names(POD) == ["ready"]
 
 
-async def test_matching_pods_that_nobody_controls_are_taken_over(stage: ControllerHarness) -> None:
-    stage.create({"metadata": {"name": "loose", "namespace": "default", "labels": {"app": "web"}}, **_pod_body()})
-    await stage.advance()
+async def test_matching_pods_that_nobody_controls_are_taken_over(harness: ControllerHarness) -> None:
+    harness.create({"metadata": {"name": "loose", "namespace": "default", "labels": {"app": "web"}}, **_pod_body()})
+    await harness.advance()
 
-    created = stage.create(replica_set(replicas=1))
-    await stage.advance()
+    created = harness.create(replica_set(replicas=1))
+    await harness.advance()
 
-    assert stage.list_names(POD) == ["loose"]
-    (reference,) = stage.get(POD, "loose")["metadata"]["ownerReferences"]
+    assert harness.list_names(POD) == ["loose"]
+    (reference,) = harness.get(POD, "loose")["metadata"]["ownerReferences"]
     assert reference["uid"] == created["metadata"]["uid"]
     assert reference["controller"] is True
 
 
-async def test_a_pod_that_no_longer_matches_is_let_go_and_replaced(stage: ControllerHarness) -> None:
-    stage.create(replica_set(replicas=1))
-    await stage.advance()
-    (pod,) = stage.list_objects(POD)
+async def test_a_pod_that_no_longer_matches_is_let_go_and_replaced(harness: ControllerHarness) -> None:
+    harness.create(replica_set(replicas=1))
+    await harness.advance()
+    (pod,) = harness.list_objects(POD)
 
     pod["metadata"]["labels"] = {"app": "quarantine"}
-    stage.api.update(POD, pod)
-    await stage.advance()
+    harness.api.update(POD, pod)
+    await harness.advance()
 
-    released = stage.get(POD, pod["metadata"]["name"])
+    released = harness.get(POD, pod["metadata"]["name"])
     assert "ownerReferences" not in released["metadata"] or released["metadata"]["ownerReferences"] == []
-    assert len(stage.list_names(POD)) == 2
+    assert len(harness.list_names(POD)) == 2
 
 
-async def test_pods_that_never_get_ready_count_as_replicas_only(stage: ControllerHarness) -> None:
-    stage.create(replica_set(image=NEVER_READY))
-    await stage.advance()
+async def test_pods_that_never_get_ready_count_as_replicas_only(harness: ControllerHarness) -> None:
+    harness.create(replica_set(image=NEVER_READY))
+    await harness.advance()
 
-    found = stage.get(REPLICA_SET, "web")
+    found = harness.get(REPLICA_SET, "web")
     assert read_counts(found, "replicas", "readyReplicas", "availableReplicas") == (2, 0, 0)
 
 

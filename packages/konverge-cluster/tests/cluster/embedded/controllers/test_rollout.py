@@ -103,19 +103,19 @@ def test_a_new_replica_set_that_is_too_large_shrinks() -> None:
 @pytest.mark.parametrize(
     ("limits", "sets", "expected"),
     [
-        # Twice as many wanted: each doubles.
+        # The desired number doubles, and so does each size.
         (
             RolloutLimits(20, 0, 0),
             [ReplicaSetSize("new", 5, previous_max_replicas=10), ReplicaSetSize("old", 5, previous_max_replicas=10)],
             {"new": 10, "old": 10},
         ),
-        # What cannot be shared evenly goes to the first of the largest.
+        # The remainder of an uneven division goes to the first of the largest.
         (
             RolloutLimits(6, 0, 0),
             [ReplicaSetSize("new", 2, previous_max_replicas=5), ReplicaSetSize("old", 3, previous_max_replicas=5)],
             {"new": 2, "old": 4},
         ),
-        # Equal sizes: growing begins with the newest, shrinking with the oldest.
+        # With equal sizes, an increase begins with the newest, a decrease with the oldest.
         (
             RolloutLimits(5, 0, 0),
             [ReplicaSetSize("new", 2, previous_max_replicas=4), ReplicaSetSize("old", 2, previous_max_replicas=4)],
@@ -156,7 +156,7 @@ def test_a_rollout_stays_within_its_limits_and_ends(limits: RolloutLimits, readi
     for gets_ready in [*readiness, *[True] * 60]:
         sizes = compute_rolling_sizes(limits, new, [old] if old.replicas else [])
         new = replace(new, replicas=sizes.get("new", new.replicas))
-        # A ReplicaSet gives up what is not available first; here all old pods are.
+        # A ReplicaSet removes unavailable pods first; here all old pods are unavailable.
         left = sizes.get("old", old.replicas)
         old = replace(old, replicas=left, available=min(old.available, left))
         new = replace(new, available=min(new.replicas, new.available + gets_ready))

@@ -21,8 +21,8 @@ REVISION_LABEL = "controller-revision-hash"
 PARTS = ("replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
 
 
-def images(stage: ControllerHarness) -> dict[str, str]:
-    return {pod["metadata"]["name"]: pod["spec"]["containers"][0]["image"] for pod in stage.list_objects(POD)}
+def images(harness: ControllerHarness) -> dict[str, str]:
+    return {pod["metadata"]["name"]: pod["spec"]["containers"][0]["image"] for pod in harness.list_objects(POD)}
 
 
 def claim_template() -> Object:
@@ -32,33 +32,33 @@ def claim_template() -> Object:
     }
 
 
-async def test_pods_come_one_after_the_other(stage: ControllerHarness) -> None:
-    stage.create(build_stateful_set(image=SLOW))
-    await stage.advance(1)
-    first = stage.list_names(POD)
-    await stage.advance(3)
-    second = stage.list_names(POD)
-    await stage.advance(7)
+async def test_pods_come_one_after_the_other(harness: ControllerHarness) -> None:
+    harness.create(build_stateful_set(image=SLOW))
+    await harness.advance(1)
+    first = harness.list_names(POD)
+    await harness.advance(3)
+    second = harness.list_names(POD)
+    await harness.advance(7)
 
     assert first == ["db-0"]
     assert second == ["db-0", "db-1"]
-    assert stage.list_names(POD) == ["db-0", "db-1", "db-2"]
-    assert read_counts(stage.get(STATEFUL_SET, "db"), *PARTS) == (3, 3, 3, 3, 3)
+    assert harness.list_names(POD) == ["db-0", "db-1", "db-2"]
+    assert read_counts(harness.get(STATEFUL_SET, "db"), *PARTS) == (3, 3, 3, 3, 3)
 
 
-async def test_a_parallel_set_does_not_wait(stage: ControllerHarness) -> None:
-    stage.create(build_stateful_set(image=SLOW, podManagementPolicy="Parallel"))
-    await stage.advance(1)
+async def test_a_parallel_set_does_not_wait(harness: ControllerHarness) -> None:
+    harness.create(build_stateful_set(image=SLOW, podManagementPolicy="Parallel"))
+    await harness.advance(1)
 
-    assert stage.list_names(POD) == ["db-0", "db-1", "db-2"]
+    assert harness.list_names(POD) == ["db-0", "db-1", "db-2"]
 
 
-async def test_a_pod_carries_its_identity(stage: ControllerHarness) -> None:
-    stage.create(build_stateful_set(replicas=1, serviceName="dbs"))
-    await stage.advance()
+async def test_a_pod_carries_its_identity(harness: ControllerHarness) -> None:
+    harness.create(build_stateful_set(replicas=1, serviceName="dbs"))
+    await harness.advance()
 
-    pod = stage.get(POD, "db-0")
-    revision = stage.get(STATEFUL_SET, "db")["status"]["currentRevision"]
+    pod = harness.get(POD, "db-0")
+    revision = harness.get(STATEFUL_SET, "db")["status"]["currentRevision"]
     assert pod["metadata"]["labels"] == {
         "app": "db",
         "apps.kubernetes.io/pod-index": "0",
@@ -68,16 +68,16 @@ async def test_a_pod_carries_its_identity(stage: ControllerHarness) -> None:
     assert (pod["spec"]["hostname"], pod["spec"]["subdomain"]) == ("db-0", "dbs")
 
 
-async def test_an_update_goes_from_the_highest_ordinal_down(stage: ControllerHarness) -> None:
-    stage.create(build_stateful_set())
-    await stage.advance()
-    before = stage.get(STATEFUL_SET, "db")["status"]
-    stage.changes.clear()
+async def test_an_update_goes_from_the_highest_ordinal_down(harness: ControllerHarness) -> None:
+    harness.create(build_stateful_set())
+    await harness.advance()
+    before = harness.get(STATEFUL_SET, "db")["status"]
+    harness.changes.clear()
 
-    stage.set_image(STATEFUL_SET, "db", "konverge.test/app:2")
-    await stage.advance()
+    harness.set_image(STATEFUL_SET, "db", "konverge.test/app:2")
+    await harness.advance()
 
-    assert [line for line in stage.list_changes("pods") if line.startswith(("ADDED", "DELETED"))] == [
+    assert [line for line in harness.list_changes("pods") if line.startswith(("ADDED", "DELETED"))] == [
         "DELETED pods db-2",
         "ADDED pods db-2",
         "DELETED pods db-1",
@@ -85,152 +85,152 @@ async def test_an_update_goes_from_the_highest_ordinal_down(stage: ControllerHar
         "DELETED pods db-0",
         "ADDED pods db-0",
     ]
-    after = stage.get(STATEFUL_SET, "db")["status"]
+    after = harness.get(STATEFUL_SET, "db")["status"]
     assert after["currentRevision"] == after["updateRevision"] != before["currentRevision"]
-    assert read_counts(stage.get(STATEFUL_SET, "db"), *PARTS) == (3, 3, 3, 3, 3)
+    assert read_counts(harness.get(STATEFUL_SET, "db"), *PARTS) == (3, 3, 3, 3, 3)
 
 
-async def test_a_partition_keeps_the_lower_ordinals_on_the_old_template(stage: ControllerHarness) -> None:
-    stage.create(build_stateful_set(updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}))
-    await stage.advance()
-    stage.set_image(STATEFUL_SET, "db", "konverge.test/app:2")
-    await stage.advance()
-    stage.delete(POD, "db-0")
-    await stage.advance()
+async def test_a_partition_keeps_the_lower_ordinals_on_the_old_template(harness: ControllerHarness) -> None:
+    harness.create(build_stateful_set(updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}))
+    await harness.advance()
+    harness.set_image(STATEFUL_SET, "db", "konverge.test/app:2")
+    await harness.advance()
+    harness.delete(POD, "db-0")
+    await harness.advance()
 
-    assert images(stage) == {
+    assert images(harness) == {
         "db-0": "konverge.test/app:1",
         "db-1": "konverge.test/app:1",
         "db-2": "konverge.test/app:2",
     }
-    found = stage.get(STATEFUL_SET, "db")
+    found = harness.get(STATEFUL_SET, "db")
     assert read_counts(found, "currentReplicas", "updatedReplicas") == (2, 1)
     assert found["status"]["currentRevision"] != found["status"]["updateRevision"]
 
 
-async def test_an_update_waits_for_a_pod_that_does_not_get_ready(stage: ControllerHarness) -> None:
-    stage.create(build_stateful_set())
-    await stage.advance()
-    stage.set_image(STATEFUL_SET, "db", NEVER_READY)
-    await stage.advance(3600)
+async def test_an_update_waits_for_a_pod_that_does_not_get_ready(harness: ControllerHarness) -> None:
+    harness.create(build_stateful_set())
+    await harness.advance()
+    harness.set_image(STATEFUL_SET, "db", NEVER_READY)
+    await harness.advance(3600)
 
-    assert images(stage) == {"db-0": "konverge.test/app:1", "db-1": "konverge.test/app:1", "db-2": NEVER_READY}
+    assert images(harness) == {"db-0": "konverge.test/app:1", "db-1": "konverge.test/app:1", "db-2": NEVER_READY}
 
 
-async def test_on_delete_updates_only_what_is_deleted(stage: ControllerHarness) -> None:
-    stage.create(build_stateful_set(updateStrategy={"type": "OnDelete"}))
-    await stage.advance()
-    stage.set_image(STATEFUL_SET, "db", "konverge.test/app:2")
-    await stage.advance()
-    before = images(stage)
+async def test_on_delete_updates_only_what_is_deleted(harness: ControllerHarness) -> None:
+    harness.create(build_stateful_set(updateStrategy={"type": "OnDelete"}))
+    await harness.advance()
+    harness.set_image(STATEFUL_SET, "db", "konverge.test/app:2")
+    await harness.advance()
+    before = images(harness)
 
-    stage.delete(POD, "db-1")
-    await stage.advance()
+    harness.delete(POD, "db-1")
+    await harness.advance()
 
     assert set(before.values()) == {"konverge.test/app:1"}
-    assert images(stage) == {
+    assert images(harness) == {
         "db-0": "konverge.test/app:1",
         "db-1": "konverge.test/app:2",
         "db-2": "konverge.test/app:1",
     }
 
 
-async def test_scaling_down_takes_the_highest_first_and_keeps_the_claims(stage: ControllerHarness) -> None:
-    stage.create(build_stateful_set(volumeClaimTemplates=[claim_template()]))
-    await stage.advance()
-    stage.changes.clear()
+async def test_scaling_down_takes_the_highest_first_and_keeps_the_claims(harness: ControllerHarness) -> None:
+    harness.create(build_stateful_set(volumeClaimTemplates=[claim_template()]))
+    await harness.advance()
+    harness.changes.clear()
 
-    stage.change_spec(STATEFUL_SET, "db", replicas=1)
-    await stage.advance()
+    harness.change_spec(STATEFUL_SET, "db", replicas=1)
+    await harness.advance()
 
-    assert [line for line in stage.list_changes("pods") if line.startswith("DELETED")] == [
+    assert [line for line in harness.list_changes("pods") if line.startswith("DELETED")] == [
         "DELETED pods db-2",
         "DELETED pods db-1",
     ]
-    assert stage.list_names(PERSISTENT_VOLUME_CLAIM) == ["data-db-0", "data-db-1", "data-db-2"]
+    assert harness.list_names(PERSISTENT_VOLUME_CLAIM) == ["data-db-0", "data-db-1", "data-db-2"]
 
 
-async def test_each_pod_has_its_own_claim(stage: ControllerHarness) -> None:
-    stage.create(build_stateful_set(replicas=2, volumeClaimTemplates=[claim_template()]))
-    await stage.advance()
+async def test_each_pod_has_its_own_claim(harness: ControllerHarness) -> None:
+    harness.create(build_stateful_set(replicas=2, volumeClaimTemplates=[claim_template()]))
+    await harness.advance()
 
-    claim = stage.get(PERSISTENT_VOLUME_CLAIM, "data-db-1")
+    claim = harness.get(PERSISTENT_VOLUME_CLAIM, "data-db-1")
     assert claim["metadata"]["labels"] == {"app": "db"}
     assert claim["status"]["phase"] == "Bound"
-    assert stage.get(POD, "db-1")["spec"]["volumes"] == [
+    assert harness.get(POD, "db-1")["spec"]["volumes"] == [
         {"name": "data", "persistentVolumeClaim": {"claimName": "data-db-1"}}
     ]
 
 
-async def test_ordinals_may_start_elsewhere(stage: ControllerHarness) -> None:
-    stage.create(build_stateful_set(replicas=2, ordinals={"start": 5}))
-    await stage.advance()
+async def test_ordinals_may_start_elsewhere(harness: ControllerHarness) -> None:
+    harness.create(build_stateful_set(replicas=2, ordinals={"start": 5}))
+    await harness.advance()
 
-    assert stage.list_names(POD) == ["db-5", "db-6"]
+    assert harness.list_names(POD) == ["db-5", "db-6"]
 
 
-async def test_old_revisions_are_kept_by_the_history_limit(stage: ControllerHarness) -> None:
-    stage.create(build_stateful_set(replicas=1, revisionHistoryLimit=1))
-    await stage.advance()
+async def test_old_revisions_are_kept_by_the_history_limit(harness: ControllerHarness) -> None:
+    harness.create(build_stateful_set(replicas=1, revisionHistoryLimit=1))
+    await harness.advance()
     for version in (2, 3, 4):
-        stage.set_image(STATEFUL_SET, "db", f"konverge.test/app:{version}")
-        await stage.advance()
+        harness.set_image(STATEFUL_SET, "db", f"konverge.test/app:{version}")
+        await harness.advance()
 
-    assert [line.split()[0] for line in stage.list_changes("controllerrevisions.apps")].count("DELETED") == 2
-
-
-async def test_going_back_reuses_the_earlier_revision(stage: ControllerHarness) -> None:
-    stage.create(build_stateful_set(replicas=1))
-    await stage.advance()
-    first = stage.get(STATEFUL_SET, "db")["status"]["currentRevision"]
-    stage.set_image(STATEFUL_SET, "db", "konverge.test/app:2")
-    await stage.advance()
-    stage.set_image(STATEFUL_SET, "db", "konverge.test/app:1")
-    await stage.advance()
-
-    assert stage.get(STATEFUL_SET, "db")["status"]["currentRevision"] == first
-    assert images(stage) == {"db-0": "konverge.test/app:1"}
+    assert [line.split()[0] for line in harness.list_changes("controllerrevisions.apps")].count("DELETED") == 2
 
 
-async def test_min_ready_seconds_hold_the_next_pod_back(stage: ControllerHarness) -> None:
-    stage.create(build_stateful_set(replicas=2, minReadySeconds=10))
-    await stage.advance(9)
-    early = stage.list_names(POD)
-    await stage.advance(3)
+async def test_going_back_reuses_the_earlier_revision(harness: ControllerHarness) -> None:
+    harness.create(build_stateful_set(replicas=1))
+    await harness.advance()
+    first = harness.get(STATEFUL_SET, "db")["status"]["currentRevision"]
+    harness.set_image(STATEFUL_SET, "db", "konverge.test/app:2")
+    await harness.advance()
+    harness.set_image(STATEFUL_SET, "db", "konverge.test/app:1")
+    await harness.advance()
+
+    assert harness.get(STATEFUL_SET, "db")["status"]["currentRevision"] == first
+    assert images(harness) == {"db-0": "konverge.test/app:1"}
+
+
+async def test_min_ready_seconds_hold_the_next_pod_back(harness: ControllerHarness) -> None:
+    harness.create(build_stateful_set(replicas=2, minReadySeconds=10))
+    await harness.advance(9)
+    early = harness.list_names(POD)
+    await harness.advance(3)
 
     assert early == ["db-0"]
-    assert stage.list_names(POD) == ["db-0", "db-1"]
+    assert harness.list_names(POD) == ["db-0", "db-1"]
 
 
-async def test_a_set_that_comes_back_takes_its_pods_and_revisions_over(stage: ControllerHarness) -> None:
-    stage.create(build_stateful_set(replicas=1))
-    await stage.advance()
-    before = stage.get(POD, "db-0")["metadata"]["uid"]
-    stage.delete(STATEFUL_SET, "db", "Orphan")
-    await stage.advance()
+async def test_a_set_that_comes_back_takes_its_pods_and_revisions_over(harness: ControllerHarness) -> None:
+    harness.create(build_stateful_set(replicas=1))
+    await harness.advance()
+    before = harness.get(POD, "db-0")["metadata"]["uid"]
+    harness.delete(STATEFUL_SET, "db", "Orphan")
+    await harness.advance()
 
-    created = stage.create(build_stateful_set(replicas=1))
-    await stage.advance()
+    created = harness.create(build_stateful_set(replicas=1))
+    await harness.advance()
 
-    pod, (revision,) = stage.get(POD, "db-0"), stage.list_objects(CONTROLLER_REVISION)
+    pod, (revision,) = harness.get(POD, "db-0"), harness.list_objects(CONTROLLER_REVISION)
     assert pod["metadata"]["uid"] == before
     assert pod["metadata"]["ownerReferences"][0]["uid"] == created["metadata"]["uid"]
     assert revision["metadata"]["ownerReferences"][0]["uid"] == created["metadata"]["uid"]
 
 
-async def test_scaling_down_waits_while_a_lower_pod_is_not_ready_either(stage: ControllerHarness) -> None:
-    stage.create(build_stateful_set(updateStrategy={"type": "OnDelete"}))
-    await stage.advance()
-    stage.set_image(STATEFUL_SET, "db", NEVER_READY)
+async def test_scaling_down_waits_while_a_lower_pod_is_not_ready_either(harness: ControllerHarness) -> None:
+    harness.create(build_stateful_set(updateStrategy={"type": "OnDelete"}))
+    await harness.advance()
+    harness.set_image(STATEFUL_SET, "db", NEVER_READY)
     for name in ("db-2", "db-1"):
-        stage.delete(POD, name)
-        await stage.advance()
+        harness.delete(POD, name)
+        await harness.advance()
 
-    stage.change_spec(STATEFUL_SET, "db", replicas=1)
-    await stage.advance()
-    waiting = stage.list_names(POD)
-    stage.rules.ready(NEVER_READY)
-    await stage.advance()
+    harness.change_spec(STATEFUL_SET, "db", replicas=1)
+    await harness.advance()
+    waiting = harness.list_names(POD)
+    harness.rules.ready(NEVER_READY)
+    await harness.advance()
 
     assert waiting == ["db-0", "db-1", "db-2"]
-    assert stage.list_names(POD) == ["db-0"]
+    assert harness.list_names(POD) == ["db-0"]
