@@ -1,4 +1,4 @@
-"""For all tests: the ``cluster`` fixture, simulated time unless a test talks to the real cluster, and Hypothesis."""
+"""Configuration of all tests: the ``cluster`` fixture, simulated time without the real cluster, and Hypothesis."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from konverge_cluster.controlplane import RealCluster
 from konverge_cluster.testing import Cluster
 from konverge_cluster.testing.cluster_servers import RealServer
 
-# So that programs that tests start find `tests` too, which is a namespace over several folders.
+# Programs that tests start must also find `tests`, which is a namespace package over several folders.
 os.environ["PYTHONPATH"] = os.pathsep.join(str(Path(folder).parent) for folder in tests.__path__)
 
 pytest_plugins = ["konverge_cluster.testing.pytest_plugin", "pytester"]
 
-# A shared machine is slow at times, which says nothing about the code. Where everybody's work is checked, the examples
-# are the same each time; on a developer's machine they are new ones.
+# A shared machine can be slow without an error in the code. In CI the examples are always the same; on a developer's
+# machine they are new in each run.
 hypothesis.settings.register_profile(
     "konverge",
     deadline=None,
@@ -38,17 +38,17 @@ hypothesis.settings.load_profile("konverge")
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Half as many again as there are processors, since a third of the time of tests is waiting for other processes."""
+    """Return 1.5 workers per processor, since tests wait for other processes for a third of their time."""
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return processors + processors // 2
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Have the garbage collector leave alone what is there before the first test.
+    """Exclude the objects before the first test from garbage collection.
 
-    All modules and thousands of collected tests stay until the end. To go through them takes a quarter of a second,
-    each time that it looks at everything.
+    All modules and thousands of collected tests stay until the end. A full collection of them takes a quarter of a
+    second.
     """
     gc.disable()
     try:
@@ -61,7 +61,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.fixture(scope="session")
 def type_checkers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """Their commands, without the files. mypy reads konverge and the standard library once for all tests."""
+    """Return the commands without the files. mypy reads konverge and the standard library once for all tests."""
     cache = tmp_path_factory.mktemp("mypy")
     return {
         "mypy": [sys.executable, "-m", "mypy", "--strict", "--python-version=3.11", f"--cache-dir={cache}"],
@@ -78,9 +78,9 @@ def anyio_backend(request: pytest.FixtureRequest, anyio_backend: tuple[str, dict
 
 @pytest.fixture(scope="session")
 def real_control_plane(real_control_plane: RealCluster) -> RealCluster:
-    """With the kinds of owners of the scenarios, from the start.
+    """Install the kinds of the scenarios' owners at the start.
 
-    The garbage collector looks for new kinds twice a minute, so that they would have to wait for it.
+    The garbage collector checks for new kinds only twice a minute, and the tests would have to wait.
     """
     from tests.scenarios.scenario_harness import ClusterSample, Sample
 

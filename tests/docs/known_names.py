@@ -1,4 +1,4 @@
-"""What konverge calls by which name, to hold the documentation to."""
+"""The names that konverge exports, to check the documentation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PACKAGES = [
 
 @cache
 def list_known_names() -> frozenset[str]:
-    """What konverge's packages export, and the attributes and parameters of that."""
+    """Return the exports of konverge's packages, with their attributes and parameters."""
     names = set(dir(konverge.Operator("any")))
     for exported in (konverge, konverge_resolution, *map(importlib.import_module, PACKAGES)):
         for name in getattr(exported, "__all__", ()):
@@ -55,7 +55,7 @@ def list_parameters(function: Any) -> set[str]:
 
 
 def is_known(code: str, names: frozenset[str]) -> bool:
-    """Whether what konverge calls so exists: a command, an option, or each name in it."""
+    """Return True for a command, an option, or code in which konverge has each name."""
     if code.startswith("konverge "):
         return code.split()[1] in program.list_commands(None)  # type: ignore[arg-type]
     if code.startswith("pytest --"):

@@ -1,4 +1,4 @@
-"""The pages of the documentation, and the code that they show."""
+"""The pages of the documentation and their code."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 def read_page(page: str) -> str:
-    """What a page says."""
+    """Return the text of a page."""
     return (REPOSITORY / page).read_text()
 
 
 def find_code_blocks(page: str, language: str) -> list[str]:
-    """The code blocks of that language on a page, in order."""
+    """Return the code blocks of that language on a page, in order."""
     return re.findall(rf"^```{language}\n(.*?)^```$", read_page(page), re.DOTALL | re.MULTILINE)
 
 
 def save_page_code(page: str, folder: Path, name: str = "shown.py") -> Path:
-    """The Python of a page in one file, as its reader would save it."""
+    """Save the Python code of a page in one file, as its reader would."""
     file = folder / name
     file.write_text("\n\n".join(find_code_blocks(page, "python")))
     return file
 
 
 def load_page_operator(page: str, folder: Path) -> Operator:
-    """The operator that a page shows."""
+    """Return the operator in the code of a page."""
     return load_operator(parse_operator_reference(str(save_page_code(page, folder))))
 
 
 def find_commands(page: str) -> list[list[str]]:
-    """The commands of a page's consoles, word by word."""
+    """Return the commands of a page's consoles as lists of words."""
     consoles = "".join(find_code_blocks(page, "console")).replace("\\\n", "")
     return [shlex.split(line[2:], comments=True) for line in consoles.splitlines() if line.startswith("$ ")]

@@ -1,4 +1,4 @@
-"""What docs/box-calls.md shows can be made, and its tables are true."""
+"""The examples in docs/box-calls.md are valid, and its tables are correct."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ PAGE = "docs/box-calls.md"
 
 
 def test_the_calls_of_the_page_can_be_made_and_wait_as_it_says() -> None:
-    shown = yaml.safe_load(find_code_blocks(PAGE, "yaml")[0])["external"]
+    example = yaml.safe_load(find_code_blocks(PAGE, "yaml")[0])["external"]
 
-    assert ExternalCalls(msgspec.convert(shown, tuple[ExternalCall, ...]), "external").batches == (
+    assert ExternalCalls(msgspec.convert(example, tuple[ExternalCall, ...]), "external").batches == (
         ("settings", "load", "plan"),
         ("flags",),
     )
@@ -28,12 +28,12 @@ def test_the_calls_of_the_page_can_be_made_and_wait_as_it_says() -> None:
 
 def test_the_fields_of_results_are_those_of_the_page() -> None:
     rows = re.findall(r"^\| (`.*?) \| (.*?) \| ", read_page(PAGE).partition("## Limits")[0], re.MULTILINE)
-    told: dict[str, set[str]] = {protocol: set() for protocol in ("http", "prometheus", "redis", "postgres")}
+    fields: dict[str, set[str]] = {protocol: set() for protocol in ("http", "prometheus", "redis", "postgres")}
     for names, protocols in rows:
-        for protocol in told if protocols == "all" else protocols.split(", "):
-            told[protocol] |= set(re.findall(r"`(\w+)`", names))
+        for protocol in fields if protocols == "all" else protocols.split(", "):
+            fields[protocol] |= set(re.findall(r"`(\w+)`", names))
 
-    assert told == {protocol: set(build_external_result(protocol, CallResult())) for protocol in told}
+    assert fields == {protocol: set(build_external_result(protocol, CallResult())) for protocol in fields}
 
 
 def test_the_limits_of_the_page_are_those_of_the_code() -> None:

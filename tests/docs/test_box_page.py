@@ -1,4 +1,4 @@
-"""What docs/box-file.md shows loads, and its table has the steps in their order."""
+"""The example in docs/box-file.md loads, and its table has the steps in order."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ PAGE = "docs/box-file.md"
 
 
 def test_the_box_of_the_page_loads() -> None:
-    shown = load_box(find_code_blocks(PAGE, "yaml")[0])
+    parsed_box = load_box(find_code_blocks(PAGE, "yaml")[0])
 
-    (group,) = shown.spec.crds["website"].on_reconcile
+    (group,) = parsed_box.spec.crds["website"].on_reconcile
     assert [each.kind for each in group.resources] == ["deployments", "services", "ingresses"]
 
 

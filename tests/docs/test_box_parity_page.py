@@ -40,13 +40,13 @@ def test_every_rule_has_a_test_or_the_reason_why_it_is_not_kept() -> None:
 
 
 def test_the_rules_are_counted() -> None:
-    told = re.search(
+    summary = re.search(
         r"Of (\d+) rows, (\d+) are kept, (\d+) differ, (\d+) have no counterpart, (\d+) are gaps", read_page(PAGE)
     )
     excepted = [sum(here.startswith(reason) for _, here, _ in ROWS) for reason in REASONS]
 
-    assert told is not None
-    assert [int(number) for number in told.groups()] == [len(ROWS), len(ROWS) - sum(excepted), *excepted]
+    assert summary is not None
+    assert [int(number) for number in summary.groups()] == [len(ROWS), len(ROWS) - sum(excepted), *excepted]
 
 
 def test_every_test_of_the_page_exists() -> None:

@@ -1,4 +1,4 @@
-"""What docs/box-providers.md shows works: the box compiles, the template keeps the rules of providers."""
+"""The examples in docs/box-providers.md work: the box compiles, and the template follows the rules of providers."""
 
 from __future__ import annotations
 
@@ -70,18 +70,18 @@ def test_the_box_of_the_page_compiles_with_the_providers_of_konverge() -> None:
 
 
 def test_the_template_keeps_the_rules_of_providers_in_the_test_that_the_page_shows(pytester: pytest.Pytester) -> None:
-    shown = save_page_code(PAGE, pytester.path, "test_wiki.py")
-    shown.write_text(shown.read_text() + WIKI_SERVER)
+    module_file = save_page_code(PAGE, pytester.path, "test_wiki.py")
+    module_file.write_text(module_file.read_text() + WIKI_SERVER)
 
     pytester.runpytest_inprocess("-p", "no:cacheprovider").assert_outcomes(passed=len(PROVIDER_CASES))
 
 
 def test_the_fields_and_kinds_of_the_page_are_those_of_the_providers() -> None:
     rows = re.findall(r"^\| `([A-Z]\w+)` \| (`.*?) \| ", read_page(PAGE), re.MULTILINE)
-    told = {kind: re.findall(r"`(\w+)`", fields) for kind, fields in rows}
+    documented = {kind: re.findall(r"`(\w+)`", fields) for kind, fields in rows}
 
     kinds = {**Postgres.kinds, **Aws.kinds}
-    assert {kind: sorted(fields) for kind, fields in told.items()} == {
+    assert {kind: sorted(fields) for kind, fields in documented.items()} == {
         name: sorted(kind.spec.__struct_encode_fields__) for name, kind in kinds.items()
     }
 

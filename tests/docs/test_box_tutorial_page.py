@@ -20,7 +20,7 @@ STEPS = 5
 
 
 def write_page_files(folder: Path, step: int) -> Path:
-    """The files as the reader has them after that step."""
+    """Write the files as the reader has them after that step."""
     box_text, website, simulation_text, *rest = find_code_blocks(PAGE, "yaml")
     box, simulation = yaml.safe_load(box_text), yaml.safe_load(simulation_text)
     assert len(rest) == 2 * (STEPS - 1)
@@ -51,11 +51,11 @@ def test_each_step_does_what_the_page_says(step: int, tmp_path: Path) -> None:
 
 def test_the_report_is_that_of_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_page_files(tmp_path, 1)
-    shown = find_code_blocks(PAGE, "console")[0].splitlines()[2:]
+    example = find_code_blocks(PAGE, "console")[0].splitlines()[2:]
 
     run_command(["box", "simulate", str(tmp_path)])
 
-    assert capsys.readouterr().out.splitlines()[1:] == shown
+    assert capsys.readouterr().out.splitlines()[1:] == example
 
 
 def test_the_box_can_be_linted_and_rendered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,8 +94,8 @@ def test_the_simulation_of_the_other_page_loads(tmp_path: Path) -> None:
 
 
 def test_the_box_of_the_readme_is_one_and_comes_to_rest(tmp_path: Path) -> None:
-    (shown,) = [block for block in find_code_blocks("README.md", "yaml") if "OperatorBox" in block]
-    (tmp_path / "sites.yaml").write_text(shown)
+    (example,) = [block for block in find_code_blocks("README.md", "yaml") if "OperatorBox" in block]
+    (tmp_path / "sites.yaml").write_text(example)
 
-    assert find_box_errors(shown) == ()
+    assert find_box_errors(example) == ()
     assert run_command(["box", "simulate", str(tmp_path / "sites.yaml")]) == 0

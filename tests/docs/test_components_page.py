@@ -1,4 +1,4 @@
-"""What the page about components lists is complete and in the code's order."""
+"""The lists on the page about components are complete and in the order of the code."""
 
 from __future__ import annotations
 

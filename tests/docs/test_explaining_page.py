@@ -1,4 +1,4 @@
-"""What docs/explaining.md shows works, on both clusters."""
+"""The examples in docs/explaining.md work on both clusters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the guidelines show does what they say."""
+"""The examples of the guidelines behave as the page describes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ CLUSTER_ROLE = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole"
 
 
 @pytest.fixture
-def shown(tmp_path: Path) -> dict[str, Any]:
-    """The variables of the page's file."""
+def example(tmp_path: Path) -> dict[str, Any]:
+    """Return the variables of the page's file."""
     return runpy.run_path(str(save_page_code(PAGE, tmp_path)))
 
 
-def pages(shown: dict[str, Any], **spec: Any) -> Any:
-    return shown["pages"](shown["Shop"](Metadata(name="a", namespace="b"), shown["ShopSpec"](**spec)))
+def pages(example: dict[str, Any], **spec: Any) -> Any:
+    return example["pages"](example["Shop"](Metadata(name="a", namespace="b"), example["ShopSpec"](**spec)))
 
 
 def deployment(component: Any) -> Object:
@@ -34,24 +34,24 @@ def deployment(component: Any) -> Object:
     return found
 
 
-def test_an_old_version_and_a_user_change_what_the_newest_shape_is(shown: dict[str, Any]) -> None:
-    old = pages(shown, version="8.4.2", memory="1Gi")
+def test_an_old_version_and_a_user_change_what_the_newest_shape_is(example: dict[str, Any]) -> None:
+    old = pages(example, version="8.4.2", memory="1Gi")
 
     (container,) = deployment(old)["spec"]["template"]["spec"]["containers"]
 
     assert old.firing_set() == ("old-port-flag", "restart-on-settings", "users-memory")
-    assert pages(shown).firing_set() == ("restart-on-settings",)
+    assert pages(example).firing_set() == ("restart-on-settings",)
     assert (container["args"], container["resources"]) == (["--listen=8080"], {"limits": {"memory": "1Gi"}})
 
 
-def test_a_version_below_the_oldest_is_refused_for_good(shown: dict[str, Any]) -> None:
+def test_a_version_below_the_oldest_is_refused_for_good(example: dict[str, Any]) -> None:
     with pytest.raises(TerminalError, match=r"spec.version is 8.3.9: this operator runs >=8.4"):
-        pages(shown, version="8.3.9")
+        pages(example, version="8.3.9")
 
 
-def test_the_annotation_changes_with_the_settings_and_only_then(shown: dict[str, Any]) -> None:
+def test_the_annotation_changes_with_the_settings_and_only_then(example: dict[str, Any]) -> None:
     def annotation(**spec: Any) -> str:
-        text: str = deployment(pages(shown, **spec))["spec"]["template"]["metadata"]["annotations"]["settings"]
+        text: str = deployment(pages(example, **spec))["spec"]["template"]["metadata"]["annotations"]["settings"]
         return text
 
     assert annotation(settings={"a": "1"}) == annotation(settings={"a": "1"}, memory="1Gi")

@@ -1,4 +1,4 @@
-"""What docs/box-from-a-katalog.md shows is what the import does; docs/box-in-production.md lists what is printed."""
+"""The examples in docs/box-from-a-katalog.md match the import; docs/box-in-production.md lists the printed options."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def test_each_contradiction_has_a_decision() -> None:
 def test_the_options_of_the_pages_are_there() -> None:
     known = {word for command in (box_import, box_package) for each in command.params
              for word in (*each.opts, *each.secondary_opts)}  # fmt: skip
-    shown = set(re.findall(r"`(--[a-z-]+)", read_page(PAGE) + read_page(PRODUCTION))) - {"--metrics"}
+    options = set(re.findall(r"`(--[a-z-]+)", read_page(PAGE) + read_page(PRODUCTION))) - {"--metrics"}
 
-    assert shown <= known
+    assert options <= known
 
 
 def test_the_page_lists_the_kinds_that_are_printed() -> None:

@@ -1,4 +1,4 @@
-"""What the pages for migrants name exists, and what they show runs."""
+"""The names on the migration pages exist, and the examples run."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ GO_EDITORS = {
     "ContentEditor": "SetNestedField RemoveNestedField EnsureNestedStringMapEntry RemoveNestedStringMapEntry",
 }
 
-# Its mutators; the page says which of their methods are called otherwise here.
+# Its mutators; the page lists the methods with other names here.
 _POD = (
     "EditPodSpec EditContainers EditInitContainers EnsureContainer RemoveContainer RemoveContainers "
     "EnsureInitContainer RemoveInitContainer RemoveInitContainers EnsureContainerEnvVar RemoveContainerEnvVar "
@@ -115,14 +115,14 @@ GO_MUTATORS = {
 }
 
 
-def find_told_names(page: str, headings: str) -> list[str]:
-    """The code in the last column of a page's tables with these headings."""
+def find_documented_names(page: str, headings: str) -> list[str]:
+    """Return the code in the last column of a page's tables with these headings."""
     tables = re.findall(rf"^\| {headings} \|\n\|[-|]+\|\n((?:\|.*\n)+)", read_page(page), re.MULTILINE)
     lines = [line for table in tables for line in table.splitlines()]
     return [code for line in lines for code in re.findall(r"`([^`]+)`", line.rpartition(" | ")[2])]
 
 
-# What is no name of konverge's: other people's words.
+# Words in code that are no names of konverge.
 FOREIGN = {
     "apiVersion", "hpa", "pv", "pvc", "pdb", "HPASpec", "PVSpec", "PVCSpec", "UnstructuredContent",
     "EditHPASpec", "EditPVSpec", "EditPVCSpec", "edit_<kind>_spec", "Ready",
@@ -132,26 +132,28 @@ FOREIGN = {
 @pytest.mark.slow
 def test_every_name_of_konverge_that_the_page_for_go_has_exists() -> None:
     names = list_known_names()
-    told = find_told_names(GO, r"in Go \| here")
+    documented = find_documented_names(GO, r"in Go \| here")
 
-    assert len(told) > 150
-    assert {code for code in told if not is_known(code, names)} == FOREIGN
+    assert len(documented) > 150
+    assert {code for code in documented if not is_known(code, names)} == FOREIGN
 
 
 @pytest.mark.slow
 def test_every_name_of_konverge_that_the_page_for_kopf_has_exists() -> None:
     names = list_known_names()
-    told = find_told_names(KOPF, r"kopf \| here")
+    documented = find_documented_names(KOPF, r"kopf \| here")
 
-    assert len(told) > 30
-    assert {code for code in told if not is_known(code, names)} == set()
+    assert len(documented) > 30
+    assert {code for code in documented if not is_known(code, names)} == set()
 
 
 def test_every_name_of_kopf_on_its_page_exists() -> None:
-    told = set(re.findall(r"kopf((?:\.\w+)+)", "\n".join(re.findall(r"^\| (.*?) \| ", read_page(KOPF), re.MULTILINE))))
+    documented = set(
+        re.findall(r"kopf((?:\.\w+)+)", "\n".join(re.findall(r"^\| (.*?) \| ", read_page(KOPF), re.MULTILINE)))
+    )
 
-    assert len(told) > 20
-    assert [name for name in sorted(told) if not is_of_kopf(name)] == []
+    assert len(documented) > 20
+    assert [name for name in sorted(documented) if not is_of_kopf(name)] == []
 
 
 def is_of_kopf(name: str) -> bool:
@@ -169,7 +171,7 @@ async def test_the_function_of_the_page_for_kopf_follows_its_source_and_repairs_
     copy, client = find_definition(operator.custom_resources[0]).gvk, cluster.client
     target, source = ObjectKey(cluster.namespace, "home"), ObjectKey(cluster.namespace, "origin")
 
-    def named(key: ObjectKey, gvk: GroupVersionKind, **fields: object) -> Object:
+    def build_object(key: ObjectKey, gvk: GroupVersionKind, **fields: object) -> Object:
         metadata = {"name": key.name, "namespace": key.namespace}
         return {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata, **fields}
 
@@ -177,11 +179,11 @@ async def test_the_function_of_the_page_for_kopf_follows_its_source_and_repairs_
         return bool((await client.get(CONFIG_MAP, target))["data"] == {"text": text})
 
     async with cluster.run_operator(operator):
-        await client.create(named(target, copy, spec={"source": "origin"}))
+        await client.create(build_object(target, copy, spec={"source": "origin"}))
         await cluster.wait_for_condition(copy, "home", status="False", reason="NoSource")
-        await client.create(named(source, CONFIG_MAP, data={"text": "one"}))
+        await client.create(build_object(source, CONFIG_MAP, data={"text": "one"}))
         await cluster.eventually(lambda: holds("one"), describe="the copy is there")
-        await client.apply(named(source, CONFIG_MAP, data={"text": "two"}), field_manager="docs")
+        await client.apply(build_object(source, CONFIG_MAP, data={"text": "two"}), field_manager="docs")
         await cluster.eventually(lambda: holds("two"), describe="the copy follows")
         await client.patch(CONFIG_MAP, target, {"data": {"text": "by hand"}}, patch_type="merge")
         await cluster.eventually(lambda: holds("two"), describe="the copy is repaired")

@@ -1,4 +1,4 @@
-"""What the README and the docs show works, and their links lead somewhere."""
+"""The examples in the README and the docs work, and the links are valid."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ async def test_the_operator_that_a_page_shows_makes_the_object_that_it_shows_rea
     page: str, cluster: Cluster, tmp_path: Path
 ) -> None:
     operator = load_page_operator(page, tmp_path)
-    shown: Object = yaml.safe_load(find_code_blocks(page, "yaml")[0])
-    shown["metadata"]["namespace"] = cluster.namespace
-    gvk, key = GroupVersionKind.of(shown), ObjectKey.of(shown)
+    example: Object = yaml.safe_load(find_code_blocks(page, "yaml")[0])
+    example["metadata"]["namespace"] = cluster.namespace
+    gvk, key = GroupVersionKind.of(example), ObjectKey.of(example)
 
     async def is_ready() -> bool:
         found = find_condition(await cluster.client.get(gvk, key), "Ready")
@@ -54,17 +54,17 @@ async def test_the_operator_that_a_page_shows_makes_the_object_that_it_shows_rea
         running = tasks.create_task(
             operator.run(cluster.new_client(f"{ADMIN}-operator"), in_namespace, clock=cluster.clock)
         )
-        await cluster.client.apply(shown, field_manager=ADMIN)
+        await cluster.client.apply(example, field_manager=ADMIN)
 
         await cluster.eventually(is_ready, describe=f"{key} is ready")
 
         running.cancel()
 
 
-# The embedded cluster binds a claim at once; on the real one nobody provides volumes.
+# The embedded cluster binds a claim at once; the real one has no provisioner for volumes.
 VOLUME_CLAIM = {"embedded": "Component is healthy.", "real": "the volume is not bound yet"}
 
-# What the components page leaves out around its blocks.
+# Imports that the components page leaves out around its blocks.
 COMPONENTS_FRAME = """
 from dataclasses import dataclass
 from datetime import timedelta
@@ -151,9 +151,9 @@ async def test_the_components_that_the_components_page_shows_do_what_it_says(clu
         await says("CertificateReady", "healthy")
 
         running.cancel()
-    shown = runpy.run_path(str(file))
-    owner = decode(shown["WebApp"], await cluster.client.get(gvk, key))
-    assert [obj["kind"] for obj in shown["rendered"](owner)] == ["Ingress"]
+    example = runpy.run_path(str(file))
+    owner = decode(example["WebApp"], await cluster.client.get(gvk, key))
+    assert [obj["kind"] for obj in example["rendered"](owner)] == ["Ingress"]
     pages = await cluster.client.get(DEPLOYMENT, ObjectKey(key.namespace, f"{key.name}-traced"))
     (container,) = pages["spec"]["template"]["spec"]["containers"]
     assert [variable["name"] for variable in container["env"]] == ["OTEL_EXPORTER_OTLP_ENDPOINT"]
@@ -161,7 +161,7 @@ async def test_the_components_that_the_components_page_shows_do_what_it_says(clu
 
 @pytest.fixture
 def sites(pytester: pytest.Pytester) -> pytest.Pytester:
-    """The README's operator with the tests that the testing page shows for it, saved as their reader would."""
+    """Save the README's operator with the tests from the testing page, as a reader would."""
     conftest, tests = find_code_blocks("docs/testing.md", "python")
     pytester.makepyfile(sites=find_code_blocks("README.md", "python")[0], conftest=conftest, test_sites=tests)
     return pytester
@@ -177,9 +177,9 @@ async def test_the_test_that_the_testing_page_shows_for_both_clusters_passes(
     cluster: Cluster, sites: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(sites.path)
-    shown = runpy.run_path(str(sites.path / "test_sites.py"))
+    example = runpy.run_path(str(sites.path / "test_sites.py"))
 
-    await shown["test_a_site_becomes_ready_and_its_deployment_comes_back"](cluster)
+    await example["test_a_site_becomes_ready_and_its_deployment_comes_back"](cluster)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))

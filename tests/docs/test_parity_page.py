@@ -30,7 +30,7 @@ FRAMEWORK = [
 DECISIONS = "Where the specification leaves a choice"
 NUMBERED = {"Condition state machine and grace": 16, "Suspension, exactly": 9, "Flush": 8, DECISIONS: 28}
 
-# What stands in the second column and is no name of konverge's.
+# Entries of the second column that are no names of konverge.
 FOREIGN = {"creationTimestamp", "Error"}
 
 
@@ -75,13 +75,13 @@ def test_every_rule_has_a_test_or_the_reason_why_it_is_not_kept() -> None:
 
 
 def test_the_rules_are_counted() -> None:
-    told = re.search(
+    documented = re.search(
         r"(\d+) are kept as they stand, (\d+) differ, (\d+) have no counterpart, (\d+) is a gap", read_page(PAGE)
     )
     excepted = [sum(row.where.startswith(reason) for row in ROWS) for reason in REASONS]
 
-    assert told is not None
-    assert [int(number) for number in told.groups()] == [len(ROWS) - sum(excepted), *excepted]
+    assert documented is not None
+    assert [int(number) for number in documented.groups()] == [len(ROWS) - sum(excepted), *excepted]
 
 
 def test_every_test_of_the_page_exists() -> None:
@@ -95,9 +95,9 @@ def test_every_test_of_the_page_exists() -> None:
 def test_every_name_of_the_page_exists() -> None:
     names = list_known_names()
     sources = [REPOSITORY / "packages/konverge/src/konverge", *REPOSITORY.glob("packages/*/src")]
-    told = {code for row in ROWS for code in re.findall(r"`([^`]+)`", row.where)}
-    modules = {code for code in told if "/" in code}
+    documented = {code for row in ROWS for code in re.findall(r"`([^`]+)`", row.where)}
+    modules = {code for code in documented if "/" in code}
 
-    assert len(told) > 150
+    assert len(documented) > 150
     assert [module for module in sorted(modules) if not any((source / module).exists() for source in sources)] == []
-    assert {code for code in told - modules if not is_known(code, names)} == FOREIGN
+    assert {code for code in documented - modules if not is_known(code, names)} == FOREIGN

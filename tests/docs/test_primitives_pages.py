@@ -1,4 +1,4 @@
-"""The pages about primitives are held to the code: every kind, its answers to the statuses shown, every method."""
+"""The pages about primitives match the code: every kind, its results for the example statuses, every method."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class Row(NamedTuple):
 
 
 def sections(page: str) -> Iterator[tuple[str, str]]:
-    """The heading and the text of each section."""
+    """Yield the heading and the text of each section."""
     for section in re.split(r"^## ", read_page(page), flags=re.MULTILINE)[1:]:
         heading, _, text = section.partition("\n")
         yield heading, text
 
 
 def rows(text: str, *headings: str) -> list[list[str]]:
-    """The cells of the tables with these headings."""
+    """Return the cells of the tables with these headings."""
     table = re.compile(rf"^\| {re.escape(' | '.join(headings))} \|\n\|[-|]+\|\n((?:\|.*\n)+)", re.MULTILINE)
     return [
         [cell.strip() for cell in line.strip("|").split(" | ")]
@@ -67,7 +67,7 @@ def rows(text: str, *headings: str) -> list[list[str]]:
 
 
 def facts(text: str) -> dict[str, str]:
-    """The first table of a kind's section."""
+    """Return the first table of a kind's section."""
     (lines,) = re.findall(r"^\| \| \|\n\|---\|---\|\n((?:\|.*\n)+)", text, re.MULTILINE)
     return {name.strip(): fact.strip() for name, fact in (line.strip("|").split("|", 1) for line in lines.splitlines())}
 
@@ -88,7 +88,7 @@ def live_object(cell: str) -> Object:
     return found
 
 
-def find_shown_code(row: Row) -> str:
+def find_example_code(row: Row) -> str:
     return f"{row.kind}: {row.cells[0]}"
 
 
@@ -109,59 +109,62 @@ def test_every_primitive_has_a_section_and_is_in_the_overview() -> None:
 
 @pytest.mark.parametrize("kind", SECTIONS)
 def test_the_table_of_a_kind_has_its_category_and_whether_suspension_deletes_it(kind: str) -> None:
-    told, cls = facts(SECTIONS[kind]), KINDS[kind]
+    documented, cls = facts(SECTIONS[kind]), KINDS[kind]
 
-    assert list(told) == ["category", "ready when", "grace", "suspend", "deleted on suspend", "mutations"]
-    assert told["category"] == next(name for base, name in CATEGORIES.items() if issubclass(cls, base))
-    assert told["deleted on suspend"] == ("yes" if getattr(cls, "deletes_on_suspend_by_default", False) else "no")
-    assert all(told.values())
+    assert list(documented) == ["category", "ready when", "grace", "suspend", "deleted on suspend", "mutations"]
+    assert documented["category"] == next(name for base, name in CATEGORIES.items() if issubclass(cls, base))
+    assert documented["deleted on suspend"] == ("yes" if getattr(cls, "deletes_on_suspend_by_default", False) else "no")
+    assert all(documented.values())
 
 
-@pytest.mark.parametrize("row", STATUSES, ids=find_shown_code)
+@pytest.mark.parametrize("row", STATUSES, ids=find_example_code)
 def test_a_live_object_is_what_the_page_says(row: Row) -> None:
     cls: Any = KINDS[row.kind]
-    reported, told, graded = row.cells
+    reported, documented, graded = row.cells
     live = live_object(reported)
 
     found = cls.default_converging_status(live, Operation.NONE)
 
-    assert f"`{found.status}`: {found.reason}" == told
+    assert f"`{found.status}`: {found.reason}" == documented
     grades = hasattr(cls, "default_grace_status")
     assert (f"`{cls.default_grace_status(live).status}`" if grades else "not graded") == graded
 
 
-@pytest.mark.parametrize("row", SUSPENDED, ids=find_shown_code)
+@pytest.mark.parametrize("row", SUSPENDED, ids=find_example_code)
 def test_a_suspended_object_is_what_the_page_says(row: Row) -> None:
     cls: Any = KINDS[row.kind]
-    reported, told = row.cells
+    reported, documented = row.cells
 
     found = cls.default_suspension_status(live_object(reported))
 
-    assert f"`{found.status}`: {found.reason}" == told
+    assert f"`{found.status}`: {found.reason}" == documented
 
 
 @pytest.mark.parametrize("kind", [kind for kind, cls in KINDS.items() if hasattr(cls, "default_converging_status")])
 def test_a_kind_that_is_judged_shows_a_status_of_each_answer_that_matters(kind: str) -> None:
-    shown_ready = [
+    example_ready = [
         row for row in STATUSES if row.kind == kind and re.match("`(Healthy|Operational|Completed)`", row.cells[1])
     ]
     cls: Any = KINDS[kind]
     waits = cls.default_suspension_status({"status": {"replicas": 1, "active": 1}}).status != "Suspended"
 
-    assert shown_ready
+    assert example_ready
     assert waits == any(row.kind == kind for row in SUSPENDED)
 
 
 @pytest.mark.parametrize("kind", SECTIONS)
 def test_the_methods_of_a_kinds_mutator_are_those_of_its_table(kind: str) -> None:
-    told = names_in(facts(SECTIONS[kind])["mutations"])
-    shared, own = told & SHARED.keys(), {name for name in told if name not in SHARED and name not in EDITOR_CLASSES}
+    documented = names_in(facts(SECTIONS[kind])["mutations"])
+    shared, own = (
+        documented & SHARED.keys(),
+        {name for name in documented if name not in SHARED and name not in EDITOR_CLASSES},
+    )
     inherited = set().union(*(methods_of(SHARED[name]) for name in {"Mutator", *shared}))
 
     mutator = instance_of(kind).create_mutator()
 
     assert own | inherited == methods_of(type(mutator))
-    assert told & EDITOR_CLASSES.keys() == {name for name in told if name.endswith("Editor")}
+    assert documented & EDITOR_CLASSES.keys() == {name for name in documented if name.endswith("Editor")}
 
 
 def instance_of(kind: str) -> Primitive[Any]:
@@ -176,27 +179,27 @@ def test_a_mutator_that_kinds_share_has_the_methods_of_its_row(name: str) -> Non
         re.findall(r"\w+", cells[0])[0]: names_in(cells[1]) for cells in rows(read_page(EDITORS), "mutator", "methods")
     }
 
-    told = {method for method in table[name] if method not in SHARED and method not in EDITOR_CLASSES}
+    documented = {method for method in table[name] if method not in SHARED and method not in EDITOR_CLASSES}
 
     above = set().union(*(methods_of(base) for base in SHARED[name].__mro__[1:-1]))
-    assert told == methods_of(SHARED[name]) - above - {"apply_to"}
+    assert documented == methods_of(SHARED[name]) - above - {"apply_to"}
     assert table.keys() == SHARED.keys()
 
 
 def test_the_editors_have_the_methods_of_their_table() -> None:
     table = rows(read_page(EDITORS), "editor", "methods", "keys")
 
-    told = {cells[0].strip("`"): names_in(cells[1]) for cells in table}
+    documented = {cells[0].strip("`"): names_in(cells[1]) for cells in table}
 
-    assert told == {name: methods_of(cls) - {"raw"} for name, cls in EDITOR_CLASSES.items()}
+    assert documented == {name: methods_of(cls) - {"raw"} for name, cls in EDITOR_CLASSES.items()}
 
 
 def test_the_selectors_are_those_of_their_table() -> None:
     table = rows(read_page(EDITORS), "selector", "the containers")
 
-    told = {name for cells in table for name in re.findall(r"`(\w+)\(", cells[0])}
+    documented = {name for cells in table for name in re.findall(r"`(\w+)\(", cells[0])}
 
-    assert told == {name for name in konverge.mutation.__all__ if "container" in name}
+    assert documented == {name for name in konverge.mutation.__all__ if "container" in name}
 
 
 def test_the_python_of_the_overview_is_a_file_that_runs(tmp_path: Path) -> None:

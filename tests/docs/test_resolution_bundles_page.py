@@ -1,4 +1,4 @@
-"""The tables of docs/resolution/bundles.md and signatures.md are those of the code, and what they show works."""
+"""The tables of docs/resolution/bundles.md and signatures.md match the code, and the examples work."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def setting_row(name: str, setting: Setting) -> str:
 
 
 def first_column(page: str, head: str) -> list[str]:
-    """What stands in the first column of the table with that head, in backquotes."""
+    """Return the code in the first column of the table with that heading."""
     table = read_page(page).partition(f"{head}\n")[2].partition("\n\n")[0]
     return [name for line in table.splitlines()[1:] for name in re.findall(r"`([^`]+)`", line.split("|")[1])]
 
@@ -53,8 +53,8 @@ def test_the_page_has_every_parameter_and_setting_as_the_code_has_them() -> None
 
 def test_the_reference_that_the_page_shows_is_valid_and_comes_from_where_it_says() -> None:
     settings = parse_settings({}, RESOLVER.settings)[0].select()
-    shown = yaml.safe_load(find_code_blocks(PAGE, "yaml")[0])
-    uri = RESOLVER.source_uri(RESOLVER.validate(shown["params"], settings), settings)
+    example = yaml.safe_load(find_code_blocks(PAGE, "yaml")[0])
+    uri = RESOLVER.source_uri(RESOLVER.validate(example["params"], settings), settings)
     assert f"the source is\n`{uri}`" in read_page(PAGE)
 
 
@@ -83,10 +83,10 @@ def test_the_annotations_and_limits_of_the_pages_are_those_of_the_code() -> None
     assert all(f"`{name}`" in text for name in (NAME, KIND, API_VERSION, TITLE, INDEX_DIGEST))
     assert f"at most {MAX_LAYERS} layers" in text
     assert first_column(SIGNATURES, "| annotation | what it is |") == [SIGNATURE, BUNDLE]
-    told = read_page(SIGNATURES)
-    assert f"up to {object_signatures.MAX_SIGNATURES} between commas" in told
-    assert f"Up to {MAX_SIGNATURES} are looked at" in told
-    assert all(f"`{name}" in told for name in (SIMPLE_SIGNING, SIGSTORE_BUNDLE, object_signatures.TEKTON))
+    page_text = read_page(SIGNATURES)
+    assert f"up to {object_signatures.MAX_SIGNATURES} between commas" in page_text
+    assert f"Up to {MAX_SIGNATURES} are looked at" in page_text
+    assert all(f"`{name}" in page_text for name in (SIMPLE_SIGNING, SIGSTORE_BUNDLE, object_signatures.TEKTON))
 
 
 def test_the_policy_that_the_page_shows_is_one() -> None:
@@ -99,6 +99,6 @@ def test_the_policy_that_the_page_shows_is_one() -> None:
 
 
 def test_what_the_page_signs_is_signed() -> None:
-    shown: dict[str, Any] = {"definition": {"apiVersion": "v1", "kind": "A"}, "private_key_pem": RIGHT.private}
-    exec(find_code_blocks(SIGNATURES, "python")[0], shown)
-    assert SIGNATURE in shown["signed"]["metadata"]["annotations"]
+    example: dict[str, Any] = {"definition": {"apiVersion": "v1", "kind": "A"}, "private_key_pem": RIGHT.private}
+    exec(find_code_blocks(SIGNATURES, "python")[0], example)
+    assert SIGNATURE in example["signed"]["metadata"]["annotations"]

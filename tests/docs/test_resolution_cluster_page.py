@@ -1,4 +1,4 @@
-"""docs/resolution/cluster.md: what it shows happens; its tables are looked at with those of http and hub."""
+"""The examples in docs/resolution/cluster.md work; the tests of the http and hub pages check its tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of docs/resolution/git.md are those of the code, and what it shows is valid."""
+"""The tables of docs/resolution/git.md match the code, and its examples are valid."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def test_the_page_has_every_setting_as_the_code_has_it() -> None:
 
 def test_the_parameters_that_the_page_shows_are_valid() -> None:
     settings, _ = parse_settings({}, RESOLVER.settings)
-    shown = [found for block in find_code_blocks(PAGE, "yaml") if "params" in (found := yaml.safe_load(block))]
-    assert len(shown) == 3
-    assert all(RESOLVER.validate(each["params"], settings.select()) for each in shown)
+    examples = [found for block in find_code_blocks(PAGE, "yaml") if "params" in (found := yaml.safe_load(block))]
+    assert len(examples) == 3
+    assert all(RESOLVER.validate(each["params"], settings.select()) for each in examples)
 
 
 def test_the_reasons_of_the_page_are_reasons() -> None:

@@ -1,4 +1,4 @@
-"""The tables of docs/resolution/cluster.md, http.md and hub.md are those of the code, and what they show is valid."""
+"""The tables of docs/resolution/cluster.md, http.md and hub.md match the code, and the examples are valid."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def test_a_page_has_every_parameter_and_setting_as_the_code_has_it(page: str, re
 
 @pytest.mark.parametrize(("page", "count"), [("docs/resolution/http.md", 4), ("docs/resolution/hub.md", 2)])
 def test_what_a_page_shows_is_valid(page: str, count: int) -> None:
-    shown = [yaml.safe_load(block) for block in find_code_blocks(page, "yaml")]
+    examples = [yaml.safe_load(block) for block in find_code_blocks(page, "yaml")]
     resolver = PAGES[page]
     settings, mistakes = parse_settings(
-        {name: value for each in shown if "params" not in each for name, value in each.items()}, resolver.settings
+        {name: value for each in examples if "params" not in each for name, value in each.items()}, resolver.settings
     )
-    assert (len(shown), mistakes) == (count, ())
-    for each in shown:
-        assert resolver.validate(each.get("params", shown[0]["params"]), settings.select())
+    assert (len(examples), mistakes) == (count, ())
+    for each in examples:
+        assert resolver.validate(each.get("params", examples[0]["params"]), settings.select())
 
 
 @pytest.mark.parametrize(("page", "count"), list(zip(PAGES, [6, 9, 9], strict=True)))

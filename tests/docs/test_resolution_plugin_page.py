@@ -1,4 +1,4 @@
-"""docs/resolution/writing-a-resolver.md: the package of the page, found, asked, and tested as the page says."""
+"""docs/resolution/writing-a-resolver.md: the package of the page is found, called, and tested as described."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ asyncio.run(main())
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project of the page, and in `built` its package as an installer leaves it."""
+    """Write the project of the page, with its installed package in `built`."""
     folder = tmp_path_factory.mktemp("bucket-resolver")
     for name, text in PROJECT.items():
         assert f"`{name}`" in PAGE

@@ -1,4 +1,4 @@
-"""docs/resolution/README.md and replacing-tekton.md: what they show is valid, and the operator runs."""
+"""docs/resolution/README.md and replacing-tekton.md: the examples are valid, and the operator runs."""
 
 from __future__ import annotations
 
@@ -96,10 +96,10 @@ async def test_the_operator_of_the_page_gets_its_definition(cluster: Cluster) ->
         await cluster.eventually(lambda: says("Ready", "Blocked"), describe="it waits")
         await cluster.eventually(
             lambda: says("DefinitionsResolved", "no operator has started the request"),
-            describe="it says that nobody fetches",
+            describe="the message reports no resolver",
         )
         async with desk.running_resolvers(FakeResolver(name="git")):
-            # What kubectl shows without being told of this kind's conditions.
+            # The output of kubectl without columns for the conditions of this kind.
             await cluster.eventually(lambda: says("Ready", "Healthy"), describe="the page is ready")
         config_map = await cluster.client.get(_gvk({"apiVersion": "v1", "kind": "ConfigMap"}), desk.key("a"))
     assert config_map["data"] == {"page": BOX.decode()}

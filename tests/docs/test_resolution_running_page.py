@@ -1,4 +1,4 @@
-"""docs/resolution/running.md and the keys of replacing-tekton.md: the tables are those of the code."""
+"""docs/resolution/running.md and the keys in replacing-tekton.md: the tables match the code."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ def test_the_rights_of_each_resolver_are_those_of_its_role() -> None:
     common = rights()
     for name in STANDARD:
         (row,) = re.findall(rf"^\| `{name}` \|(.*)\|(.*)\|$", read_page(PAGE), re.MULTILINE)
-        told = " ".join(row).lower()
+        text = " ".join(row).lower()
         found = rights(name) - common
-        assert {word for word in ("secrets", "serviceaccounts", "subjectaccessreviews") if word in told} == found
+        assert {word for word in ("secrets", "serviceaccounts", "subjectaccessreviews") if word in text} == found
 
 
 def rights(*names: str) -> set[str]:
-    """The resources of the rules about which the table speaks."""
+    """Return the resources of the rules in the table."""
     found = package_resolvers(load_resolvers(names), ResolverPackaging("image", credentials_in=("*",)))
     rules = [rule for each in found if each["kind"] == "ClusterRole" for rule in each["rules"]]
-    # Who reads metrics is asked for in any case.
+    # The page requires authentication of metrics clients in any case.
     every = {resource for rule in rules for resource in rule["resources"]} & {"secrets", "serviceaccounts"}
     return every | ({"subjectaccessreviews"} if "cluster" in names else set())
 

@@ -1,4 +1,4 @@
-"""What the pages about the runtime show works, and what they list is complete."""
+"""The examples on the pages about the runtime work, and their lists are complete."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_python_of_a_page_is_a_file_that_runs(page: str, tmp_path: Path) -> 
 
 
 def run_command(command: list[str], folder: Path) -> str:
-    """What a command prints that ends well and complains of nothing."""
+    """Return the output of a command that succeeds without error output."""
     ended = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stderr) == (0, "")
     return ended.stdout
@@ -96,7 +96,7 @@ async def test_the_function_of_the_reconciling_page_copies_repairs_and_cleans_up
         await cluster.eventually(lambda: holds("two"), describe="the copy follows")
         await client.patch(CONFIG_MAP, copy, {"data": {"a.text": "by hand"}}, patch_type="merge")
         await cluster.eventually(lambda: holds("two"), describe="the copy is repaired")
-        await cluster.clock.sleep(2.0)  # what it wrote itself has brought its last pass
+        await cluster.clock.sleep(2.0)  # its own writes have caused its last reconcile
 
         applied = len(applies())
         subscription = {"name": "ours", "namespace": cluster.namespace, "labels": labels}
@@ -121,23 +121,23 @@ async def test_the_function_of_the_reconciling_page_copies_repairs_and_cleans_up
 async def test_the_custom_resource_of_its_page_is_served_with_its_rules(cluster: Cluster, tmp_path: Path) -> None:
     operator = load_page_operator("docs/custom-resources.md", tmp_path)
     fleet = find_definition(operator.custom_resources[0]).gvk
-    shown: Object = {"apiVersion": fleet.api_version, "kind": fleet.kind, "spec": {"region": "north"}}
+    example: Object = {"apiVersion": fleet.api_version, "kind": fleet.kind, "spec": {"region": "north"}}
 
-    def named(name: str, **spec: object) -> Object:
+    def build_object(name: str, **spec: object) -> Object:
         metadata = {"name": name, "namespace": cluster.namespace}
-        return {**shown, "metadata": metadata, "spec": {**shown["spec"], **spec}}
+        return {**example, "metadata": metadata, "spec": {**example["spec"], **spec}}
 
     async with cluster.run_operator(operator):
-        await cluster.client.create(named("home"))
+        await cluster.client.create(build_object("home"))
         await cluster.wait_for_condition(fleet, "home")
         with pytest.raises(InvalidError, match="a fleet does not move"):
-            await cluster.client.apply(named("home", region="south"), field_manager="docs")
+            await cluster.client.apply(build_object("home", region="south"), field_manager="docs")
         with pytest.raises(InvalidError, match="the minimum is above the maximum"):
-            await cluster.client.create(named("other", bounds={"minReplicas": 9, "maxReplicas": 3}))
+            await cluster.client.create(build_object("other", bounds={"minReplicas": 9, "maxReplicas": 3}))
         with pytest.raises(InvalidError, match="no fleet is called so"):
-            await cluster.client.create(named("armada"))
+            await cluster.client.create(build_object("armada"))
         with pytest.raises(InvalidError, match="has a TODO in it"):
-            await cluster.client.create(named("other", note="TODO: paint"))
+            await cluster.client.create(build_object("other", note="TODO: paint"))
         selected = await cluster.client.list(fleet, namespace=cluster.namespace, field_selector="spec.tier=free")
 
     assert [obj["metadata"]["name"] for obj in selected.items] == ["home"]
@@ -173,7 +173,7 @@ async def test_the_webhooks_of_their_page_refuse_complete_and_convert(cluster: C
             with pytest.raises(ForbiddenError, match="the gallery is locked"):
                 await client.delete(definition.gvk, ObjectKey(cluster.namespace, "home"))
     finally:
-        await client.delete(DEFINITION, ObjectKey("", definition.name))  # nobody converts any more
+        await client.delete(DEFINITION, ObjectKey("", definition.name))  # no webhook converts objects any more
 
     assert made["spec"] == {"image": "nginx:1.29", "locked": True, "replicas": 1}
     assert read["spec"] == {"image": "nginx", "locked": False, "replicas": 3}
@@ -195,7 +195,7 @@ def test_the_manifests_of_the_webhooks_page_fit_its_command() -> None:
     assert certificate["spec"]["dnsNames"] == [reference.host]
 
 
-# What `konverge run` takes itself; the rest is for `RunFlags`.
+# The options of `konverge run` itself; the others are for `RunFlags`.
 _OWN = {"file", "kubeconfig_file", "context", "local", "install_crds", "log_format"}
 
 
@@ -222,8 +222,8 @@ def test_what_the_permissions_page_declares_is_granted(tmp_path: Path) -> None:
 
 @pytest.mark.anyio
 async def test_the_deployment_of_the_page_on_replicas_is_accepted(cluster: Cluster) -> None:
-    (shown,) = find_code_blocks("docs/high-availability.md", "yaml")
-    deployment: Object = yaml.safe_load(shown)
+    (example,) = find_code_blocks("docs/high-availability.md", "yaml")
+    deployment: Object = yaml.safe_load(example)
     deployment["metadata"]["namespace"] = cluster.namespace
 
     await cluster.client.apply(deployment, field_manager="docs", dry_run=True, field_validation="Strict")
@@ -242,9 +242,9 @@ def test_the_arguments_of_that_deployment_are_options_that_leave_time_to_stop() 
 
 @pytest.mark.anyio
 async def test_the_role_of_the_observability_page_is_accepted(cluster: Cluster) -> None:
-    (shown,) = find_code_blocks("docs/observability.md", "yaml")
+    (example,) = find_code_blocks("docs/observability.md", "yaml")
 
-    await cluster.client.apply(yaml.safe_load(shown), field_manager="docs", dry_run=True)
+    await cluster.client.apply(yaml.safe_load(example), field_manager="docs", dry_run=True)
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
@@ -282,6 +282,6 @@ def test_the_command_line_page_has_every_option(command: click.Command) -> None:
     options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
     common = {option.name for option in program.params}
 
-    # Of a switch that is on, the page has the name that turns it off.
+    # For a switch that is on, the page has the name that turns it off.
     names = [(option.secondary_opts or option.opts)[0] for option in options if option.name not in common]
     assert [name for name in names if f"`{name}" not in section] == []

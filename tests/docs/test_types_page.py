@@ -1,4 +1,4 @@
-"""What the page about types shows is what two type checkers and the command say."""
+"""The examples on the page about types match the output of two type checkers and the command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAGE = "docs/types.md"
 
 
 def run_command(command: list[str], folder: Path, exit_code: int = 0) -> str:
-    """What a command prints that ends so."""
+    """Return the output of a command with that exit code."""
     ended = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True, timeout=100)
     assert ended.returncode == exit_code, ended.stdout + ended.stderr
     return ended.stdout
@@ -24,7 +24,7 @@ def run_command(command: list[str], folder: Path, exit_code: int = 0) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The files of the page, and what its command writes."""
+    """Write the files of the page and the output of its command."""
     for name, text in zip(("sites.py", "boxed.py"), find_code_blocks(PAGE, "python"), strict=True):
         (tmp_path / name).write_text(text)
     (tmp_path / "boxes-crd.yaml").write_text(find_code_blocks(PAGE, "yaml")[0])

@@ -21,7 +21,7 @@ DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 
 
 async def run_once(cluster: Cluster) -> str:
-    """What the script prints."""
+    """Return the output of the script."""
     running = await asyncio.create_subprocess_exec(
         sys.executable, "-W", "error", str(SCRIPT), str(await cluster.write_kubeconfig()), f"{cluster.namespace}/home",
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
@@ -54,13 +54,13 @@ async def test_a_script_makes_an_owner_ready_and_then_has_nothing_to_write(clust
 
     first = await run_once(cluster)
     last = await cluster.eventually(is_ready, describe="the site is ready")
-    asked = len(cluster.list_requests(USER_AGENT))
+    sent_before = len(cluster.list_requests(USER_AGENT))
     again = await run_once(cluster)
 
     assert first.startswith("WebReady is False (Creating): ")
     assert {first, last} <= {*(SCRIPT.parent / "README.md").read_text().splitlines()}
     assert last == again == "WebReady is True (Healthy): Component is healthy."
-    assert {request.verb for request in cluster.list_requests(USER_AGENT)[asked:]} == {"get"}
+    assert {request.verb for request in cluster.list_requests(USER_AGENT)[sent_before:]} == {"get"}
     deployment = await cluster.client.get(DEPLOYMENT, ObjectKey(cluster.namespace, "home"))
     assert deployment["spec"]["replicas"] == 2
     assert find_condition(await cluster.client.get(SITE, ObjectKey(cluster.namespace, "home")), "WebReady")

@@ -1,4 +1,4 @@
-"""The WebApp operator dies without a warning, at any moment, and is started again: nobody can tell afterwards."""
+"""The WebApp operator is killed at any moment and started again: the final state is the same."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ MANAGED = (CONFIG_MAP, SECRET, SERVICE, STATEFUL_SET, DEPLOYMENT)
 
 @dataclass(frozen=True)
 class Moment:
-    """When the operator is killed: as soon as an object of this kind looks like this.
+    """The moment of the kill: the first time that an object of this kind meets a condition.
 
     Args:
         gvk: The kind to watch.
-        is_reached: Tells it by the object.
-        spec: What the user has just changed in the spec of a WebApp that was ready.
-        reason: The reason of ``Ready`` in the end.
+        is_reached: Returns True for an object that meets the condition.
+        spec: The change of the spec of a WebApp that was Ready.
+        reason: The reason of ``Ready`` at the end.
     """
 
     gvk: GroupVersionKind
@@ -111,7 +111,7 @@ async def change(cluster: Cluster, namespace: str, moment: Moment) -> None:
 
 
 async def read_final_state(cluster: Cluster, namespace: str, moment: Moment) -> dict[str, Any]:
-    """Wait for the end; everything that the operator answers for, without what differs between any two runs."""
+    """Wait for the final state; return all objects of the operator without the parts that differ between runs."""
     webapp = await ready(cluster, namespace, moment.reason)
     conditions = webapp["status"]["conditions"]
     found: dict[str, Any] = {name["type"]: (name["status"], name["reason"], name["message"]) for name in conditions}
@@ -124,7 +124,7 @@ async def read_final_state(cluster: Cluster, namespace: str, moment: Moment) -> 
 
 @asynccontextmanager
 async def other_namespace(cluster: Cluster) -> AsyncIterator[str]:
-    """A second namespace, deleted afterwards."""
+    """Create a second namespace, which is deleted afterwards."""
     name = f"{cluster.namespace}-twin"
     await cluster.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     yield name
@@ -133,7 +133,7 @@ async def other_namespace(cluster: Cluster) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def operator(cluster: Cluster, namespace: str, folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
-    """``konverge run`` in a process of its own; killed at the end, which the tests are about anyway."""
+    """Run ``konverge run`` in its own process, which is killed at the end."""
     command = ["run", str(EXAMPLE / "operator.py"), "--kubeconfig", str(await cluster.write_kubeconfig())]
     with (folder / "operator.log").open("ab") as log:
         running = await asyncio.create_subprocess_exec(
@@ -151,7 +151,7 @@ async def operator(cluster: Cluster, namespace: str, folder: Path) -> AsyncItera
 
 @asynccontextmanager
 async def watching(cluster: Cluster, namespace: str, moment: Moment) -> AsyncIterator[None]:
-    """Leave the block when the moment has come."""
+    """Leave the block at the given moment."""
     started = asyncio.Event()
 
     async def wait_for_it() -> None:
@@ -168,7 +168,7 @@ async def watching(cluster: Cluster, namespace: str, moment: Moment) -> AsyncIte
 
 
 async def ready(cluster: Cluster, namespace: str, reason: str) -> Object:
-    """Wait until the WebApp reports this about its present generation."""
+    """Wait until the WebApp reports this for its current generation."""
 
     async def reports() -> Object | None:
         webapp = await cluster.client.get(WEBAPP, ObjectKey(namespace, "shop"))
@@ -181,7 +181,7 @@ async def ready(cluster: Cluster, namespace: str, reason: str) -> Object:
 
 
 def essence(obj: Object) -> Object:
-    """The labels, the desired part, and which of our components own it."""
+    """Return the labels, the desired fields, and the owning components of an object."""
     kept = {name: copy.deepcopy(obj[name]) for name in ("spec", "data") if name in obj}
     for assigned in ("clusterIP", "clusterIPs"):
         kept.get("spec", {}).pop(assigned, None)
@@ -191,6 +191,6 @@ def essence(obj: Object) -> Object:
 
 
 def creations(cluster: Cluster) -> Counter[str]:
-    """How often the operator has made each object, by the server's own record; events and reviews are none."""
+    """Count the creates of each object by the operator in the audit log, without events and reviews."""
     made = (request.path for request in cluster.list_requests(OPERATOR) if request.code == 201)
     return Counter(path for path in made if "/events.k8s.io/" not in path and "/authorization.k8s.io/" not in path)

@@ -1,4 +1,4 @@
-"""What the WebApp operator wants, without a cluster."""
+"""The desired objects of the WebApp operator, without a cluster."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OPERATOR = find_example_folder() / "operator.py"
 
 @pytest.fixture
 def example() -> dict[str, Any]:
-    """The variables of the operator file."""
+    """Return the variables of the operator file."""
     (cls,) = load_operator(parse_operator_reference(str(OPERATOR))).custom_resources
     return vars(sys.modules[cls.__module__])
 

@@ -1,4 +1,4 @@
-"""The story of the demo on a real kube-apiserver; tests/cluster/cli/test_demo.py has it on the embedded cluster."""
+"""The steps of the demo on a real kube-apiserver; tests/cluster/cli/test_demo.py runs them on the embedded cluster."""
 
 from __future__ import annotations
 
@@ -27,15 +27,17 @@ OPERATOR = f"konverge/{version('konverge')} (webapp)"
 async def test_every_step_of_the_story_happens(cluster: Cluster, tmp_path: Path) -> None:
     webapp: Object = yaml.safe_load((find_example_folder() / "webapp.yaml").read_text())
     webapp["metadata"]["namespace"] = cluster.namespace
-    stage = DemoRunner(cluster.client, PlainOutput(), cluster.clock, webapp, lambda: cluster.list_requests(OPERATOR))
+    demo_runner = DemoRunner(
+        cluster.client, PlainOutput(), cluster.clock, webapp, lambda: cluster.list_requests(OPERATOR)
+    )
 
     file, kubeconfig = find_example_folder() / "operator.py", await cluster.write_kubeconfig()
     async with operator_process(file, kubeconfig, cluster.namespace, tmp_path / "log"), asyncio.TaskGroup() as tasks:
-        await stage.wait_until_served(WEBAPP)
-        followers = [tasks.create_task(stage.watch_kind(gvk)) for gvk in (WEBAPP, *WATCHED_KINDS)]
+        await demo_runner.wait_until_served(WEBAPP)
+        followers = [tasks.create_task(demo_runner.watch_kind(gvk)) for gvk in (WEBAPP, *WATCHED_KINDS)]
 
         for number, step in enumerate(build_webapp_steps(webapp), start=1):
-            await stage.run_step(number, step)
+            await demo_runner.run_step(number, step)
 
         for follower in followers:
             follower.cancel()

@@ -1,4 +1,4 @@
-"""Components under kopf: kopf runs as a user starts it, in a process of its own, against both clusters."""
+"""Components in kopf: kopf runs as a user starts it, in its own process, on both clusters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ READING = {"get", "list", "watch"}
 
 @asynccontextmanager
 async def kopf_running(cluster: Cluster, folder: Path, interval_seconds: int) -> AsyncIterator[None]:
-    """``kopf run`` in a process of its own, once the definition is there."""
+    """Run ``kopf run`` in its own process, after the definition is installed."""
     own = {"KUBECONFIG": str(await cluster.write_kubeconfig()), "WEBAPP_INTERVAL_SECONDS": str(interval_seconds)}
     with (folder / "kopf.log").open("wb") as log:
         running = await asyncio.create_subprocess_exec(
@@ -74,8 +74,8 @@ async def test_kopf_reconciles_repairs_and_suspends_components_and_is_quiet_when
         return sum(request.path.endswith("/webapps/shop") for request in cluster.list_requests(USER_AGENT))
 
     def writes() -> list[AuditedRequest]:
-        asked = cluster.list_requests(USER_AGENT) + cluster.list_requests(KOPF)
-        return [request for request in asked if request.verb not in READING]
+        requests = cluster.list_requests(USER_AGENT) + cluster.list_requests(KOPF)
+        return [request for request in requests if request.verb not in READING]
 
     async def three_idle_passes() -> bool:
         before, written = passes(), Counter(writes())

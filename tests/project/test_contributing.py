@@ -1,4 +1,4 @@
-"""What CONTRIBUTING, the hooks and the forms of the hosting name exists, and the worked examples work."""
+"""The names in CONTRIBUTING, the hooks and the issue forms exist, and the worked examples run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FILE_ROWS = FILE_ROW.findall(PAGE)
 
 
 def run_block(title: str) -> dict[str, Any]:
-    """Run the Python of one worked example, and return its names."""
+    """Run the Python code of one worked example; return its names."""
     (section,) = re.findall(rf"^## Worked example: {title}\n(.*?)(?=^## )", PAGE, re.DOTALL | re.MULTILINE)
     (block,) = re.findall(r"^ *```python\n(.*?)^ *```$", section, re.DOTALL | re.MULTILINE)
     names: dict[str, Any] = {"__name__": "example"}
@@ -126,7 +126,7 @@ def test_hooks_download_nothing_and_run_what_exists() -> None:
 
 
 def test_what_hooks_run_is_part_of_make_check() -> None:
-    """A commit that the hooks accept must not fail later for the same reason, or the other way round."""
+    """A commit that the hooks accept must not fail in CI for the same reason, and vice versa."""
     configuration = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
     entries = [hook["entry"] for repository in configuration["repos"] for hook in repository["hooks"]]
     check = (ROOT / "Makefile").read_text().partition("\ncheck:")[2].partition("\n\n")[0]

@@ -1,4 +1,4 @@
-"""The build script of the real control plane, as far as it goes without compiling."""
+"""The build script of the real control plane, without a compilation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def write_programs(folder: Path, script: str = "") -> Path:
 
 
 def fake_go(folder: Path, script: str) -> str:
-    """A PATH with nothing but a `go` that is this shell script."""
+    """Return a PATH with only a `go` that is this shell script."""
     folder.mkdir()
     (folder / "go").write_text(f"#!/bin/sh\n{script}\n")
     (folder / "go").chmod(0o755)

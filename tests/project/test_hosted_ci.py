@@ -1,4 +1,4 @@
-"""The hosted workflow runs what .ci/run runs, on every supported Python, with few rights."""
+"""The hosted workflow runs the same commands as .ci/run, on every supported Python, with few permissions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from konverge_cluster.controlplane import KUBERNETES_VERSION, get_cache_folder
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 PROJECTS = sorted(ROOT.glob("packages/*/pyproject.toml"))
-# Only these need more than to read the repository; each with its reason beside it in the workflow.
+# Only these workflows need more than read access; each has its reason in the workflow.
 WRITING: dict[str, dict[str, str]] = {}
 MAKE = re.compile(r"(?:^|\s)make ([a-z][\w-]*)", re.MULTILINE)
 TARGETS = set(re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
@@ -35,12 +35,12 @@ def list_steps(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def find_targets(path: Path) -> set[str]:
-    """The make targets that a workflow runs."""
+    """Return the make targets that a workflow runs."""
     return {target for step in list_steps(path) for target in MAKE.findall(step.get("run", ""))}
 
 
 def read_versions() -> set[str]:
-    """The versions of Python in the workflow's matrix."""
+    """Return the versions of Python in the workflow's matrix."""
     jobs = load_workflow(ROOT / ".github" / "workflows" / "ci.yml")["jobs"]
     return set(jobs["test"]["strategy"]["matrix"]["python"])
 
@@ -52,7 +52,7 @@ def test_a_workflow_runs_only_make_targets_that_exist(path: Path) -> None:
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_a_step_runs_a_make_target_and_nothing_else(path: Path) -> None:
-    """What fails there can be repeated on any machine with one command."""
+    """A failure there can be repeated on any machine with one command."""
     commands = [step["run"] for step in list_steps(path) if "run" in step]
 
     assert [command for command in commands if not re.fullmatch(r"(sudo )?make [\w-]+", command.strip())] == []

@@ -1,4 +1,4 @@
-"""Importing konverge costs next to nothing: what is heavy comes with the part that needs it."""
+"""The import of konverge is fast: heavy modules load with the part that needs them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HEAVY = ["aiohttp", "asyncio", "click", "msgspec", "nodesemver", "rich", "yaml"]
 
 
 def list_loaded_modules(statement: str) -> set[str]:
-    """The heavy modules that a fresh interpreter has loaded after a statement."""
+    """Return the heavy modules that a fresh interpreter has loaded after a statement."""
     script = f"{statement}\nimport json, sys\nprint(json.dumps([name for name in {HEAVY} if name in sys.modules]))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     return set(json.loads(done.stdout))

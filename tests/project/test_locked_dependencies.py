@@ -1,4 +1,4 @@
-"""The files of which the development environment is made: complete, and nothing in them that pip cannot check."""
+"""The lock files of the development environment are complete, and pip can verify every entry."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parent.parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PACKAGES = [tomllib.loads(file.read_text()) for file in ROOT.glob("packages/*/pyproject.toml")]
-# Optional parts and what the tests of one package alone need are in the development group too.
+# Optional dependencies, and those of one package's tests, are in the development group too.
 OF_PACKAGES = {
     text
     for package in PACKAGES
@@ -40,7 +40,7 @@ OF_LOCKS = {
 
 
 def entries(lock: str) -> Iterator[str]:
-    """Each requirement with its hashes, as pip joins the lines."""
+    """Yield each requirement with its hashes, with continued lines joined as pip does."""
     text = (ROOT / lock).read_text().replace("\\\n", " ")
     return (line for line in text.splitlines() if line and not line.startswith("#"))
 

@@ -1,4 +1,4 @@
-"""What is promised to whoever installs konverge's packages, and to whoever reads them."""
+"""Guarantees for users who install konverge's packages and for readers of their code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def parse_module(path: Path) -> ast.Module:
 
 
 def requirements(project: dict[str, Any]) -> Iterator[Requirement]:
-    """All that a package asks for, whatever extra it is of."""
+    """Yield all requirements of a package, including those of its extras."""
     for texts in (project["dependencies"], *project["optional-dependencies"].values()):
         yield from map(Requirement, texts)
 

@@ -1,4 +1,4 @@
-"""The last lines of ``make test``: what became of all tests, and which ones were left out for want of what."""
+"""The last lines of ``make test``: the results of all tests, and the cases that were left out with their reasons."""
 
 from __future__ import annotations
 

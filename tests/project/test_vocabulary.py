@@ -1,4 +1,4 @@
-"""The vocabulary check finds what it looks for, and its allowances only shrink."""
+"""The vocabulary check finds its targets, and its allowances only shrink."""
 
 from __future__ import annotations
 

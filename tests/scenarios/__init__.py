@@ -1,5 +1,5 @@
-"""Scenarios: components from an owner's first day to its last, looked after by a running operator, on both clusters.
+"""Scenarios: components over the whole life of an owner with a running operator, on both clusters.
 
-`kinds` has a `scenario` for each primitive, `test_primitives` lets all of them live at once. Beside it are the suites
-of what several resources, and several components, are to each other.
+`kinds` has a `scenario` for each primitive; `test_primitives` runs all of them in parallel. The other suites test
+several resources and several components together.
 """

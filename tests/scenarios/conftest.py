@@ -1,4 +1,4 @@
-"""A stage for the scenarios, on either cluster."""
+"""The harness for the scenarios, on either cluster."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tests.scenarios.scenario_harness import ClusterSample, Sample, ScenarioHarn
 
 
 @pytest.fixture
-async def stage(cluster: Cluster) -> AsyncIterator[ScenarioHarness]:
-    """A stage on which all kinds of the scenarios are served."""
-    stage = ScenarioHarness(cluster)
-    # Served from now on for all tests: the garbage collector takes its time to notice a new kind.
+async def harness(cluster: Cluster) -> AsyncIterator[ScenarioHarness]:
+    """Return a harness on which all kinds of the scenarios are served."""
+    harness = ScenarioHarness(cluster)
+    # Served for all tests: the garbage collector discovers a new kind with a delay.
     await cluster.install(crd_manifest(Sample), crd_manifest(ClusterSample), *DEFINITIONS)
-    yield stage
-    await stage.delete(PersistentVolume.gvk, ObjectKey("", f"disk-{stage.namespace}"))
+    yield harness
+    await harness.delete(PersistentVolume.gvk, ObjectKey("", f"disk-{harness.namespace}"))

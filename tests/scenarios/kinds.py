@@ -1,4 +1,4 @@
-"""The table of scenarios: for each kind what is wanted, changed and put back, and what becomes of it meanwhile."""
+"""The table of scenarios: for each kind the desired object, a change, a drift, and the expected reasons."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
 def build_templated_spec(**fields: Any) -> Object:
-    """The spec of a kind that makes pods from a template."""
+    """Return the spec of a kind that creates pods from a template."""
     labels = {"app": NAME}
     return {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": POD}, **fields}
 
@@ -42,7 +42,7 @@ def build_task(**fields: Any) -> Object:
 
 
 def enable_tracing(pods: WorkloadMutator) -> None:
-    """One mutation for every kind of workload."""
+    """Apply one mutation that works for every workload kind."""
     pods.ensure_container_env_var({"name": "TRACING", "value": "on"})
 
 
@@ -50,7 +50,7 @@ TRACED = ("spec.template.spec.containers.0.env.0.value", "on")
 
 
 def definition(group: str, kind: str, plural: str) -> Object:
-    """The definition of a kind in which anything may stand."""
+    """Return the definition of a kind that accepts any fields."""
     fields = {"spec": ANYTHING, "status": ANYTHING}
     version = {
         "name": "v1",
@@ -61,7 +61,7 @@ def definition(group: str, kind: str, plural: str) -> Object:
     }
     metadata: Object = {"name": f"{plural}.{group}"}
     if group.endswith("k8s.io"):
-        # The server takes no definition into this group without a word on who has approved of it.
+        # The server rejects a definition of this group without the name of an approval.
         metadata["annotations"] = {"api-approved.kubernetes.io": "unapproved, a test"}
     names = {"kind": kind, "plural": plural, "singular": kind.lower()}
     gvk = primitives.CustomResourceDefinition.gvk
@@ -98,7 +98,7 @@ def has_shrunk(live: Object) -> Suspension:
 
 
 def build_state_check(ready: ConvergingStatus, late: ConvergingStatus) -> Callable[[Object, object], Convergence]:
-    """A kind of its own words: it is ready when its status says ``state: Done``."""
+    """Return the check of a kind with its own status: it is ready if its status has ``state: Done``."""
 
     def judge(live: Object, operation: object) -> Convergence:
         is_done = get_at(live, "status.state") == "Done"
@@ -108,7 +108,7 @@ def build_state_check(ready: ConvergingStatus, late: ConvergingStatus) -> Callab
 
 
 def widget(kind: Callable[..., Primitive[Any]], **fields: Any) -> Scenario:
-    """A scenario of a generic primitive: a custom resource that the author describes."""
+    """Return a scenario of a generic primitive: a custom resource that the author describes."""
     given: Object = {
         "change": set_orange,
         "changed": ("spec.trim", "orange"),
@@ -265,7 +265,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         content={
             "spec": {
                 "maxReplicas": 3,
-                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "nobody"},
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "absent"},
             }
         },
         change=lambda scaler: scaler.edit_horizontal_pod_autoscaler_spec(lambda spec: spec.set(minReplicas=2)),
@@ -290,7 +290,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         ),
         asleep=None,
     ),
-    # What is ready by existing.
+    # Kinds that are ready once they exist.
     "ConfigMap": Scenario(
         kind=primitives.ConfigMap,
         content={"data": {"colour": "blue"}},
@@ -337,7 +337,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     ),
     "ClusterRoleBinding": Scenario(
         kind=primitives.ClusterRoleBinding,
-        content={"roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "nobody"}, "subjects": [ADA]},
+        content={"roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "absent"}, "subjects": [ADA]},
         change=lambda binding: binding.edit_subjects(
             lambda subjects: subjects.ensure_service_account("robot", "default")
         ),
@@ -360,7 +360,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         changed=("spec.ingress.0.ports.0.port", 80),
         drift={"spec": {"podSelector": {"matchLabels": {"app": "other"}}}},
     ),
-    # Any other kind, described by the author.
+    # Other kinds, described by the author.
     "Static": widget(primitives.Static, outside=None),
     "Workload": widget(
         primitives.Workload,
@@ -390,7 +390,7 @@ SCENARIOS: Mapping[str, Scenario] = {
             "converging_status": build_state_check(ConvergingStatus.OPERATIONAL, ConvergingStatus.OPERATION_PENDING),
         },
     ),
-    # Kinds that are judged by conditions, without a word of the author.
+    # Kinds with health from conditions, without code of the author.
     "Custom": widget(
         primitives.Custom,
         ready="Operational",

@@ -1,4 +1,4 @@
-"""What a scenario says of a kind, and what is done for it from outside the operator."""
+"""The description of a scenario, and the actions of clients other than the operator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["LEFT", "MOMENT", "NAME", "NAMESPACE", "VOLUME", "Scenario", "conditi
 Outside = Callable[[Cluster, Primitive[Any]], Awaitable[None]]
 
 MOMENT = "2026-01-01T00:00:00Z"
-# In a desired object these stand for the name and the namespace of a namespaced one.
+# Placeholders in desired objects for the name and the namespace of a namespaced object.
 NAME, NAMESPACE = "NAME_OF_OBJECT", "NAMESPACE_OF_OBJECT"
 
 VOLUME = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}}
@@ -34,15 +34,15 @@ class Scenario:
     """The life of one object of a kind in a component.
 
     Args:
-        kind: Makes the primitive from the desired object and its mutations.
-        content: The desired object; a name and a namespace are filled in.
-        change: What the mutation records that is on from version 2 on.
-        changed: Where that shows, and what.
-        drift: What somebody else merges into the object.
-        ready: The reason when it is ready.
-        first: Status and reason that were reported first; None where that depends on how quick the cluster is.
-        outside: Does what the kind waits for and nobody in the cluster does.
-        asleep: Fields while it is suspended; `LEFT` when none changes, None when the object is deleted.
+        kind: Returns the primitive for the desired object and its mutations.
+        content: The desired object without its name and namespace.
+        change: The mutation that is on from version 2 on.
+        changed: The path and the value of that change.
+        drift: The patch that another client merges into the object.
+        ready: The reason of the ready object.
+        first: The first reported status and reason; None if that depends on the speed of the cluster.
+        outside: The action that the kind waits for and that no controller of the cluster performs.
+        asleep: Fields during suspension; `LEFT` if none changes, None if the object is deleted.
         options: Further arguments of the primitive.
     """
 
@@ -58,7 +58,7 @@ class Scenario:
     options: Object = field(default_factory=dict)
 
     def primitive(self, name: str, namespace: str, version: str) -> Primitive[Any]:
-        """The primitive of a sample of that name."""
+        """Return the primitive of a sample with that name."""
         content = json.loads(json.dumps(self.content).replace(NAMESPACE, namespace).replace(NAME, name))
         is_cluster_scoped = self.options.get("cluster_scoped") or getattr(self.kind, "is_cluster_scoped", False)
         named = {"name": f"{name}-{namespace}"} if is_cluster_scoped else {"name": name, "namespace": namespace}
@@ -68,7 +68,7 @@ class Scenario:
 
 
 def reports(status: Object) -> Outside:
-    """Writes a status as the kind's controller does; GENERATION stands for the object's."""
+    """Return an action that writes a status as the kind's controller does; GENERATION stands for the object's."""
 
     async def report(cluster: Cluster, primitive: Primitive[Any]) -> None:
         try:
@@ -84,7 +84,7 @@ def reports(status: Object) -> Outside:
 
 
 async def provides_volume(cluster: Cluster, primitive: Primitive[Any]) -> None:
-    """Sees to a volume for a claim, a new one when an earlier claim has left its own behind."""
+    """Create a volume for a claim, a new one if an earlier claim has left its own."""
     key = ObjectKey("", f"disk-{cluster.namespace}")
     try:
         live = await cluster.client.get(PersistentVolume.gvk, key)

@@ -1,4 +1,4 @@
-"""The owners of the scenarios, and a stage on which an operator looks after them."""
+"""The owners of the scenarios, and the harness that runs an operator for them."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from konverge_cluster.testing import Cluster
 __all__ = ["AGENT", "CLUSTER_SAMPLE", "SAMPLE", "ClusterSample", "Sample", "SampleSpec", "ScenarioHarness", "get_at"]
 
 AGENT = "scenarios"
-# The garbage collector of the real cluster looks for new kinds of owners twice a minute.
-_PATIENCE_SECONDS = 90.0
+# The garbage collector of the real cluster checks for new kinds of owners twice a minute.
+_TIMEOUT_SECONDS = 90.0
 
 
 @dataclass
 class SampleSpec:
-    """What a scenario turns.
+    """The spec of a sample.
 
     Attributes:
-        scenario: Which one it is.
-        namespace: Where the objects are.
-        version: Of what is deployed; gates of mutations look at it.
+        scenario: The name of the scenario.
+        namespace: The namespace of the objects.
+        version: The deployed version, for the gates of mutations.
         enabled: The component's feature gate.
-        suspended: Whether the component is suspended.
-        released: Whether what can be orphaned is.
-        failing: Whether what the others depend on is broken.
+        suspended: True to suspend the component.
+        released: True to release the objects that can be orphaned.
+        failing: True to break the dependency of the others.
     """
 
     scenario: str
@@ -48,7 +48,7 @@ class SampleSpec:
 @custom_resource(group="scenarios.konverge.test", version="v1")
 @dataclass
 class Sample:
-    """An owner in a namespace."""
+    """An owner in a namespace, with a component."""
 
     metadata: Metadata
     spec: SampleSpec
@@ -57,7 +57,7 @@ class Sample:
 @custom_resource(group="scenarios.konverge.test", version="v1", scope="Cluster")
 @dataclass
 class ClusterSample:
-    """Its twin outside namespaces."""
+    """The cluster-scoped counterpart of a sample."""
 
     metadata: Metadata
     spec: SampleSpec
@@ -68,7 +68,7 @@ CLUSTER_SAMPLE = find_definition(ClusterSample).gvk
 
 
 def get_at(obj: Any, path: str) -> Any:
-    """What is at a path such as ``spec.ports.1.port``; None where there is nothing."""
+    """Return the value at a path such as ``spec.ports.1.port``; None if there is none."""
     found = obj
     for step in path.split("."):
         if isinstance(found, list):
@@ -79,25 +79,26 @@ def get_at(obj: Any, path: str) -> Any:
 
 
 class ScenarioHarness:
-    """A cluster with samples, and what has been reported of them.
+    """A cluster with samples and a record of their conditions.
 
     Attributes:
         cluster: The cluster.
-        told: What each sample's conditions of a type said, each change of status or reason once: ``"False Creating"``.
+        history: The conditions of each sample by type, one entry for each change of status or reason:
+            ``"False Creating"``.
     """
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.client = cluster.client
         self.namespace = cluster.namespace
-        self.told: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        self.history: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
         self._noted: frozenset[GroupVersionKind] = frozenset()
 
     @asynccontextmanager
     async def running_operator(
         self, operator: Operator, *kinds: GroupVersionKind, options: RunOptions | None = None
     ) -> AsyncIterator[None]:
-        """Run the operator, in the test's namespace if not told otherwise; note what it reports of these kinds."""
+        """Run the operator, by default in the test's namespace, and record the reported conditions of these kinds."""
         async with (
             self.cluster.run_operator(operator, options),
             asyncio.TaskGroup() as notes,
@@ -116,13 +117,13 @@ class ScenarioHarness:
         async with self.client.watch(kind, resource_version=start) as events:
             async for event in events:
                 for condition in get_at(event.object, "status.conditions") or ():
-                    told = self.told[event.object["metadata"]["name"], condition["type"]]
+                    history = self.history[event.object["metadata"]["name"], condition["type"]]
                     words = f"{condition['status']} {condition['reason']}"
-                    if told[-1:] != [words]:
-                        told.append(words)
+                    if history[-1:] != [words]:
+                        history.append(words)
 
     async def create(self, cls: type[Any], name: str, scenario: str = "", **spec: Any) -> Object:
-        """A sample of that class and name."""
+        """Create a sample of that class and name."""
         namespace = self.namespace if find_definition(cls).namespaced else ""
         metadata = Metadata(name=name, namespace=namespace)
         return await self.client.create(
@@ -130,12 +131,12 @@ class ScenarioHarness:
         )
 
     async def change(self, sample: Object, **spec: Any) -> Object:
-        """Turn what the sample's spec says."""
+        """Change fields of the sample's spec."""
         gvk, key = GroupVersionKind.of(sample), ObjectKey.of(sample)
         return await self.client.patch(gvk, key, {"spec": spec}, patch_type="merge")
 
     async def condition(self, sample: Object, condition_type: str) -> Condition | None:
-        """What the sample says of its present spec; None where that is not reported on yet."""
+        """Return the condition for the sample's current spec; None if it is not reported yet."""
         live = await self.client.get(GroupVersionKind.of(sample), ObjectKey.of(sample))
         found = find_condition(live, condition_type)
         is_of_now = found is not None and found.observed_generation == live["metadata"]["generation"]
@@ -149,13 +150,13 @@ class ScenarioHarness:
         *,
         meanwhile: Callable[[], Any] | None = None,
     ) -> Condition:
-        """Wait until the sample says so of its present spec, for example ``"True Healthy"``, and that is noted.
+        """Wait until the sample's condition for its current spec, as ``"True Healthy"``, is recorded.
 
         Args:
             sample: The sample.
             words: The condition's status and reason.
-            condition_type: The condition.
-            meanwhile: Awaited before each look.
+            condition_type: The type of the condition.
+            meanwhile: Awaited before each check.
         """
 
         async def has_reason() -> Condition:
@@ -164,31 +165,31 @@ class ScenarioHarness:
             condition = await self.condition(sample, condition_type)
             assert condition is not None, f"nothing is said of {condition_type} yet"
             assert f"{condition.status} {condition.reason}" == words, condition
-            is_noted = self.told[name, condition_type][-1:] == [words]
-            assert is_noted or GroupVersionKind.of(sample) not in self._noted, "the watch has not told it yet"
+            is_noted = self.history[name, condition_type][-1:] == [words]
+            assert is_noted or GroupVersionKind.of(sample) not in self._noted, "the watch has not reported it yet"
             return condition
 
         name = sample["metadata"]["name"]
         try:
             found: Condition = await self.wait_for(has_reason, describe=f"{name} says {condition_type} {words}")
         except AssertionError as error:
-            error.add_note(f"what it said: {', '.join(self.told[name, condition_type])}")
+            error.add_note(f"what it said: {', '.join(self.history[name, condition_type])}")
             raise
         return found
 
     async def wait_for(self, check: Callable[[], Any], *, describe: str) -> Any:
-        """Wait until the check's answer is truthy."""
-        return await self.cluster.eventually(check, _PATIENCE_SECONDS, describe)
+        """Wait until the check returns a truthy value."""
+        return await self.cluster.eventually(check, _TIMEOUT_SECONDS, describe)
 
     async def find(self, gvk: GroupVersionKind, key: ObjectKey) -> Object | None:
-        """An object, None when absent."""
+        """Return an object; None if it does not exist."""
         try:
             return await self.client.get(gvk, key)
         except NotFoundError:
             return None
 
     async def wait_until_gone(self, gvk: GroupVersionKind, key: ObjectKey) -> None:
-        """Wait until there is no such object."""
+        """Wait until the object does not exist."""
 
         async def is_gone() -> bool:
             return await self.find(gvk, key) is None
@@ -196,6 +197,6 @@ class ScenarioHarness:
         await self.wait_for(is_gone, describe=f"{gvk.kind} {key} is gone")
 
     async def delete(self, gvk: GroupVersionKind, key: ObjectKey) -> None:
-        """Delete an object if it is there."""
+        """Delete an object if it exists."""
         with suppress(NotFoundError):
             await self.client.delete(gvk, key)

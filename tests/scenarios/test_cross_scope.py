@@ -1,4 +1,4 @@
-"""Objects outside their owner's namespace, which it cannot own."""
+"""Objects outside their owner's namespace, which cannot have an owner reference."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 
 
 def branch(sample: Sample) -> Component:
-    """An object in another namespace; owned unless it is released."""
+    """Return a component with an object in another namespace, owned unless it is released."""
     elsewhere = {"name": sample.metadata.name, "namespace": sample.spec.scenario}
     return (
         ComponentBuilder("branch", condition_type="SampleReady")
@@ -36,37 +36,37 @@ def new_operator() -> Operator:
 
 
 @pytest.fixture
-async def elsewhere(stage: ScenarioHarness) -> AsyncIterator[str]:
-    """A second namespace."""
-    name = f"{stage.namespace}-elsewhere"
-    await stage.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+async def elsewhere(harness: ScenarioHarness) -> AsyncIterator[str]:
+    """Create a second namespace."""
+    name = f"{harness.namespace}-elsewhere"
+    await harness.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     yield name
-    await stage.delete(Namespace.gvk, ObjectKey("", name))
+    await harness.delete(Namespace.gvk, ObjectKey("", name))
 
 
 async def test_an_object_in_another_namespace_is_refused_or_made_without_an_owner(
-    stage: ScenarioHarness, elsewhere: str
+    harness: ScenarioHarness, elsewhere: str
 ) -> None:
     key = ObjectKey(elsewhere, "far")
-    options = RunOptions(namespaces=(stage.namespace, elsewhere))
-    async with stage.running_operator(new_operator(), SAMPLE, options=options):
-        sample = await stage.create(Sample, "far", elsewhere)
-        refused = await stage.wait_for_condition(sample, "False Error")
-        absent = await stage.find(ConfigMap.gvk, key)
+    options = RunOptions(namespaces=(harness.namespace, elsewhere))
+    async with harness.running_operator(new_operator(), SAMPLE, options=options):
+        sample = await harness.create(Sample, "far", elsewhere)
+        refused = await harness.wait_for_condition(sample, "False Error")
+        absent = await harness.find(ConfigMap.gvk, key)
 
-        await stage.change(sample, released=True)
-        await stage.wait_for_condition(sample, "True Healthy")
-        live = await stage.client.get(ConfigMap.gvk, key)
-        await stage.client.patch(ConfigMap.gvk, key, {"data": {"of": "nobody"}}, patch_type="merge")
+        await harness.change(sample, released=True)
+        await harness.wait_for_condition(sample, "True Healthy")
+        live = await harness.client.get(ConfigMap.gvk, key)
+        await harness.client.patch(ConfigMap.gvk, key, {"data": {"of": "another"}}, patch_type="merge")
 
         async def is_put_back() -> bool:
-            return bool((await stage.client.get(ConfigMap.gvk, key))["data"] == {"of": "far"})
+            return bool((await harness.client.get(ConfigMap.gvk, key))["data"] == {"of": "far"})
 
-        await stage.wait_for(is_put_back, describe="the object in the other namespace is put back")
-        await stage.delete(SAMPLE, ObjectKey.of(sample))
-        await stage.wait_until_gone(SAMPLE, ObjectKey.of(sample))
+        await harness.wait_for(is_put_back, describe="the object in the other namespace is put back")
+        await harness.delete(SAMPLE, ObjectKey.of(sample))
+        await harness.wait_until_gone(SAMPLE, ObjectKey.of(sample))
 
     assert f"cannot own an object in namespace '{elsewhere}'" in refused.message
     assert absent is None
     assert find_controller(live) is None
-    assert await stage.find(ConfigMap.gvk, key), "it outlives its owner"
+    assert await harness.find(ConfigMap.gvk, key), "it outlives its owner"

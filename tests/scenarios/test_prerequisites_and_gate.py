@@ -1,4 +1,4 @@
-"""Components that wait for each other, and a component that is switched off and on again."""
+"""Components that wait for each other, and a component whose gate is turned off and on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 
 def backend(sample: Sample) -> Component:
-    """Pods, which never become ready while the sample is failing."""
+    """Return pods that never become ready while the sample is failing."""
     labels = {"app": sample.metadata.name}
     image = "konverge.test/never-ready:1" if sample.spec.failing else "konverge.test/app:1"
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": image}]}}
@@ -35,7 +35,7 @@ def cache(sample: Sample) -> Component:
 
 
 def frontend(sample: Sample) -> Component:
-    """What waits for both, and can be switched off."""
+    """Return a component that waits for both others, with a gate."""
     return (
         settings(sample, "frontend")
         .with_feature_gate(VersionGate.for_range(sample.spec.version, ">=1").when(sample.spec.enabled))
@@ -47,7 +47,7 @@ def frontend(sample: Sample) -> Component:
 
 
 def settings(sample: Sample, part: str) -> ComponentBuilder:
-    """A component of one ConfigMap, which has the sample's version."""
+    """Return a component of one ConfigMap with the sample's version."""
     obj = {"metadata": build_metadata(sample, part), "data": {"version": sample.spec.version}}
     return ComponentBuilder(part, condition_type=f"{part.capitalize()}Ready").with_resource(ConfigMap(obj))
 
@@ -58,34 +58,34 @@ def build_metadata(sample: Sample, part: str) -> Object:
 
 def new_operator() -> Operator:
     operator = Operator(AGENT)
-    operator.manages(Sample, frontend, cache, backend)  # so that each has to wait for a later one
+    operator.manages(Sample, frontend, cache, backend)  # so that each component waits for a later one
     return operator
 
 
-def frontend_key(stage: ScenarioHarness) -> ObjectKey:
-    return ObjectKey(stage.namespace, "web-frontend")
+def frontend_key(harness: ScenarioHarness) -> ObjectKey:
+    return ObjectKey(harness.namespace, "web-frontend")
 
 
-async def frontend_version(stage: ScenarioHarness) -> str:
-    """The version in the frontend's object; empty when it is absent."""
-    live = await stage.find(ConfigMap.gvk, frontend_key(stage))
+async def frontend_version(harness: ScenarioHarness) -> str:
+    """Return the version in the frontend's object; empty if it is absent."""
+    live = await harness.find(ConfigMap.gvk, frontend_key(harness))
     return "" if live is None else str(live["data"]["version"])
 
 
-async def test_a_chain_of_components_becomes_ready_one_by_one(stage: ScenarioHarness) -> None:
-    async with stage.running_operator(new_operator(), SAMPLE):
-        sample = await stage.create(Sample, "web", failing=True)
-        first = await stage.wait_for_condition(sample, "False PrerequisiteNotMet", "FrontendReady")
-        await stage.wait_for_condition(sample, "False PrerequisiteNotMet", "CacheReady")
-        absent = await frontend_version(stage)
-        await stage.change(sample, failing=False)
+async def test_a_chain_of_components_becomes_ready_one_by_one(harness: ScenarioHarness) -> None:
+    async with harness.running_operator(new_operator(), SAMPLE):
+        sample = await harness.create(Sample, "web", failing=True)
+        first = await harness.wait_for_condition(sample, "False PrerequisiteNotMet", "FrontendReady")
+        await harness.wait_for_condition(sample, "False PrerequisiteNotMet", "CacheReady")
+        absent = await frontend_version(harness)
+        await harness.change(sample, failing=False)
         for condition_type in ("BackendReady", "CacheReady", "FrontendReady"):
-            await stage.wait_for_condition(sample, "True Healthy", condition_type)
-        await stage.wait_for_condition(sample, "True Healthy", "Ready")
+            await harness.wait_for_condition(sample, "True Healthy", condition_type)
+        await harness.wait_for_condition(sample, "True Healthy", "Ready")
 
     assert 'ondition "BackendReady"' in first.message  # not found yet, or not True
     assert absent == ""
-    assert stage.told["web", "FrontendReady"] == ["False PrerequisiteNotMet", "True Healthy"]
+    assert harness.history["web", "FrontendReady"] == ["False PrerequisiteNotMet", "True Healthy"]
 
 
 Acts: TypeAlias = list[tuple[dict[str, Any], str]]
@@ -117,27 +117,27 @@ PASSED: dict[str, Acts] = {
 }
 
 
-async def play(stage: ScenarioHarness, acts: Acts) -> Object:
-    """A sample whose backend fails at first, and these changes of it, each with what the frontend says then."""
-    sample = await stage.create(Sample, "web", failing=True)
-    await stage.wait_for_condition(sample, "False PrerequisiteNotMet", "FrontendReady")
+async def play(harness: ScenarioHarness, acts: Acts) -> Object:
+    """Create a sample with a failing backend, apply changes, and check the frontend's condition after each."""
+    sample = await harness.create(Sample, "web", failing=True)
+    await harness.wait_for_condition(sample, "False PrerequisiteNotMet", "FrontendReady")
     for change, words in acts:
-        await stage.change(sample, **change)
-        await stage.wait_for_condition(sample, words, "FrontendReady")
+        await harness.change(sample, **change)
+        await harness.wait_for_condition(sample, words, "FrontendReady")
     return sample
 
 
 @pytest.mark.parametrize("reason", ARMED)
-async def test_these_four_reasons_arm_the_barrier(stage: ScenarioHarness, reason: str) -> None:
-    async with stage.running_operator(new_operator(), SAMPLE):
-        sample = await play(stage, ARMED[reason])
-        backend_says = await stage.condition(sample, "BackendReady")
-        version = await frontend_version(stage)
+async def test_these_four_reasons_arm_the_barrier(harness: ScenarioHarness, reason: str) -> None:
+    async with harness.running_operator(new_operator(), SAMPLE):
+        sample = await play(harness, ARMED[reason])
+        backend_says = await harness.condition(sample, "BackendReady")
+        version = await frontend_version(harness)
 
-        await stage.change(sample, failing=False, version="1.2.0")
-        await stage.wait_for_condition(sample, "True Healthy", "FrontendReady")
+        await harness.change(sample, failing=False, version="1.2.0")
+        await harness.wait_for_condition(sample, "True Healthy", "FrontendReady")
 
-        assert await frontend_version(stage) == "1.2.0"
+        assert await frontend_version(harness) == "1.2.0"
 
     assert backend_says is not None
     assert backend_says.status == "False"
@@ -146,25 +146,25 @@ async def test_these_four_reasons_arm_the_barrier(stage: ScenarioHarness, reason
 
 @pytest.mark.parametrize("reason", PASSED)
 async def test_whoever_is_past_the_barrier_goes_on_whatever_it_depended_on_does(
-    stage: ScenarioHarness, reason: str
+    harness: ScenarioHarness, reason: str
 ) -> None:
-    async with stage.running_operator(new_operator(), SAMPLE):
-        await play(stage, PASSED[reason])
+    async with harness.running_operator(new_operator(), SAMPLE):
+        await play(harness, PASSED[reason])
 
-        assert await frontend_version(stage) == "1.1.0"
+        assert await frontend_version(harness) == "1.1.0"
 
 
-async def test_switched_off_it_deletes_its_objects_and_switched_on_it_starts_afresh(stage: ScenarioHarness) -> None:
-    async with stage.running_operator(new_operator(), SAMPLE):
-        sample = await stage.create(Sample, "web")
-        await stage.wait_for_condition(sample, "True Healthy", "FrontendReady")
-        await stage.change(sample, enabled=False)
-        disabled = await stage.wait_for_condition(sample, "True Disabled", "FrontendReady")
-        await stage.wait_until_gone(ConfigMap.gvk, frontend_key(stage))
-        summary = await stage.wait_for_condition(sample, "True Healthy", "Ready")
-        await stage.cluster.clock.sleep(1.0)  # times in conditions are whole seconds
-        await stage.change(sample, enabled=True)
-        again = await stage.wait_for_condition(sample, "True Healthy", "FrontendReady")
+async def test_switched_off_it_deletes_its_objects_and_switched_on_it_starts_afresh(harness: ScenarioHarness) -> None:
+    async with harness.running_operator(new_operator(), SAMPLE):
+        sample = await harness.create(Sample, "web")
+        await harness.wait_for_condition(sample, "True Healthy", "FrontendReady")
+        await harness.change(sample, enabled=False)
+        disabled = await harness.wait_for_condition(sample, "True Disabled", "FrontendReady")
+        await harness.wait_until_gone(ConfigMap.gvk, frontend_key(harness))
+        summary = await harness.wait_for_condition(sample, "True Healthy", "Ready")
+        await harness.cluster.clock.sleep(1.0)  # times in conditions are whole seconds
+        await harness.change(sample, enabled=True)
+        again = await harness.wait_for_condition(sample, "True Healthy", "FrontendReady")
 
     assert summary.message == "2 components are healthy; 1 is disabled (frontend)."
     assert disabled.last_transition_time is not None

@@ -1,4 +1,4 @@
-"""What a component lets go of: it outlives its owner, and another one may take it."""
+"""Released objects: they outlive their owner, and another owner can adopt them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 
 def archive(sample: Sample) -> Component:
-    """Records that may be released, under a name that owners share, and an index that goes with its owner."""
+    """Return records with a shared name, which can be released, and an index that is deleted with its owner."""
     namespace = sample.metadata.namespace
     records = {"metadata": {"name": "records", "namespace": namespace}, "data": {"keeper": sample.metadata.name}}
     labels = {"app": sample.metadata.name}
@@ -46,43 +46,43 @@ def new_operator() -> Operator:
     return operator
 
 
-async def keeper(stage: ScenarioHarness) -> str:
-    """Who controls the records; nobody when empty."""
-    live = await stage.client.get(ConfigMap.gvk, ObjectKey(stage.namespace, "records"))
+async def keeper(harness: ScenarioHarness) -> str:
+    """Return the controller of the records; empty if there is none."""
+    live = await harness.client.get(ConfigMap.gvk, ObjectKey(harness.namespace, "records"))
     return str((find_controller(live) or {}).get("name", ""))
 
 
-async def until_kept_by(stage: ScenarioHarness, name: str) -> None:
+async def until_kept_by(harness: ScenarioHarness, name: str) -> None:
     async def is_kept() -> bool:
-        return await keeper(stage) == name
+        return await keeper(harness) == name
 
-    await stage.wait_for(is_kept, describe=f"the records belong to {name or 'nobody'}")
+    await harness.wait_for(is_kept, describe=f"the records belong to {name or 'no owner'}")
 
 
-async def until_taken_along(stage: ScenarioHarness, sample: Object) -> None:
-    """Delete the owner and wait until the garbage collector has been there."""
-    await stage.delete(SAMPLE, ObjectKey.of(sample))
+async def until_taken_along(harness: ScenarioHarness, sample: Object) -> None:
+    """Delete the owner and wait for the garbage collector."""
+    await harness.delete(SAMPLE, ObjectKey.of(sample))
     name = sample["metadata"]["name"]
-    await stage.wait_until_gone(Deployment.gvk, ObjectKey(stage.namespace, f"{name}-reader"))
+    await harness.wait_until_gone(Deployment.gvk, ObjectKey(harness.namespace, f"{name}-reader"))
 
 
-async def test_what_is_released_outlives_its_owner_and_is_taken_by_the_next(stage: ScenarioHarness) -> None:
-    records = ObjectKey(stage.namespace, "records")
-    async with stage.running_operator(new_operator(), SAMPLE):
-        first = await stage.create(Sample, "first")
-        await stage.wait_for_condition(first, "True Healthy")
-        before = await stage.client.get(ConfigMap.gvk, records)
-        kept_by = await keeper(stage)
-        await stage.change(first, released=True)
-        await stage.wait_for_condition(first, "True Healthy")
-        await until_kept_by(stage, "")
-        await until_taken_along(stage, first)
-        left = await stage.client.get(ConfigMap.gvk, records)
+async def test_what_is_released_outlives_its_owner_and_is_taken_by_the_next(harness: ScenarioHarness) -> None:
+    records = ObjectKey(harness.namespace, "records")
+    async with harness.running_operator(new_operator(), SAMPLE):
+        first = await harness.create(Sample, "first")
+        await harness.wait_for_condition(first, "True Healthy")
+        before = await harness.client.get(ConfigMap.gvk, records)
+        kept_by = await keeper(harness)
+        await harness.change(first, released=True)
+        await harness.wait_for_condition(first, "True Healthy")
+        await until_kept_by(harness, "")
+        await until_taken_along(harness, first)
+        left = await harness.client.get(ConfigMap.gvk, records)
 
-        second = await stage.create(Sample, "second")
-        await stage.wait_for_condition(second, "True Healthy")
-        taken = await stage.client.get(ConfigMap.gvk, records)
-        taken_by = await keeper(stage)
+        second = await harness.create(Sample, "second")
+        await harness.wait_for_condition(second, "True Healthy")
+        taken = await harness.client.get(ConfigMap.gvk, records)
+        taken_by = await keeper(harness)
 
     assert kept_by == "first"
     assert left["metadata"]["uid"] == before["metadata"]["uid"] == taken["metadata"]["uid"]
@@ -90,18 +90,20 @@ async def test_what_is_released_outlives_its_owner_and_is_taken_by_the_next(stag
     assert taken_by == "second"
 
 
-async def test_what_is_not_released_cannot_be_taken_and_the_condition_says_whose_it_is(stage: ScenarioHarness) -> None:
-    async with stage.running_operator(new_operator(), SAMPLE):
-        first = await stage.create(Sample, "first")
-        await stage.wait_for_condition(first, "True Healthy")
-        second = await stage.create(Sample, "second")
-        refused = await stage.wait_for_condition(second, "False Error")
-        data = get_at(await stage.client.get(ConfigMap.gvk, ObjectKey(stage.namespace, "records")), "data.keeper")
-        kept_by = await keeper(stage)
-        await stage.change(first, released=True)
+async def test_what_is_not_released_cannot_be_taken_and_the_condition_says_whose_it_is(
+    harness: ScenarioHarness,
+) -> None:
+    async with harness.running_operator(new_operator(), SAMPLE):
+        first = await harness.create(Sample, "first")
+        await harness.wait_for_condition(first, "True Healthy")
+        second = await harness.create(Sample, "second")
+        refused = await harness.wait_for_condition(second, "False Error")
+        data = get_at(await harness.client.get(ConfigMap.gvk, ObjectKey(harness.namespace, "records")), "data.keeper")
+        kept_by = await keeper(harness)
+        await harness.change(first, released=True)
 
-        # The failure is final until something changes, and the release is a change of what it read.
-        await stage.wait_for_condition(second, "True Healthy")
+        # The failure is final until an input changes, and the release changes an object that it read.
+        await harness.wait_for_condition(second, "True Healthy")
 
     assert "it is controlled by Sample first" in refused.message
     assert (data, kept_by) == ("first", "first")
@@ -114,11 +116,11 @@ async def test_what_is_not_released_cannot_be_taken_and_the_condition_says_whose
         pytest.param({"enabled": False}, "True Disabled", id="switched off"),
     ],
 )
-async def test_it_is_released_while_the_component_is_at_rest(stage: ScenarioHarness, change: Any, words: str) -> None:
-    async with stage.running_operator(new_operator(), SAMPLE):
-        sample = await stage.create(Sample, "first")
-        await stage.wait_for_condition(sample, "True Healthy")
-        await stage.change(sample, released=True, **change)
-        await stage.wait_for_condition(sample, words)
+async def test_it_is_released_while_the_component_is_at_rest(harness: ScenarioHarness, change: Any, words: str) -> None:
+    async with harness.running_operator(new_operator(), SAMPLE):
+        sample = await harness.create(Sample, "first")
+        await harness.wait_for_condition(sample, "True Healthy")
+        await harness.change(sample, released=True, **change)
+        await harness.wait_for_condition(sample, words)
 
-        await until_kept_by(stage, "")
+        await until_kept_by(harness, "")

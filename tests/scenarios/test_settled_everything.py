@@ -1,4 +1,4 @@
-"""One owner of objects of every kind, each written in the most awkward way: settled, a restart costs no write."""
+"""One owner with objects of every kind in unusual forms: once steady, a restart causes no write."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tests.scenarios.scenario_harness import AGENT, SAMPLE, Sample, ScenarioHarn
 
 pytestmark = pytest.mark.anyio
 
-# These have no rich objects; the scenarios' own will do.
+# Kinds without rich objects; the objects of the scenarios are enough.
 _OF_SCENARIOS = ("Static", "Workload", "Task", "Integration", "Custom", "Gateway", "HTTPRoute", "Namespace")
 
 
 def rich_objects(namespace: str, cluster: str) -> Iterator[Primitive[Any]]:
-    """A primitive over each rich object of the component tests, and over those of the scenarios."""
+    """Yield a primitive for each rich object of the component tests, and for those of the scenarios."""
     for kind, variants in build_contents(namespace, cluster, 78).items():
         for number, content in enumerate(variants.values()):
             yield build_rich_primitive(kind, content, f"{kind.lower()}-{number}", namespace)
@@ -33,16 +33,16 @@ def rich_objects(namespace: str, cluster: str) -> Iterator[Primitive[Any]]:
 
 
 class Everything:
-    """An operator's component of every kind, and how often it was asked for."""
+    """A component of every kind in an operator, and the number of its builds."""
 
-    def __init__(self, stage: ScenarioHarness) -> None:
-        self._stage = stage
+    def __init__(self, harness: ScenarioHarness) -> None:
+        self._harness = harness
         self.asked = 0
 
     def component(self, sample: Sample) -> Component:
         self.asked += 1
         builder = ComponentBuilder("everything", condition_type="SampleReady")
-        for primitive in rich_objects(self._stage.namespace, self._stage.cluster.name):
+        for primitive in rich_objects(self._harness.namespace, self._harness.cluster.name):
             builder.with_resource(primitive, delete_when(not sample.spec.enabled))
         return builder.build()
 
@@ -52,15 +52,17 @@ class Everything:
         return operator
 
     def writes(self) -> list[AuditedRequest]:
-        """What the operator has written, events aside."""
-        requests = self._stage.cluster.list_requests(AGENT)
+        """Return the operator's writes without events."""
+        requests = self._harness.cluster.list_requests(AGENT)
         return [each for each in requests if each.verb not in {"get", "list", "watch"} and "/events" not in each.path]
 
     async def comes_to_rest(self) -> None:
-        """Wait until the operator has been asked for the component, and then all have come to rest."""
-        asked = self.asked
-        await self._stage.wait_for(lambda: self.asked > asked, describe="the operator is asked for the component")
-        await self._stage.cluster.wait_until_steady(AGENT, seconds=2.0)
+        """Wait until the operator has built the component and everything is steady."""
+        builds_before = self.asked
+        await self._harness.wait_for(
+            lambda: self.asked > builds_before, describe="the operator is asked for the component"
+        )
+        await self._harness.cluster.wait_until_steady(AGENT, seconds=2.0)
 
 
 def test_every_primitive_is_among_them() -> None:
@@ -68,19 +70,19 @@ def test_every_primitive_is_among_them() -> None:
 
 
 @pytest.mark.slow
-async def test_a_restart_over_settled_objects_of_every_kind_writes_nothing(stage: ScenarioHarness) -> None:
-    everything = Everything(stage)
-    async with stage.running_operator(everything.operator(), SAMPLE):
-        sample = await stage.create(Sample, "all")
+async def test_a_restart_over_settled_objects_of_every_kind_writes_nothing(harness: ScenarioHarness) -> None:
+    everything = Everything(harness)
+    async with harness.running_operator(everything.operator(), SAMPLE):
+        sample = await harness.create(Sample, "all")
         await everything.comes_to_rest()
     first = [entry for entry in everything.writes() if entry.verb == "patch"]
 
-    async with stage.running_operator(everything.operator(), SAMPLE):
+    async with harness.running_operator(everything.operator(), SAMPLE):
         before = len(everything.writes())
         await everything.comes_to_rest()
         again = [f"{entry.verb} {entry.path}" for entry in everything.writes()[before:]]
-        await stage.change(sample, enabled=False)
-        await stage.wait_for_condition(sample, "True Healthy")
+        await harness.change(sample, enabled=False)
+        await harness.wait_for_condition(sample, "True Healthy")
 
     assert len({entry.path for entry in first}) == len(list(rich_objects("default", "embedded")))
     assert again == []

@@ -1,4 +1,4 @@
-"""Two owners whose components have an object of one name, one of them with its gate off: neither deletes nor fights."""
+"""Two owners share an object's name, one with its gate off: neither deletes the object or fights for it."""
 
 from __future__ import annotations
 
@@ -34,28 +34,28 @@ def new_operator(*, adopt: bool = True) -> Operator:
     return operator
 
 
-async def test_an_owner_with_its_gate_off_leaves_the_object_of_another_one(stage: ScenarioHarness) -> None:
-    key = ObjectKey(stage.namespace, "records")
-    async with stage.running_operator(new_operator(), SAMPLE):
-        first = await stage.create(Sample, "first")
-        await stage.wait_for_condition(first, "True Healthy")
-        before = await stage.client.get(ConfigMap.gvk, key)
-        second = await stage.create(Sample, "second", enabled=False)
-        disabled = await stage.wait_for_condition(second, "True Disabled")
+async def test_an_owner_with_its_gate_off_leaves_the_object_of_another_one(harness: ScenarioHarness) -> None:
+    key = ObjectKey(harness.namespace, "records")
+    async with harness.running_operator(new_operator(), SAMPLE):
+        first = await harness.create(Sample, "first")
+        await harness.wait_for_condition(first, "True Healthy")
+        before = await harness.client.get(ConfigMap.gvk, key)
+        second = await harness.create(Sample, "second", enabled=False)
+        disabled = await harness.wait_for_condition(second, "True Disabled")
 
-        async def is_told() -> bool:
-            events = [event async for event in stage.client.items(EVENT, namespace=stage.namespace)]
+        async def is_reported() -> bool:
+            events = [event async for event in harness.client.items(EVENT, namespace=harness.namespace)]
             return any(event["reason"] == "ResourceLeftAlone" for event in events)
 
-        await stage.wait_for(is_told, describe="an event says what is left alone")
-        await stage.change(first, version="2.0.0")
-        await stage.change(second, version="2.0.0")
-        await stage.wait_for_condition(second, "True Disabled")
-        after = await stage.client.get(ConfigMap.gvk, key)
+        await harness.wait_for(is_reported, describe="an event says what is left alone")
+        await harness.change(first, version="2.0.0")
+        await harness.change(second, version="2.0.0")
+        await harness.wait_for_condition(second, "True Disabled")
+        after = await harness.client.get(ConfigMap.gvk, key)
 
-    events = [event async for event in stage.client.items(EVENT, namespace=stage.namespace)]
+    events = [event async for event in harness.client.items(EVENT, namespace=harness.namespace)]
     left = [event for event in events if event["reason"] == "ResourceLeftAlone"]
-    sent = [(entry.verb, entry.path) for entry in stage.cluster.list_requests(AGENT)]
+    sent = [(entry.verb, entry.path) for entry in harness.cluster.list_requests(AGENT)]
     assert disabled.message == "Component is disabled."
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
     assert [path for verb, path in sent if verb == "delete"] == []
@@ -63,7 +63,7 @@ async def test_an_owner_with_its_gate_off_leaves_the_object_of_another_one(stage
     assert "controlled by Sample first" in left[0]["note"]
 
 
-async def test_a_kind_that_comes_later_is_applied_then(stage: ScenarioHarness) -> None:
+async def test_a_kind_that_comes_later_is_applied_then(harness: ScenarioHarness) -> None:
     group = "later.konverge.test"
     names = {"kind": "Late", "plural": "lates", "singular": "late", "listKind": "LateList"}
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
@@ -87,29 +87,29 @@ async def test_a_kind_that_comes_later_is_applied_then(stage: ScenarioHarness) -
 
     operator = Operator(AGENT)
     operator.manages(Sample, late)
-    async with stage.running_operator(operator, SAMPLE):
-        off = await stage.create(Sample, "off", enabled=False)
-        await stage.wait_for_condition(off, "True Healthy")
-        on = await stage.create(Sample, "on")
-        failed = await stage.wait_for_condition(on, "False Error")
-        await stage.client.create(definition)
-        await stage.wait_for_condition(on, "True Healthy")
-        await stage.client.delete(CRD, ObjectKey("", f"lates.{group}"))
+    async with harness.running_operator(operator, SAMPLE):
+        off = await harness.create(Sample, "off", enabled=False)
+        await harness.wait_for_condition(off, "True Healthy")
+        on = await harness.create(Sample, "on")
+        failed = await harness.wait_for_condition(on, "False Error")
+        await harness.client.create(definition)
+        await harness.wait_for_condition(on, "True Healthy")
+        await harness.client.delete(CRD, ObjectKey("", f"lates.{group}"))
 
     assert "Late" in failed.message
 
 
-async def test_an_operator_that_adopts_nothing_waits_until_the_name_is_free(stage: ScenarioHarness) -> None:
-    key = ObjectKey(stage.namespace, "records")
+async def test_an_operator_that_adopts_nothing_waits_until_the_name_is_free(harness: ScenarioHarness) -> None:
+    key = ObjectKey(harness.namespace, "records")
     metadata = {"name": key.name, "namespace": key.namespace}
     obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"theirs": "yes"}}
-    await stage.client.create(obj, field_manager="painter")
-    async with stage.running_operator(new_operator(adopt=False), SAMPLE):
-        sample = await stage.create(Sample, "first")
-        blocked = await stage.wait_for_condition(sample, "False Blocked")
-        untouched = await stage.client.get(ConfigMap.gvk, key)
-        await stage.client.delete(ConfigMap.gvk, key)
-        await stage.wait_for_condition(sample, "True Healthy")
+    await harness.client.create(obj, field_manager="painter")
+    async with harness.running_operator(new_operator(adopt=False), SAMPLE):
+        sample = await harness.create(Sample, "first")
+        blocked = await harness.wait_for_condition(sample, "False Blocked")
+        untouched = await harness.client.get(ConfigMap.gvk, key)
+        await harness.client.delete(ConfigMap.gvk, key)
+        await harness.wait_for_condition(sample, "True Healthy")
 
     assert "managed by painter, and adoption is refused" in blocked.message
     assert untouched["data"] == {"theirs": "yes"}

@@ -1,4 +1,4 @@
-"""A transport that dies at a chosen request, as a process does under ``kill -9``."""
+"""A transport that dies at a chosen request, like a process after ``kill -9``."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ __all__ = ["CrashingTransport"]
 
 
 class CrashingTransport:
-    """Carries requests until the fatal one; from then on nobody hears from it again.
+    """Forwards requests until the fatal one, and nothing afterwards.
 
     Args:
-        inner: What really carries them.
+        inner: The transport that sends the requests.
         fatal: The number, from 1, of the request at which the process dies; 0 for never. Streams do not count.
-        answered: The process dies after the server acted, before it heard the answer; else before anything was sent.
+        answered: True to die after the server acted and before the response arrives; False to die before the request is
+            sent.
 
     Attributes:
-        sent: How many requests there were, the fatal one included.
+        sent: The number of requests, including the fatal one.
         died: Set at the fatal request.
     """
 
@@ -41,7 +42,7 @@ class CrashingTransport:
         body: bytes | None = None,
         timeout_seconds: float,
     ) -> Response:
-        """Carry one request, or die."""
+        """Forward one request, or die."""
         if self.died.is_set():
             await _silence()
         self.sent += 1
@@ -67,7 +68,7 @@ class CrashingTransport:
         headers: Mapping[str, str] = {},
         connect_timeout_seconds: float,
     ) -> AsyncIterator[StreamingResponse]:
-        """Open a stream, unless dead."""
+        """Open a stream unless the transport is dead."""
         if self.died.is_set():
             await _silence()
         opened = self._inner.stream(

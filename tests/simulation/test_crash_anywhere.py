@@ -1,9 +1,8 @@
 """A crash between any two requests leaves a state from which the next run converges to the same end (invariant 5).
 
-The WebApp example's life has chapters. Each is lived through once to count its requests. Then it is lived through again
-for each of them: the operator dies at that request (before it is sent, or after the server acted), a new one starts,
-and the chapter must end in the same place, down to who owns which field: what comes after it cannot differ then.
-Time is simulated.
+The life of the WebApp example has chapters. Each runs once to count its requests. Then it runs again for each request:
+the operator dies at that request (before it is sent, or after the server acted), and a new one starts. The chapter must
+end in the same state, including field ownership, so that later chapters cannot differ. Time is simulated.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ CHILDREN = (
 
 @dataclass(frozen=True)
 class Chapter:
-    """One change of the WebApp, and the changes before it, each of which is waited for."""
+    """One change of the WebApp, and the earlier changes, which complete first."""
 
     change: Mapping[str, object]
     before: tuple[Mapping[str, object], ...] = ()
@@ -61,7 +60,7 @@ CHAPTERS = {
 
 @dataclass
 class Outcome:
-    """Where a chapter ended, and which requests the first operator had sent before it and at its end."""
+    """The final state of a chapter, and the requests of the first operator before it and until its end."""
 
     before: int
     requests: int
@@ -69,15 +68,15 @@ class Outcome:
     creations: Counter[str]
 
 
-def run(story: Any) -> Outcome:
-    """Run one story to its end in simulated time."""
+def run(run_chapter: Any) -> Outcome:
+    """Run one coroutine to its end in simulated time."""
     with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
-        outcome: Outcome = runner.run(story)
+        outcome: Outcome = runner.run(run_chapter)
     return outcome
 
 
-async def story(chapter: Chapter, *, fatal: int = 0, answered: bool = False) -> Outcome:
-    """Live through a chapter and all before it, with one operator's death on the way."""
+async def run_chapter(chapter: Chapter, *, fatal: int = 0, answered: bool = False) -> Outcome:
+    """Run a chapter and all earlier ones, with one death of the operator on the way."""
     operator = load_operator(OperatorReference(EXAMPLE / "operator.py"))
     clock = SimulatedClock()
     async with LocalCluster(clock=clock, entropy=SeededEntropy()) as cluster:
@@ -130,7 +129,7 @@ async def _succeed(
     cluster: LocalCluster,
     clock: SimulatedClock,
 ) -> None:
-    """When the first operator dies, another one starts a little later, as a Deployment's next pod would."""
+    """Start another operator shortly after the death of the first, as a Deployment does with a pod."""
     await first.died.wait()
     running[0].cancel()
     await clock.sleep(2)
@@ -138,7 +137,7 @@ async def _succeed(
 
 
 async def _change(admin: Client, clock: SimulatedClock, change: Mapping[str, object]) -> None:
-    """Change the WebApp, or create it, and wait until that is done."""
+    """Create or change the WebApp, and wait until that is reconciled."""
     if change is CREATED:
         await admin.create(yaml.safe_load((EXAMPLE / "webapp.yaml").read_text()))
     else:
@@ -175,7 +174,7 @@ def _belongs_to_owner(obj: Object) -> bool:
 
 
 def _essence(obj: Object) -> Object:
-    """What an object is, without what the server draws for each anew."""
+    """Return an object without the values that the server generates for each run."""
     spec = {name: value for name, value in obj.get("spec", {}).items() if name not in {"clusterIP", "clusterIPs"}}
     return {name: value for name, value in obj.items() if name in {"data", "type"}} | {
         "spec": spec,
@@ -193,14 +192,14 @@ def _conditions(owner: Object) -> list[tuple[str, str, str]]:
 
 @pytest.fixture(scope="module", params=CHAPTERS)
 def chapter(request: pytest.FixtureRequest) -> Chapter:
-    """What happens while the operator dies."""
+    """Return the chapter during which the operator dies."""
     return CHAPTERS[request.param]
 
 
 @pytest.fixture(scope="module")
 def undisturbed(chapter: Chapter) -> Outcome:
-    """The chapter without a death."""
-    return run(story(chapter))
+    """Return the outcome of the chapter without a death."""
+    return run(run_chapter(chapter))
 
 
 def test_the_story_ends_well_without_a_crash(undisturbed: Outcome) -> None:
@@ -213,6 +212,6 @@ def test_the_story_ends_well_without_a_crash(undisturbed: Outcome) -> None:
 @pytest.mark.parametrize("answered", [False, True], ids=["before the request", "after the server acted"])
 def test_a_crash_at_any_request_ends_in_the_same_state(chapter: Chapter, undisturbed: Outcome, answered: bool) -> None:
     for fatal in range(undisturbed.before + 1, undisturbed.requests + 1):
-        outcome = run(story(chapter, fatal=fatal, answered=answered))
+        outcome = run(run_chapter(chapter, fatal=fatal, answered=answered))
         assert outcome.state == undisturbed.state, f"the operator died at request {fatal}"
         assert outcome.creations == undisturbed.creations, f"an object was made twice after a death at request {fatal}"
