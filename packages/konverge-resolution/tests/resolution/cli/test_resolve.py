@@ -121,12 +121,12 @@ def test_a_resolver_that_is_not_there_is_refused_as_in_a_cluster(konverge: Konve
         (["--path", "ci/q.yaml"], 1, "does not exist in repository git+http://127.0.0.1:"),
         (["--path", "ci/q.yaml"], 1, "at main ("),
         (["--revision", "mian"], 1, "has no branch, tag or reference 'mian'; did you mean 'main'?"),
-        (["--offline"], 2, "--offline goes with --lock FILE"),
+        (["--offline"], 2, "--offline: requires --lock FILE"),
         (["--credential", "a/token=hunter2-hunter2"], 2, "expected NAME/KEY=env:VARIABLE or NAME/KEY=file:PATH"),
-        (["--git-token", "hunter2-hunter2"], 1, "nobody has said where it is: --credential NAME/KEY=env:VARIABLE or f"),
+        (["--git-token", "hunter2-hunter2"], 1, "without a location; add --credential NAME/KEY=env:VARIABLE or f"),
         (["--git-token", "boxes", "--credential", "boxes/tken=env:A"], 1,
-         "konverge: --git-token or --git-token-key: the reference names a credential, and nobody has said where it is: "
-         "--credential NAME/KEY=env:VARIABLE or file:PATH; wanted: boxes/token; given: boxes/tken\n"),
+         "konverge: --git-token or --git-token-key: the reference names a credential without a location; add "
+         "--credential NAME/KEY=env:VARIABLE or file:PATH; expected boxes/token; found boxes/tken\n"),
         (["--setting", "allow-plain-http-credentials=true", "--git-token", "a", "--credential", "a/token=env:NONE"],
          1, "environment variable NONE is not set"),
     ],
