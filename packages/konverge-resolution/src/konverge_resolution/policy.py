@@ -47,7 +47,7 @@ class SignatureMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SignatureRule:
-    """Signers of which one must have signed the content.
+    """Signers; at least one of them must have signed the content.
 
     Args:
         mode: Treatment of content without a valid signature.

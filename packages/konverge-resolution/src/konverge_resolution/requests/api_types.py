@@ -153,7 +153,7 @@ class KeylessIdentity:
 
 @dataclass(frozen=True)
 class SignatureRequirement:
-    """Required signers, of which one must have signed.
+    """Possible signers; at least one of them must have signed.
 
     Attributes:
         mode: Refuse content without a valid signature, or only warn.

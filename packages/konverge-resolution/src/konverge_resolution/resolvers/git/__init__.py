@@ -1,12 +1,12 @@
-"""Files of git repositories, without a clone: a commit without its files is fetched, and the one file that is wanted.
+"""Resolver of files in git repositories without a clone: it fetches a commit without its files, then the one file.
 
-Git runs as a program that may be hostile to us, because what it talks to may be: in a process group of its own with
-bounded memory, files and output, told everything by us and nothing by the machine, connecting only to addresses that
-were checked, reading from its store of objects and never from files of a work tree. Closing one pipe ends all of it.
+Git runs as a program that may be compromised by the server: in a process group of its own, with limits on memory, files
+and output. Its whole configuration comes from this package, not from the machine. It connects only to checked
+addresses, and reads from its object store, never from files of a work tree. Closing one pipe ends all of its processes.
 
-A reference comes in as parameters (`parameters`), is read in one way only (`remotes`, `revisions`), becomes what git is
-told (`commands`) and runs (`process_runner`, `repository`); what it prints becomes a file (`command_output`) or a
-failure (`failures`). With ``repo`` in place of ``url``, the server's API is asked (`scm`).
+The parameters of a reference (`parameters`) have one reading only (`remotes`, `revisions`). They become git's arguments
+(`commands`), which run with limits (`process_runner`, `repository`). The output becomes a file (`command_output`) or an
+error (`failures`). With ``repo`` instead of ``url``, the server's API is used (`scm`).
 """
 
 from konverge_resolution.resolvers.git.resolver import GitResolver

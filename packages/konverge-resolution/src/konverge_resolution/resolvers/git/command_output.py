@@ -1,7 +1,7 @@
-"""What ``git cat-file --batch --follow-symlinks`` prints, and what it means for whoever wants a file. Pure.
+"""Parser of the output of ``git cat-file --batch --follow-symlinks``. Pure.
 
-Git reads from its own store of objects and follows symbolic links in it. Where one leads out it says so, and reads
-nothing: no path and no link of a repository gets at a file of the machine (CVE-2026-33211).
+Git reads from its own object store and follows symbolic links in it. It reports a link that leaves the store and reads
+nothing: no path and no link of a repository reaches a file of the machine (CVE-2026-33211).
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ __all__ = [
 ]
 
 COMMIT_BYTES = 256 * 1024
-"""Of a commit with its message, which comes before the file."""
+"""Maximum size of a commit with its message, which precedes the file."""
 
 _FOUND = re.compile(rb"(?P<id>[0-9a-f]{40,64}) (?P<kind>commit|blob|tree|tag) (?P<size>[0-9]{1,18})")
 _ODD = re.compile(rb"(?P<kind>symlink|dangling|loop|notdir) (?P<size>[0-9]{1,18})")
 
 
 class MissingFileError(ResolutionError):
-    """There is nothing at that path: one that is like it may be meant."""
+    """Error for a path without a file, which may be a typing error."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommitFile:
-    """A file of a commit.
+    """File of a commit.
 
     Args:
-        commit: The commit's id.
-        data: What is in it.
-        path: Where it is, after symbolic links.
+        commit: The id of the commit.
+        data: The content of the file.
+        path: The path after symbolic links.
     """
 
     commit: str
@@ -55,7 +55,7 @@ class CommitFile:
 
 @dataclass(frozen=True, slots=True)
 class TreeEntry:
-    """An entry of a tree.
+    """Entry of a tree.
 
     Args:
         is_link: Whether it is a symbolic link.
@@ -75,24 +75,24 @@ class _BatchRecord:
 
 
 def build_batch_input(commit: str, path: str) -> bytes:
-    """What to ask: the commit, then the file. Neither has a newline; their checks see to that."""
+    """Return the input for a commit and a file. Both were validated and have no newline."""
     return f"{commit}^{{commit}}\n{commit}:{path}\n".encode()
 
 
 def parse_batch(output: bytes, *, commit: str, path: str, max_bytes: int) -> CommitFile | None:
-    """Read the answer to `build_batch_input`.
+    """Parse the output for `build_batch_input`.
 
     Args:
-        output: What was printed; its end may be missing.
-        commit: Which commit was asked for.
-        path: Which file.
-        max_bytes: How large it may be.
+        output: The output; its end may be missing.
+        commit: The requested commit.
+        path: The requested file.
+        max_bytes: The maximum size of the file.
 
     Returns:
         The file; None when the output ends before it is complete.
 
     Raises:
-        ResolutionError: There is no such file, or it is none that may be read.
+        ResolutionError: There is no such file, or it must not be read.
     """
     head = _parse_record(output)
     if head is None:
@@ -115,13 +115,13 @@ def parse_batch(output: bytes, *, commit: str, path: str, max_bytes: int) -> Com
 
 
 def parse_entries(output: bytes) -> dict[str, TreeEntry]:
-    """The entries by path in what ``git ls-tree -z`` prints.
+    """Return the entries by path from the output of ``git ls-tree -z``.
 
     Args:
-        output: What was printed.
+        output: The output.
     """
     found = {}
-    for line in output.split(b"\0")[:-1]:  # what is cut off does not count
+    for line in output.split(b"\0")[:-1]:  # the last line may be incomplete
         what, _, name = line.partition(b"\t")
         mode, _, id_ = what.split(b" ")[:3]
         found[name.decode("utf-8", "replace")] = TreeEntry(mode == b"120000", id_.decode("ascii"))
@@ -129,16 +129,16 @@ def parse_entries(output: bytes) -> dict[str, TreeEntry]:
 
 
 def build_link_input(link: str) -> bytes:
-    """What to ask ``git cat-file --batch`` for the target of a symbolic link.
+    """Return the input for the target of a symbolic link.
 
     Args:
-        link: Its id.
+        link: The id of the link.
     """
     return f"{link}\n".encode()
 
 
 def parse_link(output: bytes) -> str | None:
-    """Read the answer to `build_link_input`: the target; None for none that can be read."""
+    """Parse the output for `build_link_input`: the target; None for an unreadable one."""
     found = _parse_record(output)
     if found is None or found.kind != "blob" or len(found.rest) < found.size:
         return None
@@ -149,7 +149,7 @@ def parse_link(output: bytes) -> str | None:
 
 
 def find_submodule(output: bytes) -> str | None:
-    """The first submodule in what ``git ls-tree -z`` prints; None where there is none."""
+    """Return the first submodule in the output of ``git ls-tree -z``; None without one."""
     for line in output.split(b"\0"):
         what, tab, name = line.partition(b"\t")
         if tab and what.startswith(b"160000 commit "):
@@ -158,10 +158,10 @@ def find_submodule(output: bytes) -> str | None:
 
 
 def find_folder(output: bytes) -> str:
-    """The deepest folder in what ``git ls-tree -z`` prints of a path and what leads to it; empty for the root.
+    """Return the deepest folder in the output of ``git ls-tree -z`` for a path and its parents; empty for the root.
 
     Args:
-        output: What was printed.
+        output: The output.
     """
     found = [line.partition(b"\t") for line in output.split(b"\0")]
     folders = [name.decode("utf-8", "replace") for what, _, name in found if what.startswith(b"040000 tree ")]
@@ -169,10 +169,10 @@ def find_folder(output: bytes) -> str:
 
 
 def parse_names(output: bytes) -> list[str]:
-    """The names in what ``git ls-tree -z --name-only`` prints; the last one may be cut off, and does not count.
+    """Return the names in the output of ``git ls-tree -z --name-only``; the last one may be incomplete and is dropped.
 
     Args:
-        output: What was printed.
+        output: The output.
     """
     return [name.decode("utf-8", "replace") for name in output.split(b"\0")[:-1]]
 

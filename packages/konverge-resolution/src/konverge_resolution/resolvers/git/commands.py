@@ -1,7 +1,7 @@
-"""What git is told: its whole environment, its configuration and its arguments. Pure.
+"""Environment, configuration and arguments of git. Pure.
 
-All configuration comes from here, in the environment of the process; no file of the machine, of a user or of a
-repository has a say. A credential is in that environment, scoped to one origin, and never in an argument.
+All configuration comes from here, in the environment of the process; files of the machine, of users and of repositories
+are ignored. A credential is in that environment, scoped to one origin, and never in an argument.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 KEY, KNOWN_HOSTS, CERTIFICATES, INPUT, REPOSITORY = "key", "known_hosts", "certificates", "input", "repository"
-"""Files of the private folder."""
+"""Names of the files in the private folder."""
 
 _NOWHERE = "/dev/null"
 _LARGE_FILE = "1m"
@@ -72,14 +72,14 @@ _CONFIGURATION = {
 
 @dataclass(frozen=True, slots=True)
 class GitConnection:
-    """How one repository is reached.
+    """Connection to one repository.
 
     Args:
         remote: The repository.
-        addresses: Those of its host that were checked; git connects to no other.
-        credential: What it is asked with.
-        certificates: Whether there is a file with authorities that are trusted besides the machine's.
-        proxy: Who connects instead; the addresses are its own then.
+        addresses: The checked addresses of its host; git connects to no other.
+        credential: The credential.
+        certificates: Whether there is a file with authorities besides those of the system.
+        proxy: The proxy; then the addresses are those of the proxy.
     """
 
     remote: Remote
@@ -90,12 +90,12 @@ class GitConnection:
 
 
 def build_environment(connection: GitConnection, folder: Path, *, is_filtered: bool = True) -> dict[str, str]:
-    """All of git's environment; that of this process is not passed on, except for the path of programs.
+    """Return git's whole environment; from this process it receives only the path of programs.
 
     Args:
-        connection: How the repository is reached.
+        connection: The connection to the repository.
         folder: The private folder.
-        is_filtered: Whether only what is read is fetched.
+        is_filtered: Whether only needed files are fetched.
     """
     remote = connection.remote
     configuration = {
@@ -115,10 +115,10 @@ def build_environment(connection: GitConnection, folder: Path, *, is_filtered: b
         configuration |= {"http.proxy": connection.proxy.url_with_user, "http.proxyAuthMethod": "basic"}
         reached = connection.proxy.address
     if remote.scheme != "ssh" and not is_address(reached[0]):
-        pinned = ",".join(f"[{each}]" if ":" in each else each for each in connection.addresses)
+        pinned = ",".join(f"[{address}]" if ":" in address else address for address in connection.addresses)
         configuration["http.curloptResolve"] = f"{reached[0]}:{reached[1]}:{pinned}"
     if connection.credential.header:
-        # Of the most specific URL only; nothing else that git may connect to is shown it.
+        # Scoped to the most specific URL: git sends it to no other server.
         configuration[f"http.{remote.origin}/.extraHeader"] = f"Authorization: {connection.credential.header}"
     found = {
         "PATH": get_program_path(),
@@ -143,15 +143,15 @@ def build_environment(connection: GitConnection, folder: Path, *, is_filtered: b
 
 
 def get_program_path() -> str:
-    """Where git and ssh are looked for."""
+    """Return the search path for git and ssh."""
     return os.environ.get("PATH", os.defpath)
 
 
 def build_ssh_command(connection: GitConnection, folder: Path) -> Sequence[str]:
-    """How ssh is started: with the Secret's key and host keys, to the address that was checked, and no more.
+    """Return the ssh command, limited to the Secret's key and host keys and to the checked address.
 
     Args:
-        connection: How the repository is reached.
+        connection: The connection to the repository.
         folder: The private folder, with the key and the host keys.
     """
     remote = connection.remote
@@ -187,11 +187,11 @@ def build_ssh_command(connection: GitConnection, folder: Path) -> Sequence[str]:
 
 
 def build_repository_files(commit: str, *, is_filtered: bool) -> dict[str, str]:
-    """The files that make an empty bare repository, by path: what ``git init`` would write, and no more.
+    """Return the files of an empty bare repository by path: only what ``git init`` would need to write.
 
     Args:
-        commit: What will be fetched; the length of its id says which hash the repository has.
-        is_filtered: Whether only what is read is fetched.
+        commit: The commit to fetch; the length of its id determines the hash of the repository.
+        is_filtered: Whether only needed files are fetched.
     """
     extensions = ["partialClone = origin"] if is_filtered else []
     if len(commit) == 64:
@@ -201,49 +201,49 @@ def build_repository_files(commit: str, *, is_filtered: bool) -> dict[str, str]:
 
 
 def git_version() -> list[str]:
-    """Ask git for its version."""
+    """Return the command for git's version."""
     return ["git", "version"]
 
 
 def ls_remote(references: Sequence[str]) -> list[str]:
-    """Ask for references, those that annotated tags lead to with them."""
+    """Return the command for references, including the targets of annotated tags."""
     asked = [each for name in references for each in (name, f"{name}^{{}}")]
     return ["git", "ls-remote", "--quiet", "--", "origin", *asked]
 
 
 def ls_tree(commit: str, path: str) -> list[str]:
-    """List a path and the folders that lead to it."""
+    """Return the command that lists a path and its parent folders."""
     parts = path.split("/")
     leading = ["/".join(parts[:number]) for number in range(1, len(parts) + 1)]
     return ["git", "ls-tree", "-t", "-z", "--full-tree", commit, "--", *leading]
 
 
 def ls_entry(commit: str, path: str) -> list[str]:
-    """List the entry at a path, and the folders on the way to it that are none but folders; nothing beside these."""
+    """Return the command that lists the entry at a path, and real folders on the way to it."""
     return ["git", "ls-tree", "-t", "-z", "--full-tree", commit, "--", path]
 
 
 def list_folder(commit: str, folder: str) -> list[str]:
-    """List the names in a folder.
+    """Return the command that lists the names in a folder.
 
     Args:
-        commit: The commit's id.
-        folder: Which; empty for the root.
+        commit: The id of the commit.
+        folder: The folder; empty for the root.
     """
     return ["git", "ls-tree", "-z", "--name-only", f"{commit}:{folder}"]
 
 
 def list_references() -> list[str]:
-    """Ask for all branches and tags."""
+    """Return the command for all branches and tags."""
     return ["git", "ls-remote", "--quiet", "--heads", "--tags", "--refs", "--", "origin"]
 
 
 def fetch(commit: str, *, is_filtered: bool) -> list[str]:
-    """Fetch one commit.
+    """Return the command that fetches one commit.
 
     Args:
-        commit: Its id.
-        is_filtered: Whether the files in it are left out.
+        commit: The id of the commit.
+        is_filtered: Whether its files are omitted.
     """
     options = ["--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"]
     options += ["--no-recurse-submodules"]
@@ -252,5 +252,5 @@ def fetch(commit: str, *, is_filtered: bool) -> list[str]:
 
 
 def cat_file() -> list[str]:
-    """Read what is named on standard input; what is missing is fetched."""
+    """Return the command that reads the objects on standard input; missing ones are fetched."""
     return ["git", "cat-file", "--batch", "--follow-symlinks"]

@@ -1,4 +1,4 @@
-"""What a repository is asked with: made of what the requester's Secrets have. Pure."""
+"""Credentials for repositories, from the requester's Secrets. Pure."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _PRIVATE_KEY = "ssh-privatekey"
 
 @dataclass(frozen=True, slots=True)
 class GitCredential:
-    """What a repository is asked with; its text shows none of it.
+    """Credential for a repository; its text representation shows none of it.
 
     Args:
         header: The value of ``Authorization``; empty for none.
-        private_key: Of ssh; empty for none.
-        known_hosts: The host keys that are accepted, as OpenSSH writes them.
+        private_key: The private key for ssh; empty for none.
+        known_hosts: The accepted host keys in OpenSSH's format.
     """
 
     header: str = field(default="", repr=False)
@@ -38,27 +38,27 @@ class GitCredential:
 
 
 def build_token_credential(user: str, token: str) -> GitCredential:
-    """The credential of a token or password.
+    """Return the credential of a token or password.
 
     Args:
-        user: Whose it is.
-        token: The token or password, as the Secret has it.
+        user: The user name.
+        token: The token or password from the Secret.
 
     Raises:
-        ResolutionError: ``InvalidParams``: it is no token.
+        ResolutionError: ``InvalidParams``: the Secret has no valid token.
     """
     token = token.strip()
-    # A colon ends the user's name, a control character the header.
+    # A colon would end the user name, and a control character the header.
     if not token or not token.isprintable() or ":" in user or not user.isprintable():
         raise build_param_error("gitToken", "expected a token in one line, and a user name without a colon")
     return GitCredential(header=encode_basic_auth(user, token))
 
 
 def build_ssh_credential(secret: Mapping[str, bytes]) -> GitCredential:
-    """The key in a Secret of type ``kubernetes.io/ssh-auth`` with ``known_hosts`` beside it.
+    """Return the key of a Secret of type ``kubernetes.io/ssh-auth`` with ``known_hosts``.
 
     Raises:
-        ResolutionError: ``InvalidParams``: it lacks one of the two, or the key is none that ssh can read by itself.
+        ResolutionError: ``InvalidParams``: one of them is missing, or ssh cannot read the key without a passphrase.
     """
     private_key, known_hosts = secret.get(_PRIVATE_KEY, b""), secret.get(_KNOWN_HOSTS, b"")
     if not private_key.strip() or not known_hosts.strip():
@@ -69,7 +69,7 @@ def build_ssh_credential(secret: Mapping[str, bytes]) -> GitCredential:
 
 
 def _find_key_error(private_key: bytes) -> str | None:
-    """What is wrong with a key. To ssh, one that it cannot read is one that the server does not accept."""
+    """Return the error of a key; ssh itself would report an unreadable key like one that the server rejects."""
     found = _PEM.search(private_key)
     if found is None:
         return "a private key in the form of OpenSSH or PEM, found something else"

@@ -1,6 +1,6 @@
-"""What git's complaints mean: the table from its words to a reason and a sentence of ours. Pure.
+"""Table from git's error messages to reasons and messages. Pure.
 
-Git's own words are not passed on: they repeat what the server says, and a server can repeat a credential.
+Git's own messages are not passed on: they repeat text of the server, which can repeat a credential.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ _RULES = (
         Reason.UNREACHABLE,
         _BROKEN,
     ),
-    # With nothing said by index-pack itself: it was killed, and to git that is no matter worth a word.
+    # Without a message of index-pack itself it was killed, which git does not report.
     _build_pattern(r"invalid index-pack output", Reason.TOO_LARGE, _COMPUTING),
     _build_pattern(r"remote error", Reason.UNREACHABLE, "reports an internal error"),
 )
@@ -114,19 +114,19 @@ _REFUSING_OBJECTS = re.compile(r"unadvertised object", re.IGNORECASE)
 def parse_failure(
     errors: str, *, uri: str, has_credential: bool, status: int | None = None, path: str = "", commit: str = ""
 ) -> ResolutionError:
-    """The failure that git's standard error tells of.
+    """Return the error for git's standard error.
 
     Args:
-        errors: Its standard error.
+        errors: The standard error.
         uri: The repository, as records name it.
-        has_credential: Whether one was sent.
-        status: Its exit status; negative for a signal, which git itself cannot tell of.
-        path: The file that was fetched alone; empty when it was more than one file.
-        commit: The commit that was asked for by its id; empty for none.
+        has_credential: Whether a credential was sent.
+        status: The exit status; negative for a signal, which git itself cannot report.
+        path: The file that was fetched alone; empty for several files.
+        commit: The commit that was requested by its id; empty for none.
     """
     own = _strip_server_text(errors)
     if status is not None and status < 0:
-        own += f"\ngit died of signal {-status}"  # as git says it of the programs that it starts
+        own += f"\ngit died of signal {-status}"  # the words that git uses for its child processes
     if _REFUSED.search(own):
         reason = Reason.DENIED if has_credential else Reason.AUTHENTICATION_REQUIRED
         return ResolutionError(reason, f"repository {uri} {_BAD_CREDENTIAL if has_credential else _NO_CREDENTIAL}")
@@ -142,15 +142,15 @@ def parse_failure(
 
 
 def is_not_git_server(errors: str) -> bool:
-    """Tell whether what answers is a web server that gives out files, or pages."""
+    """Tell whether the server is a web server without git's protocol."""
     return _DUMB.search(_strip_server_text(errors)) is not None
 
 
 def is_refusing_objects(errors: str) -> bool:
-    """Tell whether a server filters, but then does not give what it has left out (protocol 0)."""
+    """Tell whether a server filters, but then refuses the omitted objects (protocol 0)."""
     return _REFUSING_OBJECTS.search(_strip_server_text(errors)) is not None
 
 
 def _strip_server_text(errors: str) -> str:
-    """Without what the server says: git puts a mark before that, and it decides nothing."""
+    """Return the errors without text of the server, which git marks with a prefix."""
     return "\n".join(line for line in errors.splitlines() if not line.startswith("remote:"))

@@ -1,7 +1,7 @@
-"""How much memory git has: all of it that runs at the same time, not only each process for itself.
+"""Memory of git: the sum of all running processes, not only of each one.
 
-The limit of a process says nothing of many. With a few references at once to a hostile server, somebody could use up
-the memory of the Pod, and the kernel might end the resolvers' own process, which has the same memory.
+The limit of one process does not limit many. A few concurrent references to a hostile server could use up the memory of
+the Pod. The kernel could then kill the resolver's own process.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ _PROCESSES = Path("/proc")
 
 
 class MemoryWatcher:
-    """The memory of all programs that are watched here; a resolver has one for all that it runs."""
+    """Watcher of the memory of several programs; a resolver has one for all its programs."""
 
     def __init__(self) -> None:
-        self._clock = SystemClock()  # programs grow in real time, whatever a resolution's clock says
+        self._clock = SystemClock()  # programs grow in real time, even with a simulated clock
         self._usage: SharedUsage[int] = SharedUsage()
 
     async def wait_until_exceeded(self, process: int, *, max_bytes: int) -> None:
-        """Return as soon as all together hold too much, and this one the most of it; otherwise never.
+        """Return when all programs together exceed the limit and this one is the largest; otherwise never.
 
         Args:
-            process: Its number; what it has started counts with it.
-            max_bytes: How much all may hold together.
+            process: The process id; its child processes are included.
+            max_bytes: Limit for all programs together, in bytes.
         """
         try:
             while True:
@@ -42,9 +42,9 @@ class MemoryWatcher:
 
 
 def measure_memory(process: int) -> int:
-    """How much memory a process and all that it has started have for themselves, without what they share with others.
+    """Return the private memory of a process and its child processes in bytes, without shared memory.
 
-    It takes some 100 µs. Where the kernel does not tell, it is nothing, and the limit of each process is all there is.
+    It takes some 100 µs. It is 0 if the kernel does not report it; then only the limit of each process applies.
 
     Args:
         process: Its number.

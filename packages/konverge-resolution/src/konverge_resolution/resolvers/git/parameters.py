@@ -1,4 +1,4 @@
-"""What the git resolver can be asked and how it is set up: the tables, and the checked value made of both. Pure."""
+"""Parameters and settings of the git resolver, and their validated form. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 SCM_TYPES = {"github": "https://github.com", "gitlab": "https://gitlab.com", "gitea": ""}
-"""The kinds of servers whose API is known, with the public server of each."""
+"""Types of servers with a supported API, with the public server of each."""
 
 _CREDENTIAL = ParameterRole.CREDENTIAL
 
@@ -65,7 +65,7 @@ PARAMETERS: dict[str, Parameter] = {
     "token": Parameter("A Secret of the requester's namespace with a token for the server's API", role=_CREDENTIAL),
     "tokenKey": Parameter("Its key in that Secret", default="token", role=_CREDENTIAL),
 }
-"""By name, in the order of the documentation."""
+"""Parameters by name, in the order of the documentation."""
 
 SETTINGS: dict[str, Setting] = {
     **FETCH_SETTINGS,
@@ -88,7 +88,7 @@ SETTINGS: dict[str, Setting] = {
 }
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
-"""Of a repository, and of whose it is."""
+"""Name of a repository or its owner."""
 
 _OF_API = frozenset({"repo", "org", "scmType", "serverURL", "token", "tokenKey"})
 _OF_GIT = frozenset({"url", "gitToken", "gitTokenKey", "gitUser", "gitSSHSecret"})
@@ -96,14 +96,14 @@ _OF_GIT = frozenset({"url", "gitToken", "gitTokenKey", "gitUser", "gitSSHSecret"
 
 @dataclass(frozen=True, slots=True)
 class ApiSource:
-    """A repository that a server's API is asked for.
+    """Repository that is read through a server's API.
 
     Args:
         type: One of `SCM_TYPES`.
-        server: The server that the reference names.
-        configured: The server that the operator has set up; None for none.
-        org: Whose repository it is.
-        repo: Its name.
+        server: The server of the reference.
+        configured: The server that the operator configured; None for none.
+        org: The owner of the repository.
+        repo: The name of the repository.
     """
 
     type: str
@@ -119,18 +119,18 @@ class ApiSource:
 
     @property
     def uri(self) -> str:
-        """The repository as records name it: as if it was cloned."""
+        """The repository as records name it: the address for a clone."""
         return f"{self.server.uri.removesuffix('/-')}/{self.org}/{self.repo}.git"
 
 
 @dataclass(frozen=True, slots=True)
 class FileTarget:
-    """A file of a repository.
+    """File of a repository.
 
     Args:
-        revision: Which commit, by whatever name.
-        path: Which file.
-        source: The repository: for git, or for its server's API.
+        revision: The revision.
+        path: The path of the file.
+        source: The repository for git, or for its server's API.
     """
 
     revision: str
@@ -139,20 +139,20 @@ class FileTarget:
 
 
 def validate_params(params: Parameters, settings: Mapping[str, str]) -> dict[str, str]:
-    """Parameters with their defaults, each in its one spelling.
+    """Return the normalized parameters with their defaults.
 
     Args:
-        params: As the reference has them.
-        settings: The resolver's configuration.
+        params: The parameters of the reference.
+        settings: The settings of the resolver.
 
     Raises:
-        ResolutionError: ``InvalidParams``, naming the parameter.
+        ResolutionError: ``InvalidParams`` with the name of the parameter.
     """
     check_names(params, PARAMETERS)
     found = {name: value for name in params if (value := get_text(params, name))}
     if "url" in found and "repo" in found:
         raise build_param_error("repo", "expected either url or repo, found both")
-    # Whichever way is taken, the parameters of the other are of no use; left in, they would look as if they were.
+    # Parameters of the other access method have no effect, so they are refused.
     others = _OF_GIT if "repo" in found else _OF_API
     if unused := sorted(others & found.keys()):
         way = "with repo, the server's API is asked" if "repo" in found else "without repo, git is used"
@@ -181,14 +181,14 @@ def validate_params(params: Parameters, settings: Mapping[str, str]) -> dict[str
 
 
 def parse_target(params: Parameters, settings: Mapping[str, str]) -> FileTarget:
-    """What parameters from `checked` ask for.
+    """Parse parameters from `validate_params`.
 
     Args:
-        params: With their defaults.
-        settings: The resolver's configuration.
+        params: The parameters with their defaults.
+        settings: The settings of the resolver.
 
     Raises:
-        ResolutionError: ``InvalidParams``, naming the parameter; ``InvalidConfiguration``, naming the setting.
+        ResolutionError: ``InvalidParams`` with the parameter; ``InvalidConfiguration`` with the setting.
     """
     revision, path = str(params["revision"]), str(params["pathInRepo"])
     if "repo" in params:
@@ -209,7 +209,7 @@ def _parse_api_source(params: Parameters, settings: Mapping[str, str]) -> ApiSou
     for name, part in [*(("org", each) for each in parts), ("repo", repo)]:
         if not NAME.fullmatch(part):
             raise build_param_error(name, "expected letters, digits, '.', '_' and '-'")
-    # The set of settings that the reference has chosen says which server is the operator's.
+    # The settings that the reference selected determine the operator's server.
     configured = settings.get("server-url", "") or SCM_TYPES.get(settings.get("scm-type", "") or "github", "")
     operators = _parse_configured_server(configured) if configured else None
     server = str(params.get("serverURL", "")) or SCM_TYPES[type_]
@@ -233,15 +233,15 @@ def _parse_configured_server(text: str) -> Remote:
 
 
 def _parse_server(text: str, name: str) -> Remote:
-    # A server has no path of its own here; the repository's is one for the check alone.
+    # A server has no path here; the path of a repository is added only for the check.
     return parse_remote(f"{text.rstrip('/')}/-", parameter=name)
 
 
 def get_max_repository_bytes(settings: Mapping[str, str]) -> int:
-    """How much may be fetched of one repository."""
+    """Return the limit for fetches of one repository in bytes."""
     return int(settings.get("max-repository-bytes") or SETTINGS["max-repository-bytes"].default)
 
 
 def get_max_memory_bytes(settings: Mapping[str, str]) -> int:
-    """How much memory git may have."""
+    """Return the memory limit of git in bytes."""
     return int(settings.get("max-memory-bytes") or SETTINGS["max-memory-bytes"].default)

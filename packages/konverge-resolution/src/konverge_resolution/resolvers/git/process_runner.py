@@ -1,9 +1,9 @@
-"""Runs one program that may not be trusted to end: bounded in memory, time, files and output, gone when we are.
+"""Runner of a program that may never end: limits on memory, time, files and output; it ends with this process.
 
-A process group of its own, led by a shell that sets the limits and becomes the program. Beside it waits one reader at
-the other end of its standard input, which is our lifeline: when that closes, because the work is done, was cancelled,
-or because this very process was killed with no chance to clean up, the reader kills the whole group. PR_SET_PDEATHSIG
-would reach only the program itself, not the helpers it starts, which are those that hang.
+The program has its own process group, led by a shell that sets the limits and becomes the program. A reader waits at
+the other end of its standard input, the lifeline. The lifeline closes when the work is done, is cancelled, or this
+process is killed. Then the reader kills the whole group. PR_SET_PDEATHSIG would reach only the program itself, not the
+helpers that it starts, and these are the ones that hang.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ exec 9<&0
 (read -r _ <&9; kill -KILL 0) >/dev/null &
 exec "$@" <"$input" 9<&-
 """
-_BLOCK = 512  # bytes, in which POSIX counts the size of files
+_BLOCK = 512  # bytes; POSIX counts file sizes in blocks
 _MAX_ERRORS = 16 * 1024
-_ENDLESS_ERRORS = 1 << 20  # what a server says goes there, and it may have no end
+_ENDLESS_ERRORS = 1 << 20  # text of the server goes there and can be endless
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessLimits:
-    """What a program may have.
+    """Limits of one program.
 
     Args:
-        memory_bytes: Of address space, each process of the group for itself.
-        file_bytes: How long any file may become that it writes; writing beyond that is an error to it ("File too
-            large"), not its end by a signal, of which nobody above it would learn.
-        output_bytes: How much it may print; it is killed when it prints more.
-        cpu_seconds: How long it may compute, each process of the group for itself; waiting does not count.
+        memory_bytes: Address space of each process of the group, in bytes.
+        file_bytes: Maximum size of each file; a larger write is an error for the program ("File too large"), not a
+            signal, which its parents would not notice.
+        output_bytes: Maximum size of the output; the program is killed above it.
+        cpu_seconds: CPU time of each process of the group, in seconds; waiting does not count.
     """
 
     memory_bytes: int
@@ -57,14 +57,14 @@ class ProcessLimits:
 
 @dataclass(frozen=True, slots=True)
 class ProcessResult:
-    """What a program left.
+    """Result of a program.
 
     Args:
-        status: Its exit status; negative for a signal.
-        output: What it printed, up to the limit.
+        status: The exit status; negative for a signal.
+        output: The output, up to the limit.
         errors: The beginning of its standard error.
-        is_truncated: Whether it was killed for printing too much.
-        is_out_of_memory: Whether it was killed because `until_too_much` returned (see `run`).
+        is_truncated: Whether it was killed for too much output.
+        is_out_of_memory: Whether it was killed because `wait_until_exceeded` returned (see `run_process`).
     """
 
     status: int
@@ -83,18 +83,18 @@ async def run_process(
     input_path: str = "/dev/null",
     wait_until_exceeded: Callable[[int], Coroutine[Any, Any, None]] | None = None,
 ) -> ProcessResult:
-    """Run a program to its end. Cancelled, it ends the program and all that it has started before it returns.
+    """Run a program to its end. A cancellation ends it with its child processes before this returns.
 
     Args:
-        arguments: The program and its arguments; no credentials, everybody on the machine can see them.
-        environment: All of its environment.
-        folder: Where it runs.
-        limits: What it may have.
-        input_path: What it reads.
+        arguments: The program and its arguments; no credentials, because all users of the machine can see them.
+        environment: Its whole environment.
+        folder: The working folder.
+        limits: The limits.
+        input_path: The file for its standard input.
         wait_until_exceeded: Given the process id, returns when the process exceeds its limits; cancelled when it ends.
 
     Raises:
-        ResolutionError: ``Internal``: it cannot be started.
+        ResolutionError: ``Internal``: the program cannot be started.
     """
     bounds = (limits.memory_bytes // 1024, -(-limits.file_bytes // _BLOCK), limits.cpu_seconds)
     launched = [_SHELL, "-c", _LAUNCH, _SHELL, *map(str, bounds), input_path, *arguments]
@@ -118,7 +118,7 @@ async def run_process(
 async def _process(
     watched: _GroupProtocol, launched: Sequence[str], **options: Any
 ) -> AsyncIterator[asyncio.SubprocessTransport]:
-    """A program, as long as the block runs; then it is gone with all that it has started, however the block is left."""
+    """Run a program during the block; afterwards it is gone with its child processes in any case."""
     starting = asyncio.create_task(
         asyncio.get_running_loop().subprocess_exec(
             lambda: watched, *launched, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True, **options
@@ -126,7 +126,7 @@ async def _process(
     )
     try:
         try:
-            transport, _ = await await_shielded(starting)  # half a start would leave processes that nobody knows
+            transport, _ = await await_shielded(starting)  # an interrupted start would leave unknown processes
         except OSError as error:
             message = f"{launched[0]} cannot be started: {error.strerror or type(error).__name__}"
             raise ResolutionError(Reason.INTERNAL, message) from None
@@ -141,7 +141,7 @@ async def _process(
 
 
 class _GroupProtocol(asyncio.SubprocessProtocol):
-    """Keeps what is printed, up to a limit, and notices the end of the whole group.
+    """Protocol that keeps limited output and detects the end of the whole process group.
 
     Not `asyncio.subprocess.Process`: its ``wait`` is over only when the pipes are closed, and a helper that the program
     left running would never close them.
@@ -176,10 +176,10 @@ class _GroupProtocol(asyncio.SubprocessProtocol):
                 self._truncate()
 
     def process_exited(self) -> None:
-        self.close_lifeline()  # what it has started and left behind ends too
+        self.close_lifeline()  # child processes that it left behind end, too
 
     def connection_lost(self, exc: Exception | None) -> None:
-        # The program has ended and nobody has our pipes any more. All of the group had them, the reader too.
+        # The program has ended and all pipes are closed. All processes of the group had them, including the reader.
         if not self.gone.done():
             self.gone.set_result(None)
 
@@ -188,6 +188,6 @@ class _GroupProtocol(asyncio.SubprocessProtocol):
         self.close_lifeline()
 
     def close_lifeline(self) -> None:
-        """Close the lifeline."""
+        """Close the pipe that keeps the process group running."""
         if self._lifeline is not None:
             self._lifeline.close()

@@ -1,7 +1,7 @@
-"""Where a repository is: addresses that can be read in one way only. Pure.
+"""Addresses of repositories that have one reading only. Pure.
 
-Git and curl each read addresses in more ways than one: a leading dash is an option, ``ext::`` a program, ``0x7f.1`` the
-machine itself. What is let through here has one reading, and it is the one that was checked.
+Git and curl each have several readings of addresses: a leading dash is an option, ``ext::`` a program, ``0x7f.1`` the
+machine itself. An accepted address has one reading, and that one was checked.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HIDDEN = re.compile(r"%(?:2e|2f|5c|25|[01][0-9a-f]|7f)|%(?![0-9a-f]{2})", re.IG
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A repository's address; made by `parse_remote`.
+    """Address of a repository; made by `parse_remote`.
 
     Args:
         scheme: ``http``, ``https`` or ``ssh``.
@@ -45,24 +45,24 @@ class Remote:
 
     @property
     def authority(self) -> str:
-        """Host and port, the latter where it is not the usual one."""
+        """Host and port; the default port is omitted."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port: what a credential belongs to."""
+        """Scheme, host and port, to which a credential belongs."""
         return f"{self.scheme}://{self.authority}"
 
     @property
     def url(self) -> str:
-        """As git is given it."""
+        """The address for git."""
         user = f"{self.user}@" if self.user else ""
         return f"{self.scheme}://{user}{self.authority}{self.path}"
 
     @property
     def uri(self) -> str:
-        """As policies and records name it: the user of ssh, who is the same for everybody, is no part of it."""
+        """The address for policies and records, without the user of ssh, who is the same for all."""
         return f"git+{self.origin}{self.path.removeprefix('/~')}"
 
     @property
@@ -72,7 +72,7 @@ class Remote:
 
 
 def parse_remote(text: str, *, allows_ssh: bool = False, parameter: str = "url") -> Remote:
-    """Read an address.
+    """Parse the address of a repository.
 
     Args:
         text: ``https://example.com/team/repo.git``; with ssh also ``git@example.com:team/repo.git``.
@@ -80,7 +80,7 @@ def parse_remote(text: str, *, allows_ssh: bool = False, parameter: str = "url")
         parameter: What messages call it.
 
     Raises:
-        ResolutionError: It is none that is allowed. The message does not repeat it: it may have a password in it.
+        ResolutionError: It is not permitted. The message does not repeat it, since it may contain a password.
     """
     schemes = "http, https or ssh" if allows_ssh else "http or https"
     if len(text) > _MAX_LENGTH or any(not "!" <= each <= "~" for each in text) or "\\" in text:

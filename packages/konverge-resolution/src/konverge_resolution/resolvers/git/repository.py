@@ -1,4 +1,4 @@
-"""Asks and fetches with git, in a private folder: references, a commit without its files, one file of it."""
+"""Access to a repository with git in a private folder: references, a commit without its files, one file."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _NO_COMMIT = "f" * 40
 
 
 async def check_git(folder: Path) -> None:
-    """Refuse a git that would not connect to the addresses it is given, but resolve the name once more by itself.
+    """Refuse a git version that would resolve the host again instead of using the checked addresses.
 
     Raises:
         ResolutionError: ``Internal``: there is no git, or it is too old.
@@ -73,13 +73,13 @@ async def check_git(folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RepositoryLimits:
-    """What git may take for one repository.
+    """Limits of git for one repository.
 
     Args:
-        repository_bytes: How much may be fetched.
-        memory_bytes: How much memory each of its processes may have.
-        wait_until_exceeded: Given a process, returns when all that run have too much together and it has to end; see
-        `run`.
+        repository_bytes: Maximum size of fetches in bytes.
+        memory_bytes: Memory of each process in bytes.
+        wait_until_exceeded: Given a process id, returns when all processes exceed their limit and this one must end;
+            see `run_process`.
     """
 
     repository_bytes: int
@@ -88,12 +88,12 @@ class RepositoryLimits:
 
 
 class Repository:
-    """One repository elsewhere, and what was fetched of it into one folder.
+    """Remote repository, with the objects that were fetched into one folder.
 
     Args:
-        connection: How it is reached.
-        folder: A private folder, made ready with `prepare`.
-        limits: What git may take for it.
+        connection: The connection to the repository.
+        folder: A private folder, prepared with `prepare`.
+        limits: The limits of git.
     """
 
     def __init__(self, connection: GitConnection, folder: Path, limits: RepositoryLimits) -> None:
@@ -102,7 +102,7 @@ class Repository:
         self._limits = limits
 
     async def prepare(self, certificates: str) -> None:
-        """Write what git reads from files: keys and authorities, for its owner only."""
+        """Write keys and certificates to files that only their owner can read."""
         credential = self._connection.credential
         secrets = {
             commands.KEY: credential.private_key,
@@ -112,10 +112,10 @@ class Repository:
         await _write_in_thread(_write_private, self._folder, secrets)
 
     async def resolve_commit(self, revision: str) -> str:
-        """The commit that a branch, a tag or a reference names.
+        """Return the commit of a branch, a tag or a reference.
 
         Raises:
-            ResolutionError: There is none, or the repository cannot be asked.
+            ResolutionError: There is no such revision, or the repository cannot be read.
         """
         finished = await self._run(
             commands.ls_remote(list_candidates(revision)),
@@ -134,27 +134,27 @@ class Repository:
         return found
 
     async def _list_references(self) -> Mapping[str, str]:
-        """The first of all branches and tags, for a message; none when they cannot be had."""
+        """Return the first of all branches and tags for a message; none if they cannot be read."""
         asked = commands.list_references()
         finished = await self._run(asked, _REFERENCES_BYTES, _SMALL_FILES, memory_bytes=_MEMORY_FOR_REFERENCES)
         return parse_references(finished.output)
 
     async def read_file(self, commit: str, path: str, *, max_bytes: int) -> CommitFile:
-        """A file of a commit, as it is stored: no filter, no conversion of line ends. Symbolic links are followed.
+        """Return a file of a commit as it is stored, after its symbolic links, without filters or conversions.
 
         Args:
-            commit: The commit's id, or that of a tag of it.
-            path: Which file.
-            max_bytes: How large it may be.
+            commit: The id of the commit, or of a tag of it.
+            path: The path of the file.
+            max_bytes: The maximum size of the file.
 
         Raises:
-            ResolutionError: There is none, or it cannot be had.
+            ResolutionError: There is no such file, or it cannot be fetched.
         """
         is_filtered = True
         await self._fetch(commit, is_filtered=True)
         finished, found = await self._read_batch(commit, path, max_bytes, is_filtered=True)
         if found is None and is_refusing_objects(finished.errors):
-            # The server filters, but gives objects by reference only (protocol 0): then all of it, within the limit.
+            # The server filters, but sends objects by reference only (protocol 0): fetch all of them, within the limit.
             is_filtered = False
             await self._fetch(commit, is_filtered=False)
             finished, found = await self._read_batch(commit, path, max_bytes, is_filtered=False)
@@ -163,7 +163,7 @@ class Repository:
         return replace(found, path=await self._resolve_links(found.commit, path, is_filtered=is_filtered))
 
     async def _resolve_links(self, commit: str, path: str, *, is_filtered: bool) -> str:
-        """The path of a file that was read, without symbolic links: one look at the tree where there are none.
+        """Return the path of a file without symbolic links; one listing is enough where there are none.
 
         Raises:
             ResolutionError: ``Denied``: a link cannot be followed here in the way git has followed it.
@@ -193,7 +193,7 @@ class Repository:
         return "/".join(done)
 
     async def _find_first_link(self, commit: str, path: str) -> tuple[str, str] | None:
-        """The path and the id of the first symbolic link on the way to what is there; None for no link.
+        """Return the path and the id of the first symbolic link on the way to a path; None without one.
 
         Raises:
             ResolutionError: ``Denied``: the tree does not say.
@@ -220,9 +220,9 @@ class Repository:
         return parse_link(read.output)
 
     async def _check_protocol(self) -> None:
-        """Refuse what is no server of git's, once it has no reference that is asked for.
+        """Refuse a server without git's protocol, after it listed none of the requested references.
 
-        To ``ls-remote`` a page of HTML is a list of references with none in it; to ``fetch`` it is not.
+        ``ls-remote`` reads a page of HTML as an empty list of references; ``fetch`` does not.
         """
         finished = await self._run_fetch(_NO_COMMIT, is_filtered=True)
         if is_not_git_server(finished.errors):
@@ -260,7 +260,7 @@ class Repository:
             raise
 
     async def _explain_missing(self, commit: str, path: str, error: ResolutionError) -> ResolutionError:
-        """What to say of a path with no file: that it is in a submodule, or which name may be meant."""
+        """Explain a missing file: it is in a submodule, or the name has a similar one."""
         finished = await self._run(commands.ls_tree(commit, path), _NAMES_BYTES, _SMALL_FILES)
         if (submodule := find_submodule(finished.output)) is not None:
             message = f"path {path!r} is of the submodule {submodule!r} at {commit}; name that repository in its place"
@@ -326,7 +326,7 @@ def _build_link_error(path: str, commit: str) -> ResolutionError:
 
 
 async def _write_in_thread(write: Callable[..., object], *given: object) -> None:
-    """Have a thread write files; cancelled, wait for it: what it writes after the folder was removed would stay."""
+    """Write files in a thread and await it even if cancelled: a late write would outlive the folder."""
     await await_shielded(asyncio.to_thread(write, *given))
 
 

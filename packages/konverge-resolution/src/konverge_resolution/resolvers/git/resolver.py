@@ -1,4 +1,4 @@
-"""The git resolver: which of its ways a reference takes, and what comes out of each."""
+"""Resolver ``git``: selects git or the server's API, and builds the result."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _TOKEN_FILE_BYTES = 64 * 1024
 
 
 class GitResolver:
-    """Gets one file of a repository: by git without a clone, or by the API of the repository's server.
+    """Fetches one file of a repository: with git but no clone, or through the API of its server.
 
     Attributes:
         name: ``git``.
@@ -58,41 +58,41 @@ class GitResolver:
         self._memory = MemoryWatcher()
 
     def validate(self, params: Parameters, settings: Mapping[str, str]) -> Parameters:
-        """The parameters with their defaults, each in its one spelling.
+        """Return the normalized parameters with their defaults.
 
         Raises:
-            ResolutionError: ``InvalidParams``, naming the parameter.
+            ResolutionError: ``InvalidParams`` with the name of the parameter.
         """
         return validate_params(params, settings)
 
     def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
-        """The repository, for example ``git+https://example.com/platform/boxes``."""
+        """Return the repository, for example ``git+https://example.com/platform/boxes``."""
         return parse_target(params, settings).source.uri
 
     def is_pinned(self, params: Parameters) -> bool:
-        """Tell whether the revision is a commit's id."""
+        """Tell whether the revision is the id of a commit."""
         return is_commit(str(params["revision"]))
 
     def build_provenance(
         self, params: Parameters, settings: Mapping[str, str], digest: Digest, recorded: Provenance
     ) -> Provenance:
-        """The repository, the commit and the file."""
+        """Return the repository, the commit and the file."""
         found = parse_target(params, settings)
         return Provenance(found.source.uri, _build_digest(found.revision), found.path)
 
     def resolve_relative(self, params: Parameters, path: str) -> Parameters:
-        """The parameters of another file of the same commit.
+        """Return the parameters of another file of the same commit.
 
         Raises:
-            ResolutionError: ``InvalidParams``: the path leads out of the repository.
+            ResolutionError: ``InvalidParams``: the path leaves the repository.
         """
         return {**params, "pathInRepo": join_path(str(params["pathInRepo"]), path)}
 
     async def pin(self, fetch: FetchRequest) -> Parameters | None:
-        """The parameters with the commit that the revision is now: one ``ls-remote``, or one call.
+        """Return the parameters with the current commit of the revision: one ``ls-remote``, or one API request.
 
         Raises:
-            ResolutionError: There is no such revision, or the repository cannot be asked.
+            ResolutionError: There is no such revision, or the repository cannot be read.
         """
         if self.is_pinned(fetch.params):
             return fetch.params
@@ -105,10 +105,10 @@ class GitResolver:
         return {**fetch.params, "revision": commit}
 
     async def resolve(self, fetch: FetchRequest) -> ResolvedContent:
-        """Get the file. Cancelled, git and all that it has started are gone, and its folder, before this returns.
+        """Fetch the file. A cancelled call first ends git and its child processes and removes the folder.
 
         Raises:
-            ResolutionError: There is no such file, or it cannot be had.
+            ResolutionError: There is no such file, or it cannot be fetched.
         """
         found = parse_target(fetch.params, fetch.settings)
         is_pinned = self.is_pinned(fetch.params)
@@ -122,7 +122,7 @@ class GitResolver:
             async with self._open_repository(fetch, found.source) as cloned:
                 commit = found.revision if is_pinned else await cloned.resolve_commit(found.revision)
                 file = await cloned.read_file(commit, found.path, max_bytes=fetch.max_bytes)
-            # The id that was given can be that of a tag's own object; the record has the commit.
+            # The requested id can be that of a tag object; the record has the commit.
             data, commit, path = file.data, file.commit, file.path
             uri, message = found.source.uri, {"url": found.source.url}
         return ResolvedContent(
@@ -185,7 +185,7 @@ async def _read_credential(fetch: FetchRequest, remote: Remote) -> GitCredential
 
 
 async def _read_api_token(fetch: FetchRequest, source: ApiSource) -> str:
-    """The token for a server: the requester's own, or that of the operator for the operator's server alone."""
+    """Return the token for a server: the requester's own, or the operator's for the operator's server only."""
     if "token" in fetch.params:
         name, secrets = str(fetch.params["token"]), fetch.services.secrets
         with name_params_in_errors("token", "tokenKey"):
@@ -224,7 +224,7 @@ async def _fetch_api_commit(fetch: FetchRequest, source: ApiSource, revision: st
 
 
 async def _fetch_api_file(fetch: FetchRequest, source: ApiSource, commit: str, path: str) -> tuple[bytes, str, str]:
-    """A file, its path as the server has it, and the URL that it was redirected to; empty without redirects."""
+    """Return a file, its path on the server, and the URL of a redirect; empty without redirects."""
     request = scm.build_file_request(source, commit, path, fetch.max_bytes)
     answer = await _call_api(fetch, source, request, f"file {path!r} at {commit}")
     data, found = scm.parse_file(source, answer.body, path, fetch.max_bytes)

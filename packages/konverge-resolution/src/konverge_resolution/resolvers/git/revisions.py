@@ -1,4 +1,4 @@
-"""Revisions and paths: which are let through, and what a server's references say of them. Pure."""
+"""Validation of revisions and paths, and parsing of a server's references. Pure."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ _ENCODED = re.compile(r"%(?:2e|2f|5c|00|0a)", re.IGNORECASE)
 
 
 def is_commit(revision: str) -> bool:
-    """Tell whether it is a commit's id in full: 40 or 64 hexadecimal digits."""
+    """Tell whether the revision is a full commit id: 40 or 64 hexadecimal digits."""
     return _COMMIT.fullmatch(revision) is not None
 
 
 def normalize_revision(text: str) -> str:
-    """A branch, a tag, a reference such as ``refs/tags/v1``, ``HEAD`` or a commit's full id, that in small letters.
+    """Return a branch, a tag, a reference such as ``refs/tags/v1``, ``HEAD`` or a full commit id in lower case.
 
-    The rules are those of ``git check-ref-format``, and no leading dash: git would take it for an option
-    (CVE-2026-40938). Expressions such as ``HEAD~1``, ``main:file`` and ``a..b`` are no names.
+    The rules are those of ``git check-ref-format``, without a leading dash, which git would read as an option
+    (CVE-2026-40938). Expressions such as ``HEAD~1``, ``main:file`` and ``a..b`` are refused.
 
     Raises:
-        ResolutionError: It is none of these.
+        ResolutionError: The text is none of these.
     """
     parts = text.split("/")
     is_name = (
@@ -58,10 +58,10 @@ def normalize_revision(text: str) -> str:
 
 
 def normalize_path(text: str) -> str:
-    """A path in a repository in its one spelling: without a slash before it, empty parts and ``.``.
+    """Return the normalized path in a repository: no leading slash, no empty parts and no ``.``.
 
     Raises:
-        ResolutionError: It is none, or would lead elsewhere.
+        ResolutionError: It is no path, or would lead elsewhere.
     """
     parts = [part for part in text.split("/") if part not in ("", ".")]
     message = ""
@@ -77,14 +77,14 @@ def normalize_path(text: str) -> str:
 
 
 def list_candidates(revision: str) -> tuple[str, ...]:
-    """The references that a revision may mean, the first that exists counts: as for git, tags before branches."""
+    """Return the references that a revision may mean, in order: like git, tags precede branches."""
     if revision == "HEAD" or revision.startswith("refs/"):
         return (revision,)
     return (f"refs/tags/{revision}", f"refs/heads/{revision}")
 
 
 def parse_references(output: bytes) -> Mapping[str, str]:
-    """What ``git ls-remote`` prints, as commits by reference; lines that are something else do not count."""
+    """Return the commits by reference from the output of ``git ls-remote``; skip other lines."""
     found = {}
     for line in output.decode("utf-8", "replace").splitlines():
         commit, tab, name = line.partition("\t")
@@ -94,7 +94,7 @@ def parse_references(output: bytes) -> Mapping[str, str]:
 
 
 def find_commit(revision: str, references: Mapping[str, str]) -> str | None:
-    """The commit that a revision names; of an annotated tag the commit, not the tag. None when it names none.
+    """Return the commit of a revision, for an annotated tag the tagged commit; None without one.
 
     Args:
         revision: From `normalize_revision`.
@@ -108,7 +108,7 @@ def find_commit(revision: str, references: Mapping[str, str]) -> str | None:
 
 
 def build_not_found_error(revision: str, uri: str, references: Iterable[str]) -> ResolutionError:
-    """What to say of a revision that names none. A commit's shortened id is told by itself: no server finds those.
+    """Return the error for an unknown revision. A shortened commit id has its own message: no server finds those.
 
     Args:
         revision: The revision.
