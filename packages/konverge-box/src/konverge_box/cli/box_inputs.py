@@ -7,16 +7,22 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-import msgspec
+from msgspec import inspect
 
 from konverge.cli.yaml_documents import read_objects
 from konverge.errors import ConfigurationError
 from konverge.kube import Object
 from konverge_box.calls.scripted_answers import ScriptedAnswer
+from konverge_box.cli.box import read_box
+from konverge_box.file import BoxFileError
+from konverge_box.file.struct_reader import StructReader
+from konverge_box.file.yaml_source import parse_source
 
 __all__ = ["input_options", "read_answers", "read_input_objects"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_ANSWERS = inspect.type_info(dict[str, ScriptedAnswer])
 
 
 def input_options(*, given: str, answers: str) -> Callable[[F], F]:
@@ -53,14 +59,20 @@ def read_answers(file: Path | None) -> dict[str, ScriptedAnswer]:
     """Return the responses to calls by name; none without a file.
 
     Raises:
-        konverge.errors.ConfigurationError: The file contains something else.
+        konverge.errors.ConfigurationError: The file cannot be read, or has more than one document.
+        BoxFileError: A response is invalid; the error holds every error of the file.
     """
     if file is None:
         return {}
-    documents = read_objects(file)
+    documents = parse_source(read_box(file), str(file))
     if len(documents) > 1:
         raise ConfigurationError(f"{file}: expected one document, found {len(documents)}")
-    try:
-        return msgspec.convert(documents[0] if documents else {}, dict[str, ScriptedAnswer])
-    except msgspec.ValidationError as error:
-        raise ConfigurationError(f"{file}: {error}") from None
+    if not documents:
+        return {}
+    (source,) = documents
+    answers: dict[str, ScriptedAnswer] = {}
+    if source.value is not None:
+        answers = StructReader(source, {}).read_value(_ANSWERS, source.value, ())
+    if source.errors:
+        raise BoxFileError(source.errors)
+    return answers

@@ -58,7 +58,7 @@ def test_answers_and_given_objects_come_from_files(konverge: Konverge, tmp_path:
     (tmp_path / "answers.yaml").write_text("settings: {jsn: {}}\n")
     refused = konverge("box", "render", folder / "box.yaml", "--object", folder / "config.yaml", *with_answers)
     assert refused.returncode == 3
-    assert "jsn" in refused.stderr
+    assert "answers.yaml:1:12: settings.jsn: unknown field; did you mean json?" in refused.stderr
 
 
 def test_a_simulation_that_fails_says_what_it_found_and_ends_with_code_1(konverge: Konverge, tmp_path: Path) -> None:
