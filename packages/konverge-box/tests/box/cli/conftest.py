@@ -1,4 +1,4 @@
-"""The fixtures of all tests of commands."""
+"""Fixtures for the tests of commands."""
 
 from __future__ import annotations
 

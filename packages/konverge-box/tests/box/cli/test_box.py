@@ -1,4 +1,4 @@
-"""`konverge box lint`: every mistake of box files, for a person or a program."""
+"""`konverge box lint`: every error of box files, for people and programs."""
 
 from __future__ import annotations
 

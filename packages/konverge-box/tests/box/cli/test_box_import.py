@@ -1,4 +1,4 @@
-"""`konverge box import` and `konverge box package`, as their users call them."""
+"""`konverge box import` and `konverge box package` from the command line."""
 
 from __future__ import annotations
 
@@ -64,15 +64,15 @@ def test_files_elsewhere_are_not_read(konverge: Konverge, tmp_path: Path) -> Non
 def test_what_is_not_carried_over_is_told_to_a_program(konverge: Konverge) -> None:
     done = konverge("box", "import", FOLDER / "early.yaml", "--report", "json")
 
-    told = json.loads(done.stderr)
+    report = json.loads(done.stderr)
     assert done.returncode == 1
     assert done.stdout.startswith("#")
-    assert [each["path"] for each in told["listed"]] == [
+    assert [each["path"] for each in report["listed"]] == [
         "metadata.clusterName",
         "spec.crds.oven.queue.maxDepth",
         "spec.crds.oven.operatorBox.hooks",
     ]
-    assert set(told["listed"][0]) == {"file", "line", "column", "path", "what", "why", "instead"}
+    assert set(report["listed"][0]) == {"file", "line", "column", "path", "what", "why", "instead"}
 
 
 def test_what_is_no_katalog_is_one_line(konverge: Konverge, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ HELLO = ObjectKey("default", "hello")
 
 @contextmanager
 def running(environment: dict[str, str], file: Path) -> Iterator[subprocess.Popen[str]]:
-    """The box with a cluster of its own; killed at the end if it still runs."""
+    """Run the box with its own cluster, and kill it at the end if it still runs."""
     command = [sys.executable, "-m", "konverge", "box", "run", str(file), "--local"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True) as process:
@@ -40,7 +40,7 @@ def running(environment: dict[str, str], file: Path) -> Iterator[subprocess.Pope
 
 
 def cluster_of(process: subprocess.Popen[str]) -> str:
-    """The kubeconfig that it prints, once it runs."""
+    """Return the kubeconfig that the process prints once it runs."""
     assert process.stderr is not None
     assert process.stdout is not None
     next(line for line in process.stderr if "is running" in line)
@@ -69,9 +69,9 @@ async def test_a_box_runs_is_compared_and_changes_with_its_file(
             await eventually(is_ready, clock=SystemClock())
             same = konverge("diff", file, "website/hello", "--kubeconfig", kubeconfig)
             assert (same.returncode, same.stderr) == (0, "")
-            told = konverge("explain", file, "site/hello", "--kubeconfig", kubeconfig)
-            assert (told.returncode, told.stderr) == (0, "")
-            assert "ResourcesReady" in told.stdout
+            explained = konverge("explain", file, "site/hello", "--kubeconfig", kubeconfig)
+            assert (explained.returncode, explained.stderr) == (0, "")
+            assert "ResourcesReady" in explained.stdout
             changed = konverge("diff", other, "website/hello", "-o", "json", "--kubeconfig", kubeconfig)
             assert (changed.returncode, changed.stderr) == (1, "")
             [owner] = json.loads(changed.stdout)["owners"]

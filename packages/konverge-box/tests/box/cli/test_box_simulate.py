@@ -26,9 +26,9 @@ def test_a_rendering_is_yaml_or_json(started_konverge: Konverge) -> None:
 def test_one_step_can_be_shown(konverge: Konverge) -> None:
     box, owner = EXAMPLES / "validation" / "box.yaml", EXAMPLES / "validation" / "service.yaml"
 
-    shown = yaml.safe_load(konverge("box", "render", box, "--object", owner, "--step", "mutation").stdout)
+    step = yaml.safe_load(konverge("box", "render", box, "--object", owner, "--step", "mutation").stdout)
 
-    assert [change["path"] for change in shown["changes"]] == ["spec.tier", "spec.replicas"]
+    assert [change["path"] for change in step["changes"]] == ["spec.tier", "spec.replicas"]
 
 
 def test_a_denied_object_ends_with_code_1(konverge: Konverge, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Conditions: what holds, what is refused when the file is loaded, and when time alone changes them."""
+"""Conditions: their results, the errors at load time, and the times at which time alone changes them."""
 
 from __future__ import annotations
 
@@ -292,7 +292,7 @@ A, B, NOT = {"field": "spec.env"}, {"field": "spec.host"}, {"field": "spec.none"
         ({"anyOf": [NOT, A]}, True),
         ({"when": [A], "or": [NOT]}, False),
         ({"when": [NOT], "or": [A]}, False),
-        ({"when": [A], "or": [NOT, B], "name": "of somebody else"}, True),
+        ({"when": [A], "or": [NOT, B], "name": "of another step"}, True),
     ],
 )
 def test_all_of_when_and_one_of_or(declared: dict[str, Any], expected: bool) -> None:

@@ -1,4 +1,4 @@
-"""The functions of expressions, one after the other."""
+"""The functions of expressions, one by one."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ VALUES: list[tuple[str, Any]] = [
     ("empty(0)", False),
     ("empty(false)", False),
     ("notEmpty('a')", True),
-    # What may be absent
+    # Absent values
     ("get(spec, 'a.b.0.c')", 5),
     ("get(spec, 'a.x.y')", None),
     ("get(none_at_all, 'a')", None),
@@ -109,7 +109,7 @@ VALUES: list[tuple[str, Any]] = [
     ("isComposite([])", True),
     ("len('äö')", 2),
     ("len(spec)", 2),
-    # Text
+    # Strings
     ("toLower('ÄB')", "äb"),
     ("toUpper('ab')", "AB"),
     ("trimSpace(' a\n')", "a"),

@@ -1,4 +1,4 @@
-"""Values that come from Secrets: masked wherever they are shown, and so is all that was made by looking at them."""
+"""Values from Secrets: they are masked in every output, and so is every value that is computed from them."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ SCOPE: dict[str, Any] = {
 def test_whatever_shows_a_sensitive_value_shows_asterisks(caplog: pytest.LogCaptureFixture) -> None:
     value = Sensitive(WORD)
     logging.getLogger("x").warning("%s %r", value, {"a": value})
-    shown = [
+    outputs = [
         str(value), repr(value), f"{value}", f"{value!r:>9}", "-".join([value, "a"]), json.dumps({"a": value}),
         repr([value]), value[:3], value.upper(), caplog.text,
         str(copy.deepcopy({"a": value})), yaml.safe_dump(mask_sensitive({"a": value})),
     ]  # fmt: skip
-    assert all("***" in each and WORD not in each for each in shown), shown
+    assert all("***" in each and WORD not in each for each in outputs), outputs
 
 
 def test_what_is_sent_to_a_cluster_is_asked_for_or_masked_first() -> None:

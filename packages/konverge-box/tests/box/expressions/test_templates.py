@@ -1,4 +1,4 @@
-"""Expressions: what they come to, what they read, and what is wrong with them."""
+"""Expressions: their values, the paths that they read, and their errors."""
 
 from __future__ import annotations
 

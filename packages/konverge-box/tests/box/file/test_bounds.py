@@ -1,4 +1,4 @@
-"""Whatever is in a file, reading it ends soon, with mistakes that have a place in it."""
+"""Reading ends soon for every content of a file, and each error has a position in it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_what_would_fill_memory_or_time_is_refused(name: str) -> None:
 
     assert 0 < len(found) <= 1_000
     assert time.process_time() - began < 10
-    assert all(len(str(mistake)) < 2_000 for mistake in found)
+    assert all(len(str(error)) < 2_000 for error in found)
 
 
 WORDS = st.sampled_from(
@@ -93,20 +93,20 @@ PLAIN = st.recursive(
 STEP_VALUES = st.dictionaries(st.sampled_from([*STEPS, "resource", "dependsOn", "reconcile"]), VALUES, max_size=4)
 
 
-def is_in(mistake: BoxFieldError, text: str) -> bool:
-    return 1 <= mistake.line <= text.count("\n") + 2 and mistake.column >= 1
+def is_in(error: BoxFieldError, text: str) -> bool:
+    return 1 <= error.line <= text.count("\n") + 2 and error.column >= 1
 
 
 @given(st.text() | st.binary())
 def test_any_text_is_a_box_or_has_mistakes(text: str | bytes) -> None:
-    assert all(mistake.message for mistake in find_file_errors(text))
+    assert all(error.message for error in find_file_errors(text))
 
 
 @given(VALUES)
 def test_any_yaml_is_a_box_or_has_mistakes_in_it(value: Any) -> None:
     text = yaml.safe_dump(value)
 
-    assert all(is_in(mistake, text) for mistake in find_file_errors(text))
+    assert all(is_in(error, text) for error in find_file_errors(text))
 
 
 @given(STEP_VALUES)
@@ -116,7 +116,7 @@ def test_any_steps_load_or_have_mistakes_in_them(steps: dict[str, Any]) -> None:
 
     found = find_file_errors(text)
 
-    assert all(is_in(mistake, text) for mistake in found)
+    assert all(is_in(error, text) for error in found)
     if not found:
         assert isinstance(load_box(text).spec.crds["web"], CustomResource)
 

@@ -1,4 +1,4 @@
-"""Questions to which other systems have two answers: ours, as far as a file shows them."""
+"""Decisions about questions that other systems answer inconsistently, as far as a file shows them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON Schema of editors is that of the model, and knows what the examples say."""
+"""The JSON Schema for editors follows the model, and covers every field of the examples."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_group_has_the_kinds_and_a_kind_its_short_forms() -> None:
 
 
 def test_the_words_of_the_file_with_all_of_them_are_known() -> None:
-    """Every key of the test's whole vocabulary is a property somewhere, apart from names that its author chose."""
+    """Every key of the file with all fields is a property of the schema, apart from names that its author chose."""
     own = {
         *(
             "team",

@@ -1,4 +1,4 @@
-"""What each step may read: what earlier steps have made, and only what is declared."""
+"""The names that each step may read: declared ones, and the results of earlier steps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from konverge_box.file import find_file_errors
 from konverge_box.file.expression_scopes import STEPS
 from tests.box.file.sample_boxes import build_box_text, find_errors
 
-# How a step reads a name, and the results that a step can make.
+# A read of a name in each step, and the results that steps can set.
 READERS = {
     "normalize": "normalize: {{spec: {{a: '{{{{ {name} }}}}'}}}}",
     "mutation": "mutation: [{{field: spec.a, default: '{{{{ {name} }}}}'}}]",
@@ -35,7 +35,7 @@ def may_read(step: str, result: str) -> bool:
 
 
 def read_in(step: str, name: str) -> str:
-    """A box in which the step reads the name, and in which all that can be made is made."""
+    """Return the steps of a box in which the step reads the name and every result is set."""
     made = [text for text in RESULTS.values() if text.partition(":")[0] != step]
     return "\n".join([READERS[step].format(name=name), *made])
 
@@ -69,11 +69,11 @@ CASES = {
         "onDelete: {when: [{field: cross.db.found}]}\ncross: [{crd: db, selector: {name: a}}]",
         "cross.db.found is not available here: a deletion does not run the step that sets it",
     ),
-    "cross that nobody declares": (
+    "an undeclared entry of cross": (
         "cross: [{crd: db, selector: {name: a}}]\nonReconcile: {configMaps: [{name: '{{ cross.dbs.name }}'}]}",
         "9:35: onReconcile.configMaps[0].name: cross.dbs is not declared; did you mean db?",
     ),
-    "external that nobody declares": (
+    "an undeclared entry of external": (
         "onReconcile: {configMaps: [{name: '{{ external.a.body }}'}]}",
         "external.a is not declared; external has no entries",
     ),

@@ -1,4 +1,4 @@
-"""Groups: their names, what they wait for, when they are suspended; and where nothing may be drawn by lot."""
+"""Groups: names, dependencies and suspension; and the fields that may not contain random values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is loaded: values as the file has them, defaults, and short forms written out as Kubernetes' objects."""
+"""The loaded box: the values of the file, defaults, and short forms expanded to Kubernetes objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The objects that short forms stand for are ones that an API server takes."""
+"""An API server accepts the objects that short forms expand to."""
 
 from __future__ import annotations
 

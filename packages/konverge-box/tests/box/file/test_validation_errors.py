@@ -1,4 +1,4 @@
-"""Every mistake of a file is told: where it is, what was expected, what was found, and the nearest known word."""
+"""Every error of a file is reported with its position, the expected and found values, and the nearest known word."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STEPS = {
     "unknown step": ("onReconcil: {}", "8:7: onReconcil: unknown field; did you mean onReconcile?"),
     "another system's word": ("observe: []", "8:7: observe: unknown field; did you mean cross?"),
     "a word for a step": ("validations: []", "8:7: validations: unknown field; did you mean validation?"),
-    "dependsOn nobody": (
+    "dependsOn: unknown": (
         "dependsOn: {dbs: healthy}",
         "8:19: dependsOn.dbs: expected a custom resource of this file, found dbs; did you mean db?",
     ),
@@ -72,7 +72,7 @@ STEPS = {
         "normalize: {spec: {spec.size: '1'}}",
         "8:26: normalize.spec['spec.size']: expected a path relative to spec; write size",
     ),
-    "mutation: of what nobody may change": (
+    "mutation: a read-only field": (
         "mutation: [{field: metadata.name, default: a}]",
         "8:19: mutation[0].field: expected a field of spec, metadata.labels or metadata.annotations",
     ),
@@ -141,7 +141,7 @@ STEPS = {
         "validation: [{field: spec.a, or: [], anyOf: []}]",
         "8:44: validation[0].anyOf: the same list as or; put all conditions into one of them",
     ),
-    "cross: of nobody": (
+    "cross: unknown": (
         "cross: [{crd: dbs, selector: {name: a}}]",
         "8:16: cross[0].crd: expected a custom resource of this file, found dbs; did you mean db?",
     ),
@@ -309,7 +309,7 @@ def test_loading_raises_one_error_with_all_mistakes() -> None:
     with pytest.raises(BoxFileError, match=r"(?s)f:8:7: .*\nf:9:7: ") as caught:
         load_box(build_box_text("onReconcil: {}\nfinalizer: []"), file="f")
 
-    assert [mistake.line for mistake in caught.value.errors] == [8, 9]
+    assert [error.line for error in caught.value.errors] == [8, 9]
 
 
 @pytest.mark.parametrize(
@@ -331,8 +331,8 @@ def test_no_mistake_shows_a_secret_value(steps: str) -> None:
 
 def test_a_message_obeys_nobody_who_wrote_the_file() -> None:
     steps = 'validation: [{field: spec.a, regex: "[\\n::error file=x::done\\e[31m", message: no}]'
-    (mistake,) = find_file_errors(build_box_text(steps), file="f")
+    (error,) = find_file_errors(build_box_text(steps), file="f")
 
-    assert str(mistake).isprintable()
-    assert r"[\n::error file=x::done\x1b[31m" in str(mistake)
-    assert "\n" in mistake.message  # as data it is what it is
+    assert str(error).isprintable()
+    assert r"[\n::error file=x::done\x1b[31m" in str(error)
+    assert "\n" in error.message  # as data it is what it is

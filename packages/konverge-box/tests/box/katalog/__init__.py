@@ -1,1 +1,1 @@
-"""Katalogs as boxes."""
+"""Conversion of Katalogs to boxes."""

@@ -1,4 +1,4 @@
-"""A Katalog of each generation of the schema: the box that it becomes, and what is listed, to the letter."""
+"""A Katalog of each schema generation: the exact box and findings that result from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Go templates as expressions: the same value for the same object, or why there is none."""
+"""Go templates as expressions: the same value for the same object, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ SCOPE: dict[str, Any] = {
     "external": {"myCall": {"status": "200"}},
 }
 
-# Template, where its value goes, the value there.
+# Template, the use of its value, the value.
 SAME: list[tuple[str, TemplateUse, Any]] = [
     ("{{ .spec.image }}", TemplateUse.TEXT, "nginx"),
     ("  {{ .spec.image }} ", TemplateUse.TEXT, "nginx"),

@@ -1,4 +1,4 @@
-"""Nothing of a Katalog is dropped in silence: each field changes the box, or is told of."""
+"""No field of a Katalog is dropped silently: each changes the box, or is reported."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.box.katalog.katalogs import FOLDER, NAMES, import_sample
 Path = tuple[str | int, ...]
 
 KATALOGS = {name: load_yaml((FOLDER / f"{name}.yaml").read_text()) for name in NAMES}
-# Nothing but the file's own head, which says that it is a Katalog.
+# The header of the file, which only identifies a Katalog.
 HEAD = {("apiVersion",), ("kind",)}
 
 
@@ -44,7 +44,7 @@ WHOLE = {name: outcome(katalog) for name, katalog in KATALOGS.items()}
 
 
 def change_value(value: Any) -> Any:
-    """Another value of the same form."""
+    """Return another value of the same type."""
     match value:
         case bool():
             return not value
@@ -58,7 +58,7 @@ def change_value(value: Any) -> Any:
 
 
 def is_reported(name: str, path: Path) -> bool:
-    """Whether a field makes a difference, or something that it is part of is listed as a whole."""
+    """Tell whether a field changes the result, or belongs to a part that is reported as a whole."""
     if any(_is_within(path, listed) for listed, _ in WHOLE[name][1]):
         return True
     without, other = copy.deepcopy(KATALOGS[name]), copy.deepcopy(KATALOGS[name])
@@ -113,7 +113,7 @@ BASE: dict[str, Any] = {
 
 
 def build_named(names: str, value: Any) -> dict[str, Any]:
-    """Fields that all have the same value."""
+    """Return fields that all have the same value."""
     return dict.fromkeys(names.split(), value)
 
 
@@ -123,7 +123,7 @@ BOX: Path = (*ENTRY, "operatorBox")
 MADE: Path = (*BOX, "onReconcile")
 
 WHEN = [{"field": "spec.x", "equals": "y"}]
-# Where, and the fields that the schema has there in any generation, with a value that is not the one that is implied.
+# Paths, with their fields in any schema generation; each field has a value other than its default.
 VOCABULARY: dict[Path, dict[str, Any]] = {
     (): build_named(
         "lifecycle policy imports security crossAccess gateway publish notification profiles", {"enabled": True}

@@ -1,4 +1,4 @@
-"""What a custom resource would come to, without a cluster."""
+"""The rendering of a custom resource, without a cluster."""
 
 import base64
 from typing import Any

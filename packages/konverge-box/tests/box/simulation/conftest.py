@@ -1,4 +1,4 @@
-"""The server that the provider example talks to."""
+"""The PostgreSQL server of the provider example."""
 
 from tests.database_servers import postgres_server
 

@@ -32,14 +32,14 @@ def build_simulated_cluster(cluster: Cluster) -> SimulatedCluster:
 @pytest.mark.parametrize("folder", [name for name in FOLDERS if name not in WITH_SERVERS])
 async def test_the_example_does_what_its_simulation_expects(folder: str, cluster: Cluster) -> None:
     loaded = load_simulation(EXAMPLES / folder / "simulate.yaml", namespace=cluster.namespace)
-    told: list[StepReport] = []
+    reports: list[StepReport] = []
 
-    await simulate(loaded, build_simulated_cluster(cluster), on_report=told.append)
+    await simulate(loaded, build_simulated_cluster(cluster), on_report=reports.append)
 
-    assert len(told) == len(loaded.simulation.spec.steps)
-    assert {report.name: report.failures for report in told if report.failures} == {}
-    # A simulation that leaves out everything would show nothing.
-    assert any(not report.skipped for report in told)
+    assert len(reports) == len(loaded.simulation.spec.steps)
+    assert {report.name: report.failures for report in reports if report.failures} == {}
+    # A simulation that skips every step would prove nothing.
+    assert any(not report.skipped for report in reports)
 
 
 @pytest.mark.slow
@@ -47,25 +47,25 @@ async def test_the_example_does_what_its_simulation_expects(folder: str, cluster
 async def test_the_provider_example_makes_a_database_and_drops_it(
     cluster: Cluster, postgres_server: PostgresServer, tmp_path: Path
 ) -> None:
-    tenant = f"t{SystemEntropy().name_suffix(8)}"  # the server is for all cases
+    tenant = f"t{SystemEntropy().name_suffix(8)}"  # all cases share the server
     settings = f"host: {postgres_server.host}, port: {postgres_server.port}, user: {postgres_server.user}"
     for file in (EXAMPLES / "provider").glob("*.yaml"):
         text = file.read_text().replace("host: 127.0.0.1, port: 5432, user: postgres", settings)
         text = text.replace("password: postgres", f"password: {postgres_server.password}").replace("acme", tenant)
         (tmp_path / file.name).write_text(text)
     loaded = load_simulation(tmp_path / "simulate.yaml", namespace=cluster.namespace)
-    told: list[StepReport] = []
+    reports: list[StepReport] = []
     databases: list[list[str]] = []
 
     def look(report: StepReport) -> None:
-        told.append(report)
+        reports.append(report)
         with psycopg.connect(postgres_server.conninfo()) as connection:
             rows = connection.execute("SELECT datname FROM pg_database WHERE datname = %s", [tenant]).fetchall()
             databases.append([name for (name,) in rows])
 
     await simulate(loaded, build_simulated_cluster(cluster), on_report=look)
 
-    assert [report.failures for report in told] == [(), ()]
+    assert [report.failures for report in reports] == [(), ()]
     assert databases == [[tenant], []]
 
 

@@ -1,4 +1,4 @@
-"""What counts as expected, and how it is told when it is not."""
+"""The comparison of results with expectations, and the messages about differences."""
 
 import base64
 from typing import Any
@@ -45,7 +45,7 @@ def test_what_is_there_is_as_expected(expected: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("expected", "told"),
+    ("expected", "message"),
     [
         ({"has": {"spec": {"replicas": 3}}}, "Site/a: spec.replicas: expected 3, found 2"),
         ({"has": {"spec": {"on": 1}}}, "Site/a: spec.on: expected 1, found true"),
@@ -60,9 +60,9 @@ def test_what_is_there_is_as_expected(expected: dict[str, Any]) -> None:
         ({"conditions": {"Other": "True"}}, "Site/a: Other: expected a condition, found none"),
     ],
 )
-def test_what_is_otherwise_is_told_with_its_field(expected: dict[str, Any], told: str) -> None:
+def test_what_is_otherwise_is_told_with_its_field(expected: dict[str, Any], message: str) -> None:
     (found,) = failures(SITE, **expected)
-    assert told in found
+    assert message in found
 
 
 def test_an_object_that_is_not_there_is_told_once() -> None:
@@ -74,8 +74,8 @@ def test_values_of_secrets_are_compared_and_not_shown() -> None:
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "data": data}
 
     assert failures(secret, has={"stringData": {"password": "open sesame"}}) == []
-    (told,) = failures(secret, has={"stringData": {"password": "guess"}})
-    assert told == "Site/a: stringData.password: expected another value (not shown)"
+    (failure,) = failures(secret, has={"stringData": {"password": "guess"}})
+    assert failure == "Site/a: stringData.password: expected another value (not shown)"
 
 
 def test_what_the_operator_did_besides_is_told_and_status_and_owners_do_not_count() -> None:
@@ -86,12 +86,12 @@ def test_what_the_operator_did_besides_is_told_and_status_and_owners_do_not_coun
         RecordedOperation(verb="updated", kind="Deployment", namespace="", name="a", is_status=True),
     ]
 
-    def told(**expected: Any) -> list[str]:
+    def find_failures(**expected: Any) -> list[str]:
         return list(find_operation_failures(Expectations(**expected), done, {"Site"}))
 
-    assert told(created=("ConfigMap/a", "Secret/other/b"), updated=()) == []
-    assert told(created=("ConfigMap/a", "Service/a")) == [
+    assert find_failures(created=("ConfigMap/a", "Secret/other/b"), updated=()) == []
+    assert find_failures(created=("ConfigMap/a", "Service/a")) == [
         "Service/a: expected it to be created, found no such change",
         "Secret/other/b: expected no such change, found it created",
     ]
-    assert told() == []
+    assert find_failures() == []

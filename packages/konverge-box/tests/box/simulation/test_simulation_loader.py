@@ -1,4 +1,4 @@
-"""Simulation files: every mistake with its place."""
+"""Simulation files: every error with its position."""
 
 from pathlib import Path
 
@@ -27,13 +27,13 @@ def write_files(folder: Path, spec: str) -> Path:
     return folder / "simulate.yaml"
 
 
-def complaints(folder: Path, spec: str) -> list[str]:
+def find_errors(folder: Path, spec: str) -> list[str]:
     found = find_simulation_errors(write_files(folder, spec))
     return [f"{each.line}:{each.column}: {each.path}: {each.message}" for each in found]
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "expected"),
     [
         ("  stepps: []\n", ["5:3: spec.stepps: unknown field; did you mean steps?", "4:1: spec: steps is missing"]),
         ("  steps: [{name: a, expct: {}}]\n", ["5:21: spec.steps[0].expct: unknown field; did you mean expect?"]),
@@ -60,11 +60,11 @@ def complaints(folder: Path, spec: str) -> list[str]:
         ),
     ],
 )
-def test_a_mistake_has_its_place(spec: str, told: list[str], tmp_path: Path) -> None:
-    found = complaints(tmp_path, spec)
+def test_a_mistake_has_its_place(spec: str, expected: list[str], tmp_path: Path) -> None:
+    found = find_errors(tmp_path, spec)
 
-    assert len(found) == len(told)
-    for text in told:
+    assert len(found) == len(expected)
+    for text in expected:
         assert any(text in each for each in found), found
 
 

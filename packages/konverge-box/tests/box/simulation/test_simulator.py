@@ -1,4 +1,4 @@
-"""Simulations that find what is wrong with a box, on the embedded cluster in simulated time."""
+"""Simulations that find the errors of a box, on the embedded cluster in simulated time."""
 
 import asyncio
 from dataclasses import replace
@@ -86,21 +86,21 @@ async def test_one_who_is_cancelled_and_again_leaves_no_operator_and_nothing_tha
     box = load_valid_box(build_box_text(shelf=build_custom_resource("Shelf")), file="box.yaml")
     given = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "given"}}
     shared = replace(build_simulated_cluster(cluster), is_embedded=False)
-    stages: list[SimulatedBox] = []
+    running: list[SimulatedBox] = []
 
-    async def be_on_stage() -> None:
-        async with start_simulated_box(box, shared, [given], {}) as stage:
-            stages.append(stage)
+    async def run_until_cancelled() -> None:
+        async with start_simulated_box(box, shared, [given], {}) as simulated:
+            running.append(simulated)
             await asyncio.Event().wait()
 
-    simulating = asyncio.create_task(be_on_stage())
-    await cluster.eventually(lambda: stages, describe="the operator runs")
+    simulating = asyncio.create_task(run_until_cancelled())
+    await cluster.eventually(lambda: running, describe="the operator runs")
     await cancel_again(simulating)
     with pytest.raises(asyncio.CancelledError):
         await simulating
 
-    assert stages[0].task is not None
-    assert stages[0].task.done()
+    assert running[0].task is not None
+    assert running[0].task.done()
     await cluster.eventually(lambda: is_namespace_gone(cluster, "given"), describe="what was given is gone")
 
 

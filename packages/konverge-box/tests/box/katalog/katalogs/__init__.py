@@ -1,6 +1,6 @@
-"""Katalogs of each generation, the boxes that they become, and what of them is listed.
+"""Katalogs of each schema generation, the resulting boxes, and their findings.
 
-Run this module to write the boxes and the lists anew, and look at what changed: `python -m tests.box.katalog.katalogs`.
+Run this module to write them again, and review the changes: `python -m tests.box.katalog.katalogs`.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ NAMES = sorted(
 
 
 def read(name: str) -> bytes | None:
-    """A file beside the Katalogs."""
+    """Return the content of a file beside the Katalogs; None if there is none."""
     path = FOLDER / name
     return path.read_bytes() if path.is_file() else None
 
 
 def import_sample(text: str | bytes, name: str = "katalog.yaml") -> KatalogImport:
-    """What becomes of a Katalog that stands beside those."""
+    """Convert a Katalog that may name the files of this folder."""
     return import_katalog(text, file=name, read=read)
 
 
 def format_findings(found: KatalogImport) -> str:
-    """What is listed, a line each."""
+    """Format the findings, one per line."""
     return "".join(f"{each}\n" for each in found.listed)

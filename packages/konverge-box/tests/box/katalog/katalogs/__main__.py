@@ -1,4 +1,4 @@
-"""Writes what becomes of the Katalogs."""
+"""Writes the boxes and the findings of the Katalogs."""
 
 from __future__ import annotations
 
