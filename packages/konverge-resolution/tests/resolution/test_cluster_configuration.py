@@ -87,7 +87,7 @@ async def test_all_five_sources_answer_our_requests_and_tektons(desk: RequestNam
     # The path of an object is Tekton's form; what a policy calls it stands beside it in ours.
     named = {each: request["status"].get("policySource") for each, request in own.items()}
     assert named == dict.fromkeys(own) | {"cluster": f"cluster://{desk.namespace}/task/build"}
-    assert f"which policies name {named['cluster']}" in own["cluster"]["status"]["conditions"][0]["message"]
+    assert f"named by policies as {named['cluster']}" in own["cluster"]["status"]["conditions"][0]["message"]
     assert tekton["git"]["status"]["refSource"]["uri"].startswith("git+http://127.0.0.1:")
     assert tekton["git"]["status"]["refSource"]["entryPoint"] == "task.yaml"
     # Two requests for the same, of one user: what a name stands for was asked once or twice, the content once.

@@ -109,7 +109,7 @@ def test_a_resolver_that_is_not_there_is_refused_as_in_a_cluster(konverge: Konve
         (["--param", "banana=1"], 1, "banana"),
         (["--digest", str(Digest.of(b""))], 7, f"expected {Digest.of(b'')}, found {Digest.of(PIPELINE.encode())}"),
         (["--digest", "md5:1"], 2, "expected sha256:"),
-        (["--param", "url=x"], 2, "--param url is given by an option of its own, too"),
+        (["--param", "url=x"], 2, "--param url: the resolver's own option sets it, too"),
         (["--param", "x"], 2, "expected NAME=VALUE"),
         (["--setting", "fetch-timeout=banana"], 3, "fetch-timeout: expected a duration"),
         (["--policy", "missing.yaml"], 3, "missing.yaml: No such file"),

@@ -82,7 +82,7 @@ _RULES = (
     _build_pattern(
         r"unexpected tls packet|wrong version number|packet length too long|record layer",
         Reason.DENIED,
-        f"does not speak TLS with us; {PLAIN_HTTP_HINT}",
+        f"supports no common version of TLS; {PLAIN_HTTP_HINT}",
     ),
     _build_pattern(r"gnutls_handshake|ssl", Reason.UNREACHABLE, "broke off its TLS"),
     _build_pattern(r"mismatched algorithms|object format", Reason.NOT_FOUND, "has commit ids of another length"),
