@@ -17,14 +17,14 @@ import pytest
 import tests
 from konverge.clock import SimulatedLoop
 from konverge.crd import crd_manifest
+from konverge_cluster._internal.testing.cluster_servers import RealServer
 from konverge_cluster.controlplane import RealCluster
 from konverge_cluster.testing import Cluster
-from konverge_cluster.testing.cluster_servers import RealServer
 
 # Programs that tests start must also find `tests`, which is a namespace package over several folders.
 os.environ["PYTHONPATH"] = os.pathsep.join(str(Path(folder).parent) for folder in tests.__path__)
 
-pytest_plugins = ["konverge_cluster.testing.pytest_plugin", "pytester"]
+pytest_plugins = ["konverge_cluster.pytest_plugin", "pytester"]
 
 # A shared machine can be slow without an error in the code. In CI the examples are always the same; on a developer's
 # machine they are new in each run.

@@ -20,8 +20,8 @@ from bench.w1.bench_cluster import BenchCluster
 from bench.w1.box import BOX
 from bench.w1.measurements import ProcessMeasurement, measure_until_ready
 from konverge.crd import crd_manifest
-from konverge_box.file import load_box
-from konverge_box.runtime import build_box_operator
+from konverge_box._internal.file import load_box
+from konverge_box._internal.runtime import build_box_operator
 
 _GOAL = 1.2
 _NAMESPACE = "w1"

@@ -21,16 +21,16 @@ import yaml
 from bench.box_program import USER_AGENT
 from bench.w1.bench_cluster import count_by_verb
 from bench.w1.measured_process import MeasuredProcess
+from konverge._internal.client.connect import connect
 from konverge.client import Client
-from konverge.client.connect import connect
 from konverge.clock import SystemClock
 from konverge.crd import crd_manifest
 from konverge.kube import GroupVersionKind, find_condition
-from konverge_box.file import load_box
-from konverge_box.runtime import build_box_operator
+from konverge_box._internal.file import load_box
+from konverge_box._internal.runtime import build_box_operator
+from konverge_cluster._internal.testing.audit_requests import read_audit_log
+from konverge_cluster._internal.testing.polling import eventually
 from konverge_cluster.controlplane import RealCluster
-from konverge_cluster.testing.audit_requests import read_audit_log
-from konverge_cluster.testing.polling import eventually
 
 _GOAL_MEGABYTES = 200
 _GOAL_PERCENT = 1.0

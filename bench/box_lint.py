@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import yaml
 
-from konverge_box.runtime.box_validation import find_box_errors
+from konverge_box._internal.runtime.box_validation import find_box_errors
 
 _GOAL_SECONDS = 0.5
 _ROUNDS = 7

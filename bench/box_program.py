@@ -11,10 +11,10 @@ import sys
 from pathlib import Path
 
 from bench.w1.start_signal import wait_for_go
-from konverge.client.connect import connect
+from konverge._internal.client.connect import connect
 from konverge.operator import RunOptions
-from konverge_box.runtime import build_box_operator
-from konverge_box.runtime.box_validation import load_valid_box
+from konverge_box._internal.runtime import build_box_operator
+from konverge_box._internal.runtime.box_validation import load_valid_box
 
 __all__ = ["USER_AGENT"]
 

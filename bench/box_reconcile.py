@@ -15,16 +15,16 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from bench.shop_operator import BOX, SHOP, new_shop, python_operator
+from konverge._internal.operator.owner_context import OperatorRun
+from konverge._internal.runtime import Process
 from konverge.client import Client
 from konverge.clock import SeededEntropy, SystemClock
 from konverge.crd import crd_manifest
 from konverge.operator import Operator, RunOptions
-from konverge.operator.owner_context import OperatorRun
-from konverge.runtime import Process
-from konverge_box.file import load_box
-from konverge_box.runtime import BoxController
+from konverge_box._internal.file import load_box
+from konverge_box._internal.runtime import BoxController
+from konverge_cluster._internal.testing.polling import eventually
 from konverge_cluster.embedded import LocalCluster
-from konverge_cluster.testing.polling import eventually
 
 _OWNERS = 100
 _ROUNDS = 7

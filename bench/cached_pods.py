@@ -25,7 +25,7 @@ import aiohttp
 import msgspec
 
 from bench.replay_server import replay_server
-from konverge.cache import CacheOptions, InformerFactory
+from konverge._internal.cache import CacheOptions, InformerFactory
 from konverge.client import Client, ClusterConfig, HttpTransport
 from konverge.kube import GroupVersionKind
 

@@ -25,12 +25,12 @@ import aiohttp
 import msgspec
 
 from bench.replay_server import replay_server
-from konverge.cache import InformerFactory
+from konverge._internal.cache import InformerFactory
+from konverge._internal.kube.metadata import ObjectMeta
+from konverge._internal.runtime.queue import Queue
 from konverge.client import Client, ClusterConfig, HttpTransport
 from konverge.clock import SeededEntropy
 from konverge.kube import GroupVersionKind, ObjectKey
-from konverge.kube.metadata import ObjectMeta
-from konverge.runtime.queue import Queue
 
 _PODS = 10_000
 _RUNS = 7

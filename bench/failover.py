@@ -22,13 +22,13 @@ from pathlib import Path
 from bench.replica import ProcessUsage, Replica
 from bench.sample_operator import BED, is_ready, new_bed
 from bench.soak import install
+from konverge._internal.client.connect import connect
+from konverge._internal.runtime.election import compute_shard
+from konverge._internal.runtime.election.shard_view import build_shard_lease_name
 from konverge.client import Client
-from konverge.client.connect import connect
 from konverge.kube import GroupVersionKind, ObjectKey
-from konverge.runtime.election import compute_shard
-from konverge.runtime.election.shard_view import build_shard_lease_name
+from konverge_cluster._internal.testing.audit_requests import AuditedRequest, read_audit_log
 from konverge_cluster.controlplane import RealCluster
-from konverge_cluster.testing.audit_requests import AuditedRequest, read_audit_log
 
 __all__ = [
     "FailoverBench",

@@ -19,8 +19,8 @@ from bench.failover import FailoverBench
 from bench.replica import Replica
 from bench.sample_operator import CONFIG_MAP
 from bench.soak import install
+from konverge._internal.client.connect import connect
 from konverge.client import Client
-from konverge.client.connect import connect
 from konverge.kube import ObjectKey
 from konverge_cluster.controlplane import RealCluster
 

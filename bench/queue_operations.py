@@ -9,9 +9,9 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 
+from konverge._internal.runtime import Queue
 from konverge.clock import SystemEntropy
 from konverge.kube import ObjectKey
-from konverge.runtime import Queue
 
 _ROUNDS = 7
 _TIMES = 30

@@ -19,7 +19,7 @@ from aiohttp import web
 from bench import resolution_git, resolution_requests
 from bench.resolution_http import resident_bytes
 from konverge_resolution import Reference, ResolutionError
-from konverge_resolution.resolvers.http import HttpResolver
+from konverge_resolution._internal.resolvers.http import HttpResolver
 from tests.resolution.bundles.sample_images import BUNDLE, WEB, BundleHarness, digest_of
 from tests.resolution.git.sample_repositories import build_fetch, list_processes, resolve
 from tests.resolution.http_resolution import QuickClock, build_engine

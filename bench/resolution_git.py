@@ -20,11 +20,11 @@ from typing import Any
 
 from konverge.clock import SystemClock, SystemEntropy
 from konverge_resolution import Reference, Services
-from konverge_resolution.engine import Engine, Requester
-from konverge_resolution.policy import PolicyDecision
-from konverge_resolution.resolver_registry import ResolverRegistry
-from konverge_resolution.resolvers.git import GitResolver
-from konverge_resolution.workspaces import TemporaryFolders
+from konverge_resolution._internal.engine import Engine, Requester
+from konverge_resolution._internal.policy import PolicyDecision
+from konverge_resolution._internal.resolver_registry import ResolverRegistry
+from konverge_resolution._internal.resolvers.git import GitResolver
+from konverge_resolution._internal.workspaces import TemporaryFolders
 from tests.resolution.git.sample_repositories import BOX, Loopback
 from tests.resolution.servers.git import GitServer, git, git_server
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from bench.resolution_http import resident_bytes
 from konverge_resolution import FetchRequest, ResolutionError, ResolvedContent
-from konverge_resolution.resolvers.git import GitResolver
+from konverge_resolution._internal.resolvers.git import GitResolver
 from tests.resolution.git.sample_repositories import build_fetch
 from tests.resolution.servers.git_packs import (
     BLOB,

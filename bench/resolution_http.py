@@ -17,8 +17,8 @@ import aiohttp
 from aiohttp import web
 
 from konverge_resolution import Reference
-from konverge_resolution.engine import Requester
-from konverge_resolution.resolvers.http import HttpResolver
+from konverge_resolution._internal.engine import Requester
+from konverge_resolution._internal.resolvers.http import HttpResolver
 from tests.resolution.http_resolution import TASK, QuickClock, build_engine
 from tests.resolution.network.http_servers import build_guarded_http, serve_site
 

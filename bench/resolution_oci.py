@@ -19,9 +19,9 @@ from collections.abc import Awaitable, Callable, Iterator
 import aiohttp
 
 from konverge_resolution import Reference
-from konverge_resolution.content_cache import CacheMode
-from konverge_resolution.engine import EngineOptions
-from konverge_resolution.network.concurrency import ConcurrencyLimiter
+from konverge_resolution._internal.content_cache import CacheMode
+from konverge_resolution._internal.engine import EngineOptions
+from konverge_resolution._internal.network.concurrency import ConcurrencyLimiter
 from tests.resolution.bundles.sample_images import BUNDLE, MANIFEST, WEB, BundleHarness, digest_of
 from tests.resolution.servers.docker_registry import DockerRegistry, docker_registry
 

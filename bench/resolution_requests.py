@@ -20,8 +20,8 @@ from konverge.client import Client
 from konverge.clock import SeededEntropy, SystemClock
 from konverge.crd import crd_manifest
 from konverge.kube import Object, ObjectKey, find_condition
+from konverge_cluster._internal.testing.polling import eventually
 from konverge_cluster.embedded import LocalCluster
-from konverge_cluster.testing.polling import eventually
 from konverge_resolution import (
     Digest,
     FetchRequest,
@@ -32,8 +32,8 @@ from konverge_resolution import (
     Services,
     Setting,
 )
-from konverge_resolution.engine import Requester
-from konverge_resolution.policy import PolicyDecision
+from konverge_resolution._internal.engine import Requester
+from konverge_resolution._internal.policy import PolicyDecision
 from konverge_resolution.requests import REQUEST, ResolutionPolicy, ResolutionRequest, build_resolution_operator
 
 _REQUESTS = 1_000

@@ -27,13 +27,13 @@ from typing import Any
 from bench.fault_proxy import FaultProxy, FaultRates
 from bench.replica import ProcessUsage, Replica
 from bench.sample_operator import BED, CHILD_KINDS, CONFIG_MAP, Bed, children, is_ready, new_bed
+from konverge._internal.client.connect import connect
 from konverge.client import Client
-from konverge.client.connect import connect
 from konverge.crd import crd_manifest
 from konverge.errors import KonvergeError, NotFoundError
 from konverge.kube import GroupVersionKind, ObjectKey
+from konverge_cluster._internal.testing.audit_requests import AuditedRequest, read_audit_log
 from konverge_cluster.controlplane import RealCluster
-from konverge_cluster.testing.audit_requests import AuditedRequest, read_audit_log
 
 __all__ = ["Soak", "SoakReport", "soak"]
 

@@ -26,8 +26,8 @@ from konverge.crd import crd_manifest, decode
 from konverge.kube import GroupVersionKind, ObjectKey
 from konverge.operator import Change, Operator, RunOptions
 from konverge.primitives import ConfigMap, Deployment, Secret, Service, ServiceAccount
+from konverge_cluster._internal.testing.polling import eventually
 from konverge_cluster.embedded import LocalCluster
-from konverge_cluster.testing.polling import eventually
 
 _OWNERS = 1_000
 _ROUNDS = 5

@@ -21,12 +21,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench.replay_server import replay_server
-from konverge.cache import CacheOptions, InformerFactory
+from konverge._internal.cache import CacheOptions, InformerFactory
+from konverge._internal.kube.metadata import ObjectMeta
+from konverge._internal.runtime.queue import Queue
 from konverge.client import Client, ClusterConfig, HttpTransport
 from konverge.clock import SeededEntropy
 from konverge.kube import GroupVersionKind, ObjectKey
-from konverge.kube.metadata import ObjectMeta
-from konverge.runtime.queue import Queue
 
 if TYPE_CHECKING:
     from lightkube.config.kubeconfig import KubeConfig

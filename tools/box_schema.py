@@ -7,16 +7,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from konverge_box.file.box_kinds import KINDS
-from konverge_box.file.editor_schema import SCHEMA_FILE, build_editor_schema, format_schema
-from konverge_box.simulation import editor_schema as simulation
+from konverge_box._internal.file.box_kinds import KINDS
+from konverge_box._internal.file.editor_schema import SCHEMA_FILE, build_editor_schema, format_schema
+from konverge_box._internal.simulation import editor_schema as simulation
 
 __all__ = ["PAGE", "SCHEMA", "SIMULATION_SCHEMA", "page_text"]
 
 _REPOSITORY = Path(__file__).parents[1]
-SCHEMA = _REPOSITORY / "packages" / "konverge-box" / "src" / "konverge_box" / "file" / SCHEMA_FILE
+SCHEMA = _REPOSITORY / "packages" / "konverge-box" / "src" / "konverge_box" / "_internal" / "file" / SCHEMA_FILE
 SIMULATION_SCHEMA = (
-    _REPOSITORY / "packages" / "konverge-box" / "src" / "konverge_box" / "simulation" / simulation.SCHEMA_FILE
+    _REPOSITORY
+    / "packages"
+    / "konverge-box"
+    / "src"
+    / "konverge_box"
+    / "_internal"
+    / "simulation"
+    / simulation.SCHEMA_FILE
 )
 PAGE = _REPOSITORY / "docs" / "box-schema.md"
 

@@ -77,6 +77,7 @@ def area_of(path: Path) -> str:
     parts = path.parts
     if "src" in parts[:-1]:
         below = parts[parts.index("src") + 1 :]
+        below = tuple(part for part in below if part != "_internal")
         return "/".join(below[:2]) if len(below) > 2 else below[0]
     if parts[0] == "packages":
         return "/".join(parts[1:3]) if len(parts) > 3 else parts[1]

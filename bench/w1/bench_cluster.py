@@ -9,14 +9,14 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from bench.w1.parents import PARENT, Parent, is_ready, new_parent
+from konverge._internal.client.connect import connect
+from konverge._internal.client.watch import ADDED, MODIFIED
 from konverge.client import Client
-from konverge.client.connect import connect
-from konverge.client.watch import ADDED, MODIFIED
 from konverge.crd import crd_manifest
 from konverge.errors import KonvergeError
 from konverge.kube import ObjectKey
+from konverge_cluster._internal.testing.audit_requests import AuditedRequest, read_audit_log
 from konverge_cluster.controlplane import RealCluster
-from konverge_cluster.testing.audit_requests import AuditedRequest, read_audit_log
 
 __all__ = ["BenchCluster", "Readiness"]
 

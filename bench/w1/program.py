@@ -13,10 +13,10 @@ from bench.w1 import parents
 from bench.w1.parents import Parent
 from bench.w1.start_signal import wait_for_go
 from konverge import Component, ComponentBuilder, Operator, prerequisites
-from konverge.client.connect import connect
+from konverge._internal.client.connect import connect
+from konverge._internal.primitives.generic_objects import Static
 from konverge.operator import RunOptions
 from konverge.primitives import ConfigMap, Deployment, Secret, Service
-from konverge.primitives.generic_objects import Static
 
 USER_AGENT = "w1-konverge"
 

@@ -10,21 +10,20 @@ from functools import cache
 from typing import Any
 
 import konverge
-import konverge_box
-import konverge_cluster
 import konverge_resolution
-from konverge.cli.main import konverge as program
-from konverge.cli.run import run
-from konverge.runtime.observability import metric_families
-from konverge_cluster.testing.golden import golden_plugin
+from konverge._internal.cli.main import konverge as program
+from konverge._internal.cli.run import run
+from konverge._internal.runtime.observability import metric_families
+from konverge_cluster._internal.testing.golden import golden_plugin
 
 __all__ = ["is_known", "list_known_names"]
 
 PACKAGES = [
     f"{package.__name__}.{found.name}"
-    for package in (konverge, konverge_cluster, konverge_resolution, konverge_box)
+    for name in ("konverge", "konverge_cluster", "konverge_resolution", "konverge_box")
+    for package in (importlib.import_module(name), importlib.import_module(f"{name}._internal"))
     for found in pkgutil.iter_modules(package.__path__)
-    if found.name != "__main__"
+    if found.name not in ("__main__", "_internal")
 ]
 
 

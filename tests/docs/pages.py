@@ -6,7 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
-from konverge.cli.operator_file import load_operator, parse_operator_reference
+from konverge._internal.cli.operator_file import load_operator, parse_operator_reference
 from konverge.operator import Operator
 
 REPOSITORY = Path(__file__).parents[2]

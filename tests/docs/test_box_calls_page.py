@@ -7,11 +7,11 @@ import re
 import msgspec
 import yaml
 
-from konverge_box.calls import ExternalCalls
-from konverge_box.calls.call_result import MAX_BODY_BYTES, CallResult, build_external_result
-from konverge_box.calls.caller import MAX_CALLS_PER_HOST
-from konverge_box.file import ExternalCall
-from konverge_resolution.network.redirects import MAX_REDIRECTS
+from konverge_box._internal.calls import ExternalCalls
+from konverge_box._internal.calls.call_result import MAX_BODY_BYTES, CallResult, build_external_result
+from konverge_box._internal.calls.caller import MAX_CALLS_PER_HOST
+from konverge_box._internal.file import ExternalCall
+from konverge_resolution._internal.network.redirects import MAX_REDIRECTS
 from tests.docs.pages import find_code_blocks, read_page
 
 PAGE = "docs/box-calls.md"

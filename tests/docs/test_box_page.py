@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from konverge_box.cli.box import box
-from konverge_box.file import load_box
-from konverge_box.file.expression_scopes import STEPS
+from konverge_box._internal.cli.box import box
+from konverge_box._internal.file import load_box
+from konverge_box._internal.file.expression_scopes import STEPS
 from tests.box.file.sample_boxes import find_errors
 from tests.docs.pages import find_code_blocks, read_page
 

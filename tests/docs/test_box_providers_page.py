@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from konverge_box.file import load_box
+from konverge_box._internal.file import load_box
+from konverge_box._internal.providers.aws import Aws
+from konverge_box._internal.providers.dispatcher import _PENDING_AGAIN
+from konverge_box._internal.providers.items import MAX_ITEMS
+from konverge_box._internal.providers.postgres import Postgres
+from konverge_box._internal.providers.provider_pool import ProviderLimits
 from konverge_box.providers import ProviderPool, ProvidersStep
-from konverge_box.providers.aws import Aws
-from konverge_box.providers.dispatcher import _PENDING_AGAIN
-from konverge_box.providers.items import MAX_ITEMS
-from konverge_box.providers.postgres import Postgres
-from konverge_box.providers.provider_pool import ProviderLimits
 from konverge_box.testing import PROVIDER_CASES
 from tests.docs.pages import find_code_blocks, read_page, save_page_code
 

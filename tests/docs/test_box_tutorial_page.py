@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from konverge.cli.main import run_command
+from konverge._internal.cli.main import run_command
 from konverge.clock import SeededEntropy
-from konverge_box.runtime.box_validation import find_box_errors
-from konverge_box.simulation import SimulatedCluster, find_simulation_errors, load_simulation, simulate
+from konverge_box._internal.runtime.box_validation import find_box_errors
+from konverge_box._internal.simulation import SimulatedCluster, find_simulation_errors, load_simulation, simulate
 from konverge_cluster.testing import Cluster
 from tests.docs.pages import REPOSITORY, find_code_blocks
 

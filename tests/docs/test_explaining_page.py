@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 import pytest
 
-from konverge.cli.diff_text import format_change
-from konverge.cli.main import konverge as program
+from konverge._internal.cli.diff_text import format_change
+from konverge._internal.cli.main import konverge as program
 from konverge.component import ComponentBuilder
-from konverge.component.dry_run import ObjectChange
+from konverge.dry_run import ObjectChange
 from konverge.kube import Object
 from konverge.primitives import ConfigMap
 from konverge_cluster.testing import Cluster

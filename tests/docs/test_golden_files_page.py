@@ -6,8 +6,8 @@ import runpy
 
 import pytest
 
+from konverge_cluster._internal.testing.golden.golden_run import GoldenRun, RunningTest
 from konverge_cluster.testing import load_matrix
-from konverge_cluster.testing.golden.golden_run import GoldenRun, RunningTest
 from tests.docs.pages import find_code_blocks, read_page
 
 PAGE = "docs/golden-files.md"

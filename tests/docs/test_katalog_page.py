@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from konverge_box.cli.box_import import box_import
-from konverge_box.cli.box_package import box_package
-from konverge_box.katalog import import_katalog
+from konverge_box._internal.cli.box_import import box_import
+from konverge_box._internal.cli.box_package import box_package
+from konverge_box._internal.katalog import import_katalog
 from tests.box.test_packaging import package_box
 from tests.docs.pages import find_code_blocks, read_page
 

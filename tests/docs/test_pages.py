@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from konverge.cli.operator_file import load_operator, parse_operator_reference
+from konverge._internal.cli.operator_file import load_operator, parse_operator_reference
 from konverge.crd import crd_manifest, decode, find_definition
 from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.operator import Operator, RunOptions
@@ -20,6 +20,13 @@ from tests.docs.pages import REPOSITORY, find_code_blocks, load_page_operator
 
 SOURCES = sorted(REPOSITORY.glob("packages/*/src"))
 SOURCE = REPOSITORY / "packages" / "konverge" / "src" / "konverge"
+BASES = [
+    SOURCE / "_internal",
+    *(package / "_internal" for source in SOURCES for package in source.glob("konverge*")),
+    *SOURCES,
+    SOURCE,
+    REPOSITORY,
+]
 PAGES = [
     page
     for pattern in ("*.md", "docs/**/*.md", "examples/**/*.md", "packages/*/*.md")
@@ -70,8 +77,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from konverge import *
 from konverge import guards, options, prerequisites
-from konverge.mutation import *
-from konverge.primitives import *
+from konverge._internal.mutation import *
+from konverge._internal.primitives import *
 
 @dataclass
 class WebAppSpec:
@@ -190,7 +197,7 @@ def test_links_to_files_lead_to_files(page: Path) -> None:
 
 
 def test_the_command_line_page_has_every_command() -> None:
-    from konverge.cli.main import konverge as program
+    from konverge._internal.cli.main import konverge as program
 
     page = (REPOSITORY / "docs" / "command-line.md").read_text()
 
@@ -202,7 +209,7 @@ def test_the_architecture_page_leads_to_modules_that_exist() -> None:
     paths = re.findall(r"`(\w+/[\w/]*(?:\.py)?)`", page.partition("## Where to change what")[2])
 
     assert paths
-    assert [path for path in paths if not any((base / path).exists() for base in (SOURCE, *SOURCES, REPOSITORY))] == []
+    assert [path for path in paths if not any((base / path).exists() for base in BASES)] == []
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.parent.name)
@@ -212,12 +219,16 @@ def test_the_map_of_a_package_leads_to_files_that_exist(source: Path) -> None:
     (package,) = source.glob("konverge*")
 
     assert len(paths) > 20
-    assert [path for path in paths if not any(package.glob(path.rstrip("/")))] == []
+    assert [
+        path
+        for path in paths
+        if not any(package.glob(path.rstrip("/"))) and not any((package / "_internal").glob(path.rstrip("/")))
+    ] == []
 
 
 def test_the_architecture_page_has_every_package() -> None:
     page = (REPOSITORY / "ARCHITECTURE.md").read_text()
-    packages = [path.parent.name for path in SOURCE.glob("*/__init__.py")]
+    packages = [path.parent.name for path in (SOURCE / "_internal").glob("*/__init__.py")]
     packages += [path.name for source in SOURCES for path in source.iterdir() if path.name != "konverge"]
 
     assert [name for name in packages if f"| `{name}` |" not in page] == []

@@ -94,7 +94,11 @@ def test_every_test_of_the_page_exists() -> None:
 
 def test_every_name_of_the_page_exists() -> None:
     names = list_known_names()
-    sources = [REPOSITORY / "packages/konverge/src/konverge", *REPOSITORY.glob("packages/*/src")]
+    sources = [
+        REPOSITORY / "packages/konverge/src/konverge/_internal",
+        *REPOSITORY.glob("packages/*/src/*/_internal"),
+        *REPOSITORY.glob("packages/*/src"),
+    ]
     documented = {code for row in ROWS for code in re.findall(r"`([^`]+)`", row.where)}
     modules = {code for code in documented if "/" in code}
 

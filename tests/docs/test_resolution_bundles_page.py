@@ -8,16 +8,16 @@ from typing import Any
 import yaml
 
 from konverge_resolution import Parameter, Reason, Setting
-from konverge_resolution.policy import Policy, SourcePrefix
-from konverge_resolution.requests.policy_parsing import parse_policy
-from konverge_resolution.resolver_settings import parse_settings
-from konverge_resolution.resolvers.bundles import INDEX_DIGEST, BundlesResolver
-from konverge_resolution.resolvers.bundles.attached_signatures import MAX_SIGNATURES
-from konverge_resolution.resolvers.bundles.image_reference import name_source
-from konverge_resolution.resolvers.bundles.layer_selection import API_VERSION, KIND, MAX_LAYERS, NAME, TITLE
-from konverge_resolution.signatures import BUNDLE, SIGNATURE, object_signatures
-from konverge_resolution.signatures.cosign_signatures import SIGSTORE_BUNDLE, SIMPLE_SIGNING
-from konverge_resolution.signatures.keys import PublicKey
+from konverge_resolution._internal.policy import Policy, SourcePrefix
+from konverge_resolution._internal.requests.policy_parsing import parse_policy
+from konverge_resolution._internal.resolver_settings import parse_settings
+from konverge_resolution._internal.resolvers.bundles import INDEX_DIGEST, BundlesResolver
+from konverge_resolution._internal.resolvers.bundles.attached_signatures import MAX_SIGNATURES
+from konverge_resolution._internal.resolvers.bundles.image_reference import name_source
+from konverge_resolution._internal.resolvers.bundles.layer_selection import API_VERSION, KIND, MAX_LAYERS, NAME, TITLE
+from konverge_resolution._internal.signatures import BUNDLE, SIGNATURE, object_signatures
+from konverge_resolution._internal.signatures.cosign_signatures import SIGSTORE_BUNDLE, SIMPLE_SIGNING
+from konverge_resolution._internal.signatures.keys import PublicKey
 from tests.docs.pages import find_code_blocks, read_page
 from tests.resolution.signatures.signers import RIGHT
 

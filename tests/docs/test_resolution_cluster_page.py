@@ -13,13 +13,13 @@ from click.testing import CliRunner
 from konverge.kube import Object
 from konverge_cluster.testing import Cluster
 from konverge_resolution import Reference
-from konverge_resolution.cli.resolve import resolve
-from konverge_resolution.cluster_services import ClusterServices
-from konverge_resolution.engine import Requester
-from konverge_resolution.policy import Policy
-from konverge_resolution.requests.policy_parsing import parse_policy
-from konverge_resolution.resolver_settings import parse_settings
-from konverge_resolution.resolvers.cluster import ClusterResolver
+from konverge_resolution._internal.cli.resolve import resolve
+from konverge_resolution._internal.cluster_services import ClusterServices
+from konverge_resolution._internal.engine import Requester
+from konverge_resolution._internal.policy import Policy
+from konverge_resolution._internal.requests.policy_parsing import parse_policy
+from konverge_resolution._internal.resolver_settings import parse_settings
+from konverge_resolution._internal.resolvers.cluster import ClusterResolver
 from tests.docs.pages import find_code_blocks, find_commands
 from tests.resolution.test_cluster_resolver import TASK_DEFINITION, engine_of
 

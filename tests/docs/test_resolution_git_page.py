@@ -5,8 +5,8 @@ from __future__ import annotations
 import yaml
 
 from konverge_resolution import Parameter, Reason, Setting
-from konverge_resolution.resolver_settings import parse_settings
-from konverge_resolution.resolvers.git import GitResolver
+from konverge_resolution._internal.resolver_settings import parse_settings
+from konverge_resolution._internal.resolvers.git import GitResolver
 from tests.docs.pages import find_code_blocks, read_page
 
 PAGE = "docs/resolution/git.md"

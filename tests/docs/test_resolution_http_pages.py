@@ -7,10 +7,10 @@ import yaml
 
 from konverge.feature import VersionRange
 from konverge_resolution import Reason, Resolver
-from konverge_resolution.resolver_settings import parse_settings
-from konverge_resolution.resolvers.cluster import ClusterResolver
-from konverge_resolution.resolvers.http import HttpResolver
-from konverge_resolution.resolvers.hub import HubResolver
+from konverge_resolution._internal.resolver_settings import parse_settings
+from konverge_resolution._internal.resolvers.cluster import ClusterResolver
+from konverge_resolution._internal.resolvers.http import HttpResolver
+from konverge_resolution._internal.resolvers.hub import HubResolver
 from tests.docs.pages import find_code_blocks, read_page
 from tests.docs.test_resolution_git_page import default_of, setting_row
 

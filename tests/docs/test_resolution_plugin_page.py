@@ -26,9 +26,9 @@ ASKING = """
 import asyncio, json, sys
 from konverge.clock import SeededEntropy
 from konverge_resolution import Reference
-from konverge_resolution.engine import Requester
+from konverge_resolution._internal.engine import Requester
 from konverge_resolution.local_engine import LocalSetup, local_engine
-from konverge_resolution.resolvers import load_resolvers
+from konverge_resolution._internal.resolvers import load_resolvers
 from tests.resolution.network.http_servers import RecordingHandler, serve_site
 
 async def main():

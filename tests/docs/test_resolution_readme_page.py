@@ -16,10 +16,10 @@ from konverge.kube import Object, ObjectKey, find_condition
 from konverge.operator import RunOptions
 from konverge_cluster.testing import Cluster
 from konverge_resolution import REASON_TRAITS, Reason
-from konverge_resolution.policy import Policy
-from konverge_resolution.reference_parsing import parse_reference
-from konverge_resolution.requests.policy_parsing import parse_policy
-from konverge_resolution.resolvers.cluster import ClusterResolver
+from konverge_resolution._internal.policy import Policy
+from konverge_resolution._internal.reference_parsing import parse_reference
+from konverge_resolution._internal.requests.policy_parsing import parse_policy
+from konverge_resolution._internal.resolvers.cluster import ClusterResolver
 from tests.resolution.fake_resolver import BOX, FakeResolver
 from tests.resolution.requests.request_namespace import create_request_namespace
 

@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from konverge_resolution.reference_parsing import REFERENCE_SCHEMA
+from konverge_resolution._internal.reference_parsing import REFERENCE_SCHEMA
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGE = (REPOSITORY / "docs/resolution/requirements.md").read_text()

@@ -7,15 +7,15 @@ import re
 import yaml
 from click.testing import CliRunner
 
-from konverge.runtime.observability import Metrics
-from konverge_resolution.cli.resolvers import resolvers
-from konverge_resolution.policy import Policy
-from konverge_resolution.requests.metrics import RequestMetrics
-from konverge_resolution.requests.policy_parsing import parse_policy
-from konverge_resolution.requests.resolution_config import GENERAL_SETTINGS
-from konverge_resolution.requests.resolver_packaging import ResolverPackaging, package_resolvers
-from konverge_resolution.requests.tekton_settings import IGNORED
-from konverge_resolution.resolvers import STANDARD, load_resolvers
+from konverge.observability import Metrics
+from konverge_resolution._internal.cli.resolvers import resolvers
+from konverge_resolution._internal.policy import Policy
+from konverge_resolution._internal.requests.metrics import RequestMetrics
+from konverge_resolution._internal.requests.policy_parsing import parse_policy
+from konverge_resolution._internal.requests.resolution_config import GENERAL_SETTINGS
+from konverge_resolution._internal.requests.resolver_packaging import ResolverPackaging, package_resolvers
+from konverge_resolution._internal.requests.tekton_settings import IGNORED
+from konverge_resolution._internal.resolvers import STANDARD, load_resolvers
 from tests.docs.pages import find_code_blocks, read_page
 
 PAGE = "docs/resolution/running.md"

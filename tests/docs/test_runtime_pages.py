@@ -11,20 +11,20 @@ import click
 import pytest
 import yaml
 
-from konverge.cli.main import konverge as program
-from konverge.cli.rbac import rbac
-from konverge.cli.run import run
-from konverge.cli.run_options import RunFlags
-from konverge.cli.webhooks import webhooks
+from konverge._internal.cli.main import konverge as program
+from konverge._internal.cli.rbac import rbac
+from konverge._internal.cli.run import run
+from konverge._internal.cli.run_options import RunFlags
+from konverge._internal.cli.webhooks import webhooks
+from konverge._internal.operator.permission_derivation import derive_permissions
+from konverge._internal.runtime.observability import metric_families
 from konverge.client import Client
 from konverge.crd import find_definition
 from konverge.errors import ForbiddenError, InvalidError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.operator import RunOptions
-from konverge.operator.permission_derivation import derive_permissions
-from konverge.runtime.election import LeaderElection
-from konverge.runtime.observability import metric_families
-from konverge.runtime.webhooks import ServiceReference, WebhookOptions
+from konverge.runtime import LeaderElection
+from konverge.webhooks import ServiceReference, WebhookOptions
 from konverge_cluster.testing import Cluster
 from tests.docs.pages import REPOSITORY, find_code_blocks, find_commands, load_page_operator, read_page, save_page_code
 

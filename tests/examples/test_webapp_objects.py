@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from konverge.cli.operator_file import load_operator, parse_operator_reference
+from konverge._internal.cli.operator_file import load_operator, parse_operator_reference
 from konverge.component import Component
 from konverge.crd import decode
 from konverge.errors import DecodeError
 from konverge.kube import Object
-from konverge_cluster.cli.demo import find_example_folder
+from konverge_cluster._internal.cli.demo import find_example_folder
 
 OPERATOR = find_example_folder() / "operator.py"
 

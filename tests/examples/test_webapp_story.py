@@ -10,11 +10,11 @@ import pytest
 import yaml
 
 from konverge.kube import Object
-from konverge_cluster.cli.demo import find_example_folder
-from konverge_cluster.cli.demo_output import PlainOutput
-from konverge_cluster.cli.demo_runner import DemoRunner
-from konverge_cluster.cli.demo_script import WATCHED_KINDS, WEBAPP, build_webapp_steps
-from konverge_cluster.cli.operator_process import operator_process
+from konverge_cluster._internal.cli.demo import find_example_folder
+from konverge_cluster._internal.cli.demo_output import PlainOutput
+from konverge_cluster._internal.cli.demo_runner import DemoRunner
+from konverge_cluster._internal.cli.demo_script import WATCHED_KINDS, WEBAPP, build_webapp_steps
+from konverge_cluster._internal.cli.operator_process import operator_process
 from konverge_cluster.testing import Cluster
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_time]

@@ -17,8 +17,8 @@ import pytest
 from examples.with_kopf.webapp import USER_AGENT, WEBAPP, as_kopf_error
 from konverge.errors import DecodeError, KonvergeError, NotFoundError, TerminalError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge_cluster._internal.testing.audit_requests import AuditedRequest
 from konverge_cluster.testing import Cluster
-from konverge_cluster.testing.audit_requests import AuditedRequest
 from tests.docs.pages import REPOSITORY
 
 EXAMPLE = REPOSITORY / "examples" / "with_kopf" / "webapp.py"

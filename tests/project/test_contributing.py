@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from konverge.primitives import Operation, Primitive, StaticKind
-from konverge_box.expressions.functions import Function
+from konverge_box._internal.expressions.functions import Function
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text()

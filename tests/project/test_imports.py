@@ -24,7 +24,9 @@ def test_importing_konverge_loads_nothing_heavy() -> None:
 
 @pytest.mark.parametrize("package", ["kube", "apply", "feature", "mutation", "primitives", "component"])
 def test_the_engine_brings_no_http_no_command_line_and_no_version_ranges(package: str) -> None:
-    assert list_loaded_modules(f"import konverge.{package}").isdisjoint({"aiohttp", "click", "nodesemver", "rich"})
+    assert list_loaded_modules(f"import konverge._internal.{package}").isdisjoint(
+        {"aiohttp", "click", "nodesemver", "rich"}
+    )
 
 
 @pytest.mark.slow
@@ -39,7 +41,7 @@ def test_what_runs_in_a_cluster_brings_no_command_line(package: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("package", ["client", "cache", "runtime", "operator"])
 def test_declaring_an_operator_needs_no_http_library(package: str) -> None:
-    assert "aiohttp" not in list_loaded_modules(f"import konverge.{package}")
+    assert "aiohttp" not in list_loaded_modules(f"import konverge._internal.{package}")
 
 
 @pytest.mark.slow

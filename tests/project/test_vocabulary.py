@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tools import vocabulary
 
-MODULE = Path("packages/konverge/src/konverge/cache/store.py")
+MODULE = Path("packages/konverge/src/konverge/_internal/cache/store.py")
 
 
 def find_rules(source: str, path: Path = MODULE) -> list[tuple[str, str]]:
@@ -53,8 +53,8 @@ def test_a_short_docstring_is_found_except_in_tests() -> None:
 
 
 @pytest.mark.parametrize(("path", "area"), [
-    ("packages/konverge/src/konverge/cache/store.py", "konverge/cache"),
-    ("packages/konverge-box/src/konverge_box/packaging.py", "konverge_box"),
+    ("packages/konverge/src/konverge/_internal/cache/store.py", "konverge/cache"),
+    ("packages/konverge-box/src/konverge_box/_internal/packaging.py", "konverge_box"),
     ("packages/konverge-box/tests/box/test_one.py", "konverge-box/tests"),
     ("docs/decisions/README.md", "docs"),
     ("README.md", "root"),

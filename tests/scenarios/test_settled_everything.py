@@ -11,7 +11,7 @@ from konverge.component import Component, ComponentBuilder
 from konverge.operator import Operator
 from konverge.options import delete_when
 from konverge.primitives import Primitive
-from konverge_cluster.testing.audit_requests import AuditedRequest
+from konverge_cluster._internal.testing.audit_requests import AuditedRequest
 from tests.component.rich_primitives import build_contents, build_rich_primitive
 from tests.primitives.objects import list_classes
 from tests.scenarios.kinds import SCENARIOS

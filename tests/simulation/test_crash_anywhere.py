@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from konverge.cli.operator_file import OperatorReference, load_operator
+from konverge._internal.cli.operator_file import OperatorReference, load_operator
 from konverge.client import Client
 from konverge.clock import SeededEntropy, SimulatedClock, SimulatedLoop
 from konverge.crd import crd_manifest

@@ -3,7 +3,7 @@
     python tools/controlplane/build.py
 
 It needs only Go; the go.mod files beside this script pin the versions. The folder and the version in its name come from
-`konverge_cluster.controlplane.binaries`, which this script runs as a file, so that it works before konverge is
+`binaries.py` of the package, which this script runs as a file, so that it works before konverge is
 installed. A program is built again if it was built from another version.
 """
 
@@ -25,7 +25,16 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 BINARIES: dict[str, Any] = runpy.run_path(
-    str(HERE.parents[1] / "packages" / "konverge-cluster" / "src" / "konverge_cluster" / "controlplane" / "binaries.py")
+    str(
+        HERE.parents[1]
+        / "packages"
+        / "konverge-cluster"
+        / "src"
+        / "konverge_cluster"
+        / "_internal"
+        / "controlplane"
+        / "binaries.py"
+    )
 )
 KUBERNETES_VERSION: str = BINARIES["KUBERNETES_VERSION"]
 UNFINISHED = ".building-"

@@ -8,7 +8,7 @@ name and the type of each field of each message; the rest of the files is not ke
 
 A message is a mapping from field number to ``name type``: the type is the name of a scalar or of a message. ``*``
 before it marks a list, ``{`` a mapping from strings, and ``~`` a message whose fields are inlined in the JSON form of
-the message around it (if the schemas of konverge.apply have no field of that name).
+the message around it (if the schemas of konverge._internal.apply have no field of that name).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import subprocess
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-TARGET = REPOSITORY / "packages/konverge-cluster/src/konverge_cluster/embedded/protobuf.json"
+TARGET = REPOSITORY / "packages/konverge-cluster/src/konverge_cluster/_internal/embedded/protobuf.json"
 
 API = (
     "apps/v1",
@@ -84,7 +84,7 @@ Message = dict[str, str]
 
 SCHEMAS = {
     name: node
-    for file in (REPOSITORY / "packages/konverge/src/konverge/apply/builtin").glob("*.json")
+    for file in (REPOSITORY / "packages/konverge/src/konverge/_internal/apply/builtin").glob("*.json")
     for name, node in json.loads(file.read_text()).get("definitions", {}).items()
 }
 

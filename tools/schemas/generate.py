@@ -3,7 +3,7 @@
     python tools/schemas/generate.py
 
 The script starts a real control plane, queries its server, and stops it. The output keeps the structure (types, lists
-and their keys, defaults, enums) without descriptions. `konverge.typegen` generates the modules of TypedDicts.
+and their keys, defaults, enums) without descriptions. `konverge._internal.typegen` generates the modules of TypedDicts.
 
 OpenAPI does not contain which zero values survive the server's decoding and encoding. ``replicas: 0`` does, ``paused:
 false`` does not, ``resources: {}`` appears without a request. That follows from the Go type and the JSON tag of each
@@ -23,7 +23,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from konverge.typegen import generate_builtin_modules
+from konverge._internal.typegen import generate_builtin_modules
 from konverge_cluster.controlplane import RealCluster
 
 GROUP_VERSIONS = (
@@ -42,7 +42,7 @@ GROUP_VERSIONS = (
 )
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-TARGET = REPOSITORY / "packages/konverge/src/konverge/apply/builtin"
+TARGET = REPOSITORY / "packages/konverge/src/konverge/_internal/apply/builtin"
 TYPES = REPOSITORY / "packages/konverge/src/konverge/types"
 SHARED = "shared"
 DROPPED = {"description", "x-kubernetes-group-version-kind", "x-kubernetes-unions"}

@@ -7,10 +7,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from konverge.clock import SeededEntropy, SimulatedClock, SystemEntropy
+from konverge_cluster._internal.testing.cluster_servers import EmbeddedServer, RealServer
 from konverge_cluster.controlplane import RealCluster
 from konverge_cluster.embedded import LocalCluster
 from konverge_cluster.testing import Cluster
-from konverge_cluster.testing.cluster_servers import EmbeddedServer, RealServer
 
 __all__ = ["cluster_with_roles"]
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from konverge.cancellation import await_shielded
+from konverge._internal.cancellation import await_shielded
 from tests.cancellation_leaks import run_loop_turns
 
 pytestmark = pytest.mark.anyio

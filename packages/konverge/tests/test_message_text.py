@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from konverge.message_text import quote, shorten, to_printable
+from konverge._internal.message_text import quote, shorten, to_printable
 
 
 @given(st.text(), st.integers(1, 20))

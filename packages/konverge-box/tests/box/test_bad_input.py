@@ -21,18 +21,18 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from konverge.cli.diff_text import format_diff
+from konverge._internal.cli.diff_text import format_diff
+from konverge._internal.operator.dry_run import dry_run_owner
+from konverge._internal.operator.owner_context import OperatorRun
+from konverge._internal.runtime import Process
 from konverge.crd import find_definition
 from konverge.kube import GroupVersionKind, find_condition
+from konverge.observability import ObservabilityOptions
 from konverge.operator import RunOptions
-from konverge.operator.dry_run import dry_run_owner
-from konverge.operator.owner_context import OperatorRun
-from konverge.runtime import Process
-from konverge.runtime.observability import ObservabilityOptions
-from konverge_box.cli.box_render import box_render
-from konverge_box.file import load_box
+from konverge_box._internal.cli.box_render import box_render
+from konverge_box._internal.file import load_box
+from konverge_box._internal.runtime import BoxController
 from konverge_box.providers import ProviderPool, ProviderRegistry
-from konverge_box.runtime import BoxController
 from konverge_cluster.testing import Cluster
 from tests.box.providers.fake_cloud import FakeCloud, FakeCloudProvider
 from tests.box.running.box_harness import (

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from konverge.cli.run import run
+from konverge._internal.cli.run import run
+from konverge._internal.operator.deployment_manifests import DEPLOYED_FEATURES
+from konverge._internal.operator.permission_derivation import derive_permissions
 from konverge.crd import crd_manifest
 from konverge.errors import ConfigurationError
 from konverge.kube import Object
-from konverge.operator.deployment_manifests import DEPLOYED_FEATURES
-from konverge.operator.permission_derivation import derive_permissions
-from konverge_box.file import load_box
-from konverge_box.packaging import PackagingOptions, build_manifests
-from konverge_box.runtime import build_box_operator
+from konverge_box._internal.file import load_box
+from konverge_box._internal.packaging import PackagingOptions, build_manifests
+from konverge_box._internal.runtime import build_box_operator
 from konverge_cluster.testing import Cluster
 
 TEXT = (Path(__file__).parents[4] / "examples" / "boxes" / "hello-website" / "box.yaml").read_text()

@@ -8,11 +8,16 @@ bytes and their exact source. Otherwise a `ResolutionError` has one of a closed 
 No credential is ever part of a message, an address, a log or an argument of a process.
 """
 
-from konverge_resolution.errors import ResolutionError
-from konverge_resolution.reasons import REASON_TRAITS, Fault, Reason, ReasonTraits
-from konverge_resolution.reference import Digest, Parameters, Reference, Value, build_request_name
-from konverge_resolution.resolved_content import MAX_CONTENT_BYTES, AttachedSignature, Provenance, ResolvedContent
-from konverge_resolution.resolver import (
+from konverge_resolution._internal.errors import ResolutionError
+from konverge_resolution._internal.reasons import REASON_TRAITS, Fault, Reason, ReasonTraits
+from konverge_resolution._internal.reference import Digest, Parameters, Reference, Value, build_request_name
+from konverge_resolution._internal.resolved_content import (
+    MAX_CONTENT_BYTES,
+    AttachedSignature,
+    Provenance,
+    ResolvedContent,
+)
+from konverge_resolution._internal.resolver import (
     AddressResolver,
     ClusterReader,
     FetchRequest,

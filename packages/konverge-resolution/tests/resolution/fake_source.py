@@ -23,10 +23,10 @@ from konverge_resolution import (
     Services,
     Setting,
 )
-from konverge_resolution.engine import Engine, Requester
-from konverge_resolution.policy import PolicyDecision
+from konverge_resolution._internal.engine import Engine, Requester
+from konverge_resolution._internal.policy import PolicyDecision
+from konverge_resolution._internal.resolver_registry import ResolverRegistry
 from konverge_resolution.relative_references import join_path
-from konverge_resolution.resolver_registry import ResolverRegistry
 
 CLOCK = SimulatedClock()
 WEB = Requester("web")

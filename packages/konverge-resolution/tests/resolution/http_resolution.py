@@ -9,11 +9,11 @@ import pytest
 
 from konverge.clock import SeededEntropy, SystemClock
 from konverge_resolution import FetchRequest, Reason, ResolutionError, ResolvedContent, Resolver, Services
-from konverge_resolution.engine import Engine, Requester
+from konverge_resolution._internal.engine import Engine, Requester
+from konverge_resolution._internal.policy import PolicyDecision
+from konverge_resolution._internal.resolver_registry import ResolverRegistry
+from konverge_resolution._internal.resolver_settings import parse_settings
 from konverge_resolution.network import GuardedHttp
-from konverge_resolution.policy import PolicyDecision
-from konverge_resolution.resolver_registry import ResolverRegistry
-from konverge_resolution.resolver_settings import parse_settings
 from tests.resolution.network.http_servers import build_guarded_http
 
 TASK = b"apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: build}\n"

@@ -14,13 +14,13 @@ from click.testing import CliRunner
 from konverge.errors import InvalidError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge_cluster.testing import Cluster
-from konverge_resolution.cli.resolvers import resolvers
-from konverge_resolution.reference_parsing import parse_reference
+from konverge_resolution._internal.cli.resolvers import resolvers
+from konverge_resolution._internal.reference_parsing import parse_reference
+from konverge_resolution._internal.requests.admission_policies import build_admission_manifests
+from konverge_resolution._internal.requests.konverge_requests import build_request
+from konverge_resolution._internal.requests.resolver_packaging import ResolverPackaging, package_resolvers
+from konverge_resolution._internal.resolvers import STANDARD, load_resolvers
 from konverge_resolution.requests import REQUEST, TEKTON_REQUEST
-from konverge_resolution.requests.admission_policies import build_admission_manifests
-from konverge_resolution.requests.konverge_requests import build_request
-from konverge_resolution.requests.resolver_packaging import ResolverPackaging, package_resolvers
-from konverge_resolution.resolvers import STANDARD, load_resolvers
 from tests.docs.pages import find_code_blocks
 from tests.resolution.fake_resolver import BOX, FakeResolver
 from tests.resolution.requests.request_namespace import REAL, RequestNamespace, create_request_namespace, decode_data

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from konverge_resolution import Provenance, Reason, ResolutionError, ResolvedContent, Setting
-from konverge_resolution.content_cache import (
+from konverge_resolution._internal.content_cache import (
     CacheKey,
     CacheLimits,
     CacheMode,
@@ -17,7 +17,7 @@ from konverge_resolution.content_cache import (
     build_cache_key,
     is_cacheable,
 )
-from konverge_resolution.resolver_settings import parse_settings
+from konverge_resolution._internal.resolver_settings import parse_settings
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 FAILED = ResolutionError(Reason.NOT_FOUND, "no such file")

@@ -16,8 +16,8 @@ from aiohttp import web
 from konverge.errors import ApiError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.operator import RunOptions
+from konverge_resolution._internal.resolvers import STANDARD, load_resolvers
 from konverge_resolution.requests import REQUEST, TEKTON_REQUEST
-from konverge_resolution.resolvers import STANDARD, load_resolvers
 from tests.resolution.network.http_servers import RecordingHandler, redirect_to, serve_site
 from tests.resolution.requests.request_namespace import (
     EMBEDDED,

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from konverge_resolution import MAX_CONTENT_BYTES, Reason, ResolutionError
-from konverge_resolution.content_validation import AllowedKinds, parse_content
+from konverge_resolution._internal.content_validation import AllowedKinds, parse_content
 
 TASK = b"apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: build}\n"
 

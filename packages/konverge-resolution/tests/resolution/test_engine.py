@@ -19,13 +19,13 @@ from konverge_resolution import (
     ResolutionError,
     ResolvedContent,
 )
-from konverge_resolution.content_cache import CacheMode
-from konverge_resolution.engine import Engine, EngineOptions, Requester, ResolutionResult
+from konverge_resolution._internal.content_cache import CacheMode
+from konverge_resolution._internal.engine import Engine, EngineOptions, Requester, ResolutionResult
+from konverge_resolution._internal.policy import Policy, SignatureMode, SignatureRule, SourcePrefix
+from konverge_resolution._internal.resolver_registry import ResolverRegistry
+from konverge_resolution._internal.single_flight import SingleFlight
+from konverge_resolution._internal.source_map import SourceMap
 from konverge_resolution.network import ConcurrencyLimiter
-from konverge_resolution.policy import Policy, SignatureMode, SignatureRule, SourcePrefix
-from konverge_resolution.resolver_registry import ResolverRegistry
-from konverge_resolution.single_flight import SingleFlight
-from konverge_resolution.source_map import SourceMap
 from tests.resolution.fake_resolver import BOX, FakeResolver
 from tests.resolution.fake_source import CLOCK, WEB, build_services
 
@@ -471,7 +471,7 @@ async def test_who_is_cancelled_again_keeps_the_place_until_the_thread_that_read
         may_end.wait(10)
         return {}
 
-    monkeypatch.setattr("konverge_resolution.engine.parse_content", read)
+    monkeypatch.setattr("konverge_resolution._internal.engine.parse_content", read)
     large = ResolvedContent(b"a" * 20_000, Provenance("https://a.example/box", {}))
     given_up = asyncio.create_task(engine_of(FakeResolver()).validate_content(ref(), WEB, large))
     await asyncio.to_thread(begun.wait, 10)

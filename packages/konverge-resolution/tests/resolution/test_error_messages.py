@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
+from konverge._internal.suggestions import closest_match, did_you_mean
 from konverge.clock import SimulatedClock
-from konverge.suggestions import closest_match, did_you_mean
 from konverge_resolution import Digest, Provenance, Reason, Reference, ResolutionError, Services
-from konverge_resolution.cluster_services import ClusterServices
-from konverge_resolution.engine import Requester
-from konverge_resolution.error_context import name_revision_in_errors, name_source_in_errors
+from konverge_resolution._internal.cluster_services import ClusterServices
+from konverge_resolution._internal.engine import Requester
+from konverge_resolution._internal.error_context import name_revision_in_errors, name_source_in_errors
+from konverge_resolution._internal.policy import PolicyDecision
+from konverge_resolution._internal.resolvers import load_resolvers
 from konverge_resolution.local_engine import CredentialSource, ErrorHints, LocalSecrets, LocalSetup, local_engine
 from konverge_resolution.network import AllowedNetworks, RefusedAddressError
-from konverge_resolution.policy import PolicyDecision
-from konverge_resolution.resolvers import load_resolvers
 
 pytestmark = pytest.mark.anyio
 

@@ -20,12 +20,12 @@ from aiohttp import web
 from konverge.kube import GroupVersionKind
 from konverge_cluster.testing import Cluster
 from konverge_resolution import Reason, Reference, ResolutionError, build_request_name
-from konverge_resolution.engine import Engine, Requester
+from konverge_resolution._internal.engine import Engine, Requester
+from konverge_resolution._internal.policy import Policy
+from konverge_resolution._internal.requests.policy_parsing import InvalidPolicy, parse_policy
+from konverge_resolution._internal.resolvers import STANDARD, load_resolvers
 from konverge_resolution.local_engine import LocalSetup, local_engine
-from konverge_resolution.policy import Policy
 from konverge_resolution.requests import REQUEST, TEKTON_REQUEST
-from konverge_resolution.requests.policy_parsing import InvalidPolicy, parse_policy
-from konverge_resolution.resolvers import STANDARD, load_resolvers
 from tests.resolution.git.sample_repositories import list_files
 from tests.resolution.network.http_servers import RecordingHandler, serve_site
 from tests.resolution.requests.request_namespace import (

@@ -8,10 +8,10 @@ import pytest
 
 from konverge.errors import ConfigurationError
 from konverge_resolution import Reason, Reference, ResolutionError
-from konverge_resolution.engine import Requester
+from konverge_resolution._internal.engine import Requester
+from konverge_resolution._internal.policy import Policy
+from konverge_resolution._internal.resolvers import load_resolvers
 from konverge_resolution.local_engine import LocalSetup, local_engine
-from konverge_resolution.policy import Policy
-from konverge_resolution.resolvers import load_resolvers
 from tests.resolution.network.http_servers import HangingDns
 
 pytestmark = pytest.mark.anyio
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 async def test_names_without_an_answer_hold_up_only_the_namespace_that_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = HangingDns("127.0.0.1")
-    monkeypatch.setattr("konverge_resolution.network.dialer._query_addresses", machine)
+    monkeypatch.setattr("konverge_resolution._internal.network.dialer._query_addresses", machine)
     async with local_engine(load_resolvers(["http"])) as engine:
 
         def asked(host: str, namespace: str) -> asyncio.Task[object]:

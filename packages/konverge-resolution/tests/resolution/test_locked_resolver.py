@@ -12,14 +12,14 @@ import pytest
 
 from konverge.errors import ConfigurationError
 from konverge_resolution import Digest, FetchRequest, Provenance, Reason, Reference, ResolutionError, ResolvedContent
-from konverge_resolution.content_store import ContentStore
-from konverge_resolution.engine import Engine
-from konverge_resolution.lock_file import MAX_LOCK_ENTRIES, LockEntry, LockFile
-from konverge_resolution.lock_validation import build_entry
-from konverge_resolution.locked_resolver import LockedResolver
-from konverge_resolution.policy import Policy, SourcePrefix
-from konverge_resolution.reference_parsing import ParsedReference, parse_reference
-from konverge_resolution.reference_tree import TreeNode, resolve_tree
+from konverge_resolution._internal.content_store import ContentStore
+from konverge_resolution._internal.engine import Engine
+from konverge_resolution._internal.lock_file import MAX_LOCK_ENTRIES, LockEntry, LockFile
+from konverge_resolution._internal.locked_resolver import LockedResolver
+from konverge_resolution._internal.policy import Policy, SourcePrefix
+from konverge_resolution._internal.reference_parsing import ParsedReference, parse_reference
+from konverge_resolution._internal.reference_tree import TreeNode, resolve_tree
+from konverge_resolution.locks import build_entry
 from tests.resolution.fake_resolver import FakeResolver
 from tests.resolution.fake_source import CLOCK, ROOT, WEB, FakeSource, build_document, build_engine, build_reference
 
@@ -176,8 +176,8 @@ async def test_a_lock_file_has_so_many_entries_also_when_they_come_at_once() -> 
 
 
 def test_a_lock_file_that_could_not_be_read_again_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("konverge_resolution.lock_file.MAX_LOCK_ENTRIES", 3)
-    monkeypatch.setattr("konverge_resolution.lock_file.MAX_LOCK_BYTES", 1 << 20)
+    monkeypatch.setattr("konverge_resolution._internal.lock_file.MAX_LOCK_ENTRIES", 3)
+    monkeypatch.setattr("konverge_resolution._internal.lock_file.MAX_LOCK_BYTES", 1 << 20)
     entry = LockEntry(resolver="shelf", digest=str(Digest.of(b"")), source=Provenance(ROOT, {}))
     many = LockFile(msgspec.structs.replace(entry, params={"url": str(number)}) for number in range(4))
     large = LockFile([msgspec.structs.replace(entry, params={"url": "x" * (1 << 20)})])

@@ -12,10 +12,10 @@ from click.testing import CliRunner
 from konverge.errors import ConfigurationError
 from konverge.kube import GroupVersionKind, Object
 from konverge_cluster.testing import Cluster
-from konverge_resolution.cli.resolvers import resolvers
-from konverge_resolution.requests.resolution_config import GENERAL_SETTINGS, parse_config
-from konverge_resolution.requests.resolver_packaging import EXAMPLE, ResolverPackaging, package_resolvers
-from konverge_resolution.resolvers import STANDARD, load_resolvers
+from konverge_resolution._internal.cli.resolvers import resolvers
+from konverge_resolution._internal.requests.resolution_config import GENERAL_SETTINGS, parse_config
+from konverge_resolution._internal.requests.resolver_packaging import EXAMPLE, ResolverPackaging, package_resolvers
+from konverge_resolution._internal.resolvers import STANDARD, load_resolvers
 
 CHOSEN = ResolverPackaging(image="registry.example.com/konverge:1")
 TASK = GroupVersionKind("tekton.dev", "v1", "Task")

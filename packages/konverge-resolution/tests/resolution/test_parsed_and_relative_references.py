@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from konverge_resolution import Digest, Reason, Reference, ResolutionError
-from konverge_resolution.reference_parsing import find_references, parse_reference
+from konverge_resolution._internal.reference_parsing import find_references, parse_reference
+from konverge_resolution._internal.resolved_content import Provenance, ResolvedContent
+from konverge_resolution._internal.resolver_registry import ResolverRegistry
+from konverge_resolution._internal.resolvers.bundles import BundlesResolver
+from konverge_resolution._internal.resolvers.cluster import ClusterResolver
+from konverge_resolution._internal.resolvers.git import GitResolver
+from konverge_resolution._internal.resolvers.http import HttpResolver
 from konverge_resolution.relative_references import ParentDefinition, build_relative_reference, join_path
-from konverge_resolution.resolved_content import Provenance, ResolvedContent
-from konverge_resolution.resolver_registry import ResolverRegistry
-from konverge_resolution.resolvers.bundles import BundlesResolver
-from konverge_resolution.resolvers.cluster import ClusterResolver
-from konverge_resolution.resolvers.git import GitResolver
-from konverge_resolution.resolvers.http import HttpResolver
 from tests.resolution.fake_resolver import FakeResolver
 from tests.resolution.fake_source import WEB, FakeSource, build_document, build_engine, build_reference
 

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from konverge_resolution import Digest, Provenance, Reason, Reference, ResolutionError, ResolvedContent
-from konverge_resolution.content_store import ContentStore
-from konverge_resolution.engine import Requester
-from konverge_resolution.lock_file import LockFile
-from konverge_resolution.locked_resolver import LockedResolver
-from konverge_resolution.policy import Policy
-from konverge_resolution.reference_parsing import ParsedReference
-from konverge_resolution.reference_tree import resolve_tree
+from konverge_resolution._internal.content_store import ContentStore
+from konverge_resolution._internal.engine import Requester
+from konverge_resolution._internal.lock_file import LockFile
+from konverge_resolution._internal.locked_resolver import LockedResolver
+from konverge_resolution._internal.policy import Policy
+from konverge_resolution._internal.reference_parsing import ParsedReference
+from konverge_resolution._internal.reference_tree import resolve_tree
+from konverge_resolution._internal.resolver_registry import ResolverRegistry
+from konverge_resolution._internal.resolvers.bundles import BundlesResolver
+from konverge_resolution._internal.resolvers.git import GitResolver
 from konverge_resolution.relative_references import ParentDefinition, build_relative_reference
-from konverge_resolution.resolver_registry import ResolverRegistry
-from konverge_resolution.resolvers.bundles import BundlesResolver
-from konverge_resolution.resolvers.git import GitResolver
 from tests.resolution.fake_source import CLOCK, WEB, FakeSource, build_document, build_engine, build_reference
 
 pytestmark = pytest.mark.anyio

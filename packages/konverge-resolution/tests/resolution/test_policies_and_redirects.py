@@ -18,18 +18,18 @@ from aiohttp import web
 
 from konverge.clock import SeededEntropy, SystemClock
 from konverge_resolution import Reason, Reference, ResolutionError, Resolver, Services
-from konverge_resolution.content_store import ContentStore
-from konverge_resolution.engine import Engine, EngineOptions, Requester, ResolutionResult
-from konverge_resolution.lock_file import LockFile
-from konverge_resolution.locked_resolver import LockedResolver
+from konverge_resolution._internal.content_store import ContentStore
+from konverge_resolution._internal.engine import Engine, EngineOptions, Requester, ResolutionResult
+from konverge_resolution._internal.lock_file import LockFile
+from konverge_resolution._internal.locked_resolver import LockedResolver
+from konverge_resolution._internal.policy import Policy, PolicyDecision, SignatureRule, SourcePrefix
+from konverge_resolution._internal.resolver_registry import ResolverRegistry
+from konverge_resolution._internal.resolvers.bundles import BundlesResolver
+from konverge_resolution._internal.resolvers.git import GitResolver
+from konverge_resolution._internal.resolvers.http import HttpResolver
+from konverge_resolution._internal.resolvers.hub import HubResolver
+from konverge_resolution._internal.workspaces import TemporaryFolders
 from konverge_resolution.network import GuardedHttp
-from konverge_resolution.policy import Policy, PolicyDecision, SignatureRule, SourcePrefix
-from konverge_resolution.resolver_registry import ResolverRegistry
-from konverge_resolution.resolvers.bundles import BundlesResolver
-from konverge_resolution.resolvers.git import GitResolver
-from konverge_resolution.resolvers.http import HttpResolver
-from konverge_resolution.resolvers.hub import HubResolver
-from konverge_resolution.workspaces import TemporaryFolders
 from tests.resolution.bundles.sample_images import BUNDLE, build_task
 from tests.resolution.bundles.test_pulling import layer_of
 from tests.resolution.git.sample_repositories import Loopback, SampleRepositories, make_samples

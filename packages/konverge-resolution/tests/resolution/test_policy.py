@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from konverge_resolution import Reason, ResolutionError
-from konverge_resolution.policy import Policy, SignatureRule, SourcePrefix, admit
+from konverge_resolution._internal.policy import Policy, SignatureRule, SourcePrefix, admit
 
 GOOD = SourcePrefix.parse("https://good.example.com/team")
 

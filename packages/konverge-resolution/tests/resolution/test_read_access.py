@@ -13,9 +13,9 @@ import yaml
 from konverge.kube import Object
 from konverge_cluster.controlplane import RealCluster
 from konverge_cluster.testing import Cluster
+from konverge_resolution._internal.requests.resolver_packaging import ResolverPackaging, package_resolvers
+from konverge_resolution._internal.resolvers import STANDARD, load_resolvers
 from konverge_resolution.requests import REQUEST
-from konverge_resolution.requests.resolver_packaging import ResolverPackaging, package_resolvers
-from konverge_resolution.resolvers import STANDARD, load_resolvers
 from tests.docs.pages import find_code_blocks
 from tests.rbac_clusters import cluster_with_roles
 from tests.resolution.consumer.consumer_harness import READER, ConsumerHarness, build_consumer_harness

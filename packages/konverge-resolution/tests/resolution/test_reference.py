@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from konverge.kube.name_validation import validate_dns_label
+from konverge._internal.kube.name_validation import validate_dns_label
 from konverge_resolution import REASON_TRAITS, Digest, Reason, Reference, ResolutionError, build_request_name
-from konverge_resolution.consumer.requested_definition import format_reference
-from konverge_resolution.reference import redact_source
-from konverge_resolution.reference_parsing import ParsedReference
+from konverge_resolution._internal.consumer.requested_definition import format_reference
+from konverge_resolution._internal.reference import redact_source
+from konverge_resolution._internal.reference_parsing import ParsedReference
 
 VALUES = st.one_of(st.text(max_size=20), st.lists(st.text(max_size=5), max_size=3))
 PARAMETERS = st.dictionaries(st.text(min_size=1, max_size=10), VALUES, max_size=4)

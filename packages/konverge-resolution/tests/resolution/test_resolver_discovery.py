@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from konverge.errors import ConfigurationError
-from konverge_resolution import resolvers
-from konverge_resolution.resolver_registry import ENTRY_POINTS
-from konverge_resolution.resolvers import STANDARD, load_resolvers
+from konverge_resolution._internal import resolvers
+from konverge_resolution._internal.resolver_registry import ENTRY_POINTS
+from konverge_resolution._internal.resolvers import STANDARD, load_resolvers
 
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
@@ -32,7 +32,7 @@ def test_the_package_declares_the_resolvers_of_the_table() -> None:
 
 
 def test_all_five_are_found_once_though_they_are_declared_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, git="konverge_resolution.resolvers.git:GitResolver")
+    install(monkeypatch, git="konverge_resolution._internal.resolvers.git:GitResolver")
 
     names = [resolver.name for resolver in load_resolvers()]
 
@@ -58,8 +58,8 @@ class Impostor:
 
 def test_what_is_not_asked_for_is_not_imported() -> None:
     program = (
-        "import sys; from konverge_resolution.resolvers import load_resolvers; load_resolvers(['http']);"
-        "sys.exit(sum(name.startswith('konverge_resolution.resolvers.git') for name in sys.modules))"
+        "import sys; from konverge_resolution._internal.resolvers import load_resolvers; load_resolvers(['http']);"
+        "sys.exit(sum(name.startswith('konverge_resolution._internal.resolvers.git') for name in sys.modules))"
     )
 
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from konverge_resolution import REASON_TRAITS, Digest, Reason, Reference, ResolutionError
-from konverge_resolution.engine import Engine, ResolutionResult
-from konverge_resolution.source_failover import resolve_first
+from konverge_resolution._internal.engine import Engine, ResolutionResult
+from konverge_resolution._internal.source_failover import resolve_first
 from tests.resolution.fake_source import CLOCK, WEB, FakeSource, build_document, build_engine, build_reference
 
 pytestmark = pytest.mark.anyio

@@ -24,16 +24,16 @@ from konverge.clock import SeededEntropy, SystemClock
 from konverge.errors import ConfigurationError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, RestMapping
 from konverge_resolution import Digest, Provenance, Reason, Reference, ResolutionError, Services
-from konverge_resolution.address_resolver import GuardedAddressResolver
-from konverge_resolution.content_store import ContentStore
-from konverge_resolution.engine import Engine, Requester, ResolutionResult
-from konverge_resolution.lock_file import LockEntry, LockFile
-from konverge_resolution.locked_resolver import LockedResolver
+from konverge_resolution._internal.address_resolver import GuardedAddressResolver
+from konverge_resolution._internal.content_store import ContentStore
+from konverge_resolution._internal.engine import Engine, Requester, ResolutionResult
+from konverge_resolution._internal.lock_file import LockEntry, LockFile
+from konverge_resolution._internal.locked_resolver import LockedResolver
+from konverge_resolution._internal.policy import PolicyDecision
+from konverge_resolution._internal.resolver_registry import ResolverRegistry
+from konverge_resolution._internal.resolvers import load_resolvers
+from konverge_resolution._internal.workspaces import TemporaryFolders
 from konverge_resolution.network import AllowedNetworks
-from konverge_resolution.policy import PolicyDecision
-from konverge_resolution.resolver_registry import ResolverRegistry
-from konverge_resolution.resolvers import load_resolvers
-from konverge_resolution.workspaces import TemporaryFolders
 from tests.resolution.bundles.sample_images import build_image, object_layer
 from tests.resolution.http_resolution import TASK, Secrets
 from tests.resolution.hub.fake_hubs import FakeHub

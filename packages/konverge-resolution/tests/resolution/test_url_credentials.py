@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from konverge_resolution import FetchRequest, Reason, Reference, ResolutionError, ResolvedContent
-from konverge_resolution.lock_file import LockFile
-from konverge_resolution.locked_resolver import LockedResolver
-from konverge_resolution.reference_parsing import parse_reference
-from konverge_resolution.url_credentials import find_credential
+from konverge_resolution._internal.lock_file import LockFile
+from konverge_resolution._internal.locked_resolver import LockedResolver
+from konverge_resolution._internal.reference_parsing import parse_reference
+from konverge_resolution._internal.url_credentials import find_credential
 from tests.resolution.fake_resolver import FakeResolver
 from tests.resolution.fake_source import WEB, build_engine
 

@@ -29,11 +29,11 @@ _NAMES_BY_PACKAGE = {
         "kind_of",
         "labels_changed",
     ),
-    "konverge.operator.webhook_registry": ("AdmissionRequest",),
+    "konverge._internal.operator.webhook_registry": ("AdmissionRequest",),
     "konverge.primitives": ("Data",),
-    "konverge.runtime.election": ("LeaderElection", "Sharding"),
-    "konverge.runtime.observability": ("ObservabilityOptions",),
-    "konverge.runtime.webhooks": ("AdmissionDeniedError", "Violation", "WebhookOptions"),
+    "konverge._internal.runtime.election": ("LeaderElection", "Sharding"),
+    "konverge._internal.runtime.observability": ("ObservabilityOptions",),
+    "konverge._internal.runtime.webhooks": ("AdmissionDeniedError", "Violation", "WebhookOptions"),
 }
 _PACKAGE_OF = {name: package for package, names in _NAMES_BY_PACKAGE.items() for name in names}
 

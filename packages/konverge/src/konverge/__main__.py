@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from konverge.cli import run_program
+from konverge._internal.cli import run_program
 
 if __name__ == "__main__":
     run_program()

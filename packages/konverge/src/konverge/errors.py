@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from konverge.message_text import shorten
-
 __all__ = [
     "AlreadyExistsError",
     "ApiError",
@@ -357,7 +355,8 @@ def format_error(error: BaseException) -> str:
         text = str(error)
     except Exception:  # noqa: BLE001  # an author's class may have any __str__
         text = "its text cannot be read"
-    text = shorten(text, _MAX_TEXT_LENGTH)
+    if len(text) > _MAX_TEXT_LENGTH:
+        text = f"{text[: _MAX_TEXT_LENGTH - 1]}…"
     text = text.encode(errors="replace").decode()  # a lone surrogate cannot be encoded for a request or a log
     if isinstance(error, KonvergeError) and text:
         return text

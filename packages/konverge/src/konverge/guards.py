@@ -8,6 +8,6 @@
         return guards.UNBLOCKED if license_is_valid() else guards.blocked("waiting for a license")
 """
 
-from konverge.primitives.resource_protocol import UNBLOCKED, blocked
+from konverge._internal.primitives.resource_protocol import UNBLOCKED, blocked
 
 __all__ = ["UNBLOCKED", "blocked"]

@@ -7,7 +7,7 @@
     builder.with_resource(exporter, options.gated_by(gate), options.auxiliary())
 """
 
-from konverge.component.resource_options import (
+from konverge._internal.component.resource_options import (
     Option,
     adopt,
     auxiliary,

@@ -9,6 +9,6 @@
 The ``check`` of a custom `konverge.Prerequisite` returns ``prerequisites.MET`` or ``prerequisites.not_met(reason)``.
 """
 
-from konverge.component.prerequisites import MET, depends_on, not_met
+from konverge._internal.component.prerequisites import MET, depends_on, not_met
 
 __all__ = ["MET", "depends_on", "not_met"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from konverge.apply import Schema, build_custom_resource_schema
+from konverge._internal.apply import Schema, build_custom_resource_schema
 from konverge.clock import SystemClock, SystemEntropy
 from konverge.errors import ApiError
 from konverge_cluster.controlplane import RealCluster

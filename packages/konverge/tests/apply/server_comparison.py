@@ -13,9 +13,16 @@ from typing import Any
 
 import pytest
 
-from konverge.apply import FieldSet, Schema, find_builtin_schema, server_side_apply, to_stored_form, track_update
-from konverge.apply.reset_fields import find_reset_fields
-from konverge.apply.typed_values import is_same_value
+from konverge._internal.apply import (
+    FieldSet,
+    Schema,
+    find_builtin_schema,
+    server_side_apply,
+    to_stored_form,
+    track_update,
+)
+from konverge._internal.apply.reset_fields import find_reset_fields
+from konverge._internal.apply.typed_values import is_same_value
 from konverge.clock import SystemClock
 from konverge.errors import ApiError, InvalidError
 from konverge.kube import GroupVersionKind, Object, parse_time

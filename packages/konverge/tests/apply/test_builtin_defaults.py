@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from konverge.apply import with_builtin_defaults
+from konverge._internal.apply import with_builtin_defaults
 from konverge.kube import Object
 from tests.apply.rich_objects import NAMES, load_rich_object
 

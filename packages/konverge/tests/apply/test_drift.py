@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from konverge.apply import (
+from konverge._internal.apply import (
     HIDDEN,
     Difference,
     Schema,

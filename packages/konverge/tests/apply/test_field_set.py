@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from konverge.apply.field_set import FieldSet, Path, field_element, format_path, key_element, value_element
+from konverge._internal.apply.field_set import FieldSet, Path, field_element, format_path, key_element, value_element
 
 _scalars = st.one_of(st.text(max_size=5), st.integers(-5, 100), st.booleans())
 _elements = st.one_of(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from konverge.apply import (
+from konverge._internal.apply import (
     ApplyConflictError,
     FieldSet,
     build_custom_resource_schema,
@@ -18,7 +18,7 @@ from konverge.apply import (
     server_side_apply,
     track_update,
 )
-from konverge.apply.managed_fields import decode_managed_fields
+from konverge._internal.apply.managed_fields import decode_managed_fields
 from konverge.errors import BadRequestError, ServerError
 from konverge.kube import GroupVersionKind, Object
 from tests.apply.widget_strategies import widgets

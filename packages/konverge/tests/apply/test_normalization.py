@@ -5,7 +5,12 @@ from typing import Any
 
 import pytest
 
-from konverge.apply import build_custom_resource_schema, normalize, remove_meaningless_nulls, with_schema_defaults
+from konverge._internal.apply import (
+    build_custom_resource_schema,
+    normalize,
+    remove_meaningless_nulls,
+    with_schema_defaults,
+)
 from konverge.kube import Object
 from tests.apply.rich_objects import NAMES, load_rich_object
 from tests.apply.widgets import WIDGET_SCHEMA, widget

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from konverge.apply.overrides import is_override
+from konverge._internal.apply.overrides import is_override
 
 SAME: list[tuple[Any, Any]] = [
     ("1000m", "1"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from konverge.apply import find_drift, normalize, with_builtin_defaults
+from konverge._internal.apply import find_drift, normalize, with_builtin_defaults
 from konverge.clock import SystemEntropy
 from konverge.kube import Object
 from tests.apply.conftest import ComparisonServer

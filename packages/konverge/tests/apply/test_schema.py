@@ -2,7 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from konverge.apply import ABSENT, Schema, build_custom_resource_schema, find_builtin_schema, list_builtin_kinds
+from konverge._internal.apply import (
+    ABSENT,
+    Schema,
+    build_custom_resource_schema,
+    find_builtin_schema,
+    list_builtin_kinds,
+)
 from konverge.kube import GroupVersionKind
 from tests.apply.widgets import WIDGET_SCHEMA
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from konverge.apply import build_custom_resource_schema
+from konverge._internal.apply import build_custom_resource_schema
 from konverge.errors import ApiError, ConflictError
 from konverge.kube import Object
 from tests.apply.conftest import ComparisonServer

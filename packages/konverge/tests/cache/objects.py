@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from konverge.cache.cached_object import RawObject, parse_object
+from konverge._internal.cache.cached_object import RawObject, parse_object
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")

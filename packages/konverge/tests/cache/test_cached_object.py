@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from konverge.cache.cached_object import CachedObject, parse_event, parse_object, parse_text
+from konverge._internal.cache.cached_object import CachedObject, parse_event, parse_object, parse_text
+from konverge._internal.kube.metadata import decode_metadata
 from konverge.kube import Object
-from konverge.kube.metadata import decode_metadata
 from tests.cache.objects import config_map, line
 
 APPLIED: Object = {"manager": "ours", "operation": "Apply", "fieldsV1": {"f:data": {"f:a": {}}}}

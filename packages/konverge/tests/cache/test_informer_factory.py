@@ -9,7 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from konverge.cache import CacheOptions, InformerFactory, label_index
+from konverge._internal.cache import CacheOptions, InformerFactory, label_index
+from konverge._internal.kube.metadata import ObjectMeta
+from konverge._internal.kube.selectors import LabelSelector
 from konverge.client import Client
 from konverge.clock import SeededEntropy, SimulatedClock
 from konverge.errors import (
@@ -23,8 +25,6 @@ from konverge.errors import (
     UntrustedServerError,
 )
 from konverge.kube import GroupVersionKind, Object
-from konverge.kube.metadata import ObjectMeta
-from konverge.kube.selectors import LabelSelector
 from tests.cache.objects import CONFIG_MAP, bookmark, config_map, key, line
 from tests.cancellation_leaks import run_loop_turns
 from tests.client.scripted_transport import (
@@ -354,7 +354,7 @@ async def test_a_mistake_is_logged_once_and_following_goes_on(caplog: pytest.Log
 
     assert found == config_map(12)
     assert [(record.name, record.exc_info is not None) for record in caplog.records] == [
-        ("konverge.cache.reflector_driver", True)
+        ("konverge._internal.cache.reflector_driver", True)
     ]
     assert "unexpected error in list or watch: ValueError: a control character" in caplog.text
 

@@ -8,12 +8,12 @@ from contextlib import suppress
 import msgspec
 import pytest
 
-from konverge.cache import CacheOptions, Informer, InformerFactory
+from konverge._internal.cache import CacheOptions, Informer, InformerFactory
+from konverge._internal.client.watch import INITIAL_EVENTS_END
+from konverge._internal.kube.metadata import ObjectMeta, parse_revision
 from konverge.client import Client
-from konverge.client.watch import INITIAL_EVENTS_END
 from konverge.errors import KindNotServedError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge.kube.metadata import ObjectMeta, parse_revision
 from konverge_cluster.testing import Cluster
 from tests.cache.interruptible_transport import InterruptibleTransport
 

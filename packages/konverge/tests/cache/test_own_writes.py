@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from konverge.cache.own_writes import OwnWrites
+from konverge._internal.cache.own_writes import OwnWrites
 
 
 def three_writes() -> OwnWrites:

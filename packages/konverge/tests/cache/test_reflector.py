@@ -8,10 +8,10 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from konverge.cache import InformerStatistics, Reflector, Store, StoreChange
-from konverge.cache.reflector_steps import OpenWatch, ReadPage, WaitStep
+from konverge._internal.cache import InformerStatistics, Reflector, Store, StoreChange
+from konverge._internal.cache.reflector_steps import OpenWatch, ReadPage, WaitStep
+from konverge._internal.client.watch import SilentWatchError
 from konverge.client import ListPage
-from konverge.client.watch import SilentWatchError
 from konverge.clock import SeededEntropy
 from konverge.errors import (
     ApiError,

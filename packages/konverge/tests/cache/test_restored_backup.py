@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from konverge.cache import Informer, InformerFactory
+from konverge._internal.cache import Informer, InformerFactory
 from konverge.client import Client
 from konverge.clock import SeededEntropy, SimulatedClock, SimulatedLoop
 from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge_cluster._internal.embedded.storage import Storage, StorageChange, StoredObject
+from konverge_cluster._internal.testing.cluster_servers import EmbeddedServer, RealServer
 from konverge_cluster.controlplane import RealCluster
 from konverge_cluster.embedded import LocalCluster
-from konverge_cluster.embedded.storage import Storage, StorageChange, StoredObject
 from konverge_cluster.testing import Cluster
-from konverge_cluster.testing.cluster_servers import EmbeddedServer, RealServer
 from tests.cache.interruptible_transport import InterruptibleTransport
 
 pytestmark = pytest.mark.anyio

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from konverge.cache import Store
-from konverge.cache.reflector import Reflector
-from konverge.cache.reflector_steps import HistoryComparison, OpenWatch, WaitStep
-from konverge.cache.server_state import ServerState
+from konverge._internal.cache import Store
+from konverge._internal.cache.reflector import Reflector
+from konverge._internal.cache.reflector_steps import HistoryComparison, OpenWatch, WaitStep
+from konverge._internal.cache.server_state import ServerState
 from konverge.client import ListPage
 from konverge.clock import SeededEntropy
 from konverge.errors import (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from konverge.cache import CacheOptions, InformerStatistics, Store, StoreChange
-from konverge.cache.store import StoreReplacement
+from konverge._internal.cache import CacheOptions, InformerStatistics, Store, StoreChange
+from konverge._internal.cache.store import StoreReplacement
+from konverge._internal.kube.metadata import ObjectMeta
 from konverge.errors import ConfigurationError
 from konverge.kube import GroupVersionKind, Object
-from konverge.kube.metadata import ObjectMeta
 from tests.cache.objects import CONFIG_MAP, config_map, key, raw
 
 

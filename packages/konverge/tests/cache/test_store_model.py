@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from konverge.cache import Store, StoreChange
-from konverge.cache.store import StoreReplacement
+from konverge._internal.cache import Store, StoreChange
+from konverge._internal.cache.store import StoreReplacement
 from konverge.kube import Object, ObjectKey
 from tests.cache.objects import CONFIG_MAP, config_map, key, raw
 

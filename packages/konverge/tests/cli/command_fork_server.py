@@ -25,11 +25,11 @@ from typing import Self
 # Besides the modules of all commands: what these import late, where it is installed.
 _IMPORTED = (
     *(
-        "konverge_resolution.cli.resolve_flags",
-        "konverge_resolution.cli.resolve_actions",
-        "konverge_resolution.resolvers.git",
+        "konverge_resolution._internal.cli.resolve_flags",
+        "konverge_resolution._internal.cli.resolve_actions",
+        "konverge_resolution._internal.resolvers.git",
     ),
-    *("konverge.client.connect", "konverge.client.http_transport", "konverge_cluster.embedded"),
+    *("konverge._internal.client.connect", "konverge._internal.client.http_transport", "konverge_cluster.embedded"),
     *("aiohttp", "jinja2", "nodesemver", "yaml"),
 )
 _LARGEST_REQUEST = 65536
@@ -118,7 +118,7 @@ def _fork_command(request: dict[str, object], output: int, errors: int, told: in
 
 def _run_cli(arguments: list[str], environment: dict[str, str], folder: str) -> None:
     """Be ``python -m konverge`` with these arguments."""
-    from konverge.cli.main import run_command
+    from konverge._internal.cli.main import run_command
 
     os.environ.clear()
     os.environ.update(environment)

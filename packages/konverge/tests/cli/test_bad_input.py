@@ -18,7 +18,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from konverge_cluster.cli.demo import find_example_folder
+from konverge_cluster._internal.cli.demo import find_example_folder
 from tests.cli.conftest import Konverge
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from konverge.cli.diff_text import format_change, format_value
-from konverge.cli.exit_codes import find_refusal
-from konverge.cli.owner_arguments import find_owner
-from konverge.component.dry_run import FieldChange, ObjectChange
+from konverge._internal.cli.diff_text import format_change, format_value
+from konverge._internal.cli.exit_codes import find_refusal
+from konverge._internal.cli.owner_arguments import find_owner
 from konverge.crd import find_definition
+from konverge.dry_run import FieldChange, ObjectChange
 from konverge.errors import ConfigurationError, ForbiddenError, NotFoundError, ReconcileError
 from konverge.kube import Object, ObjectKey, build_owner_reference
 from tests.cli.conftest import Konverge

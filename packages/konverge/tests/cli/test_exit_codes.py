@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from konverge.cli.exit_codes import ExitCode, find_exit_code, format_failure, iter_errors
+from konverge._internal.cli.exit_codes import ExitCode, find_exit_code, format_failure, iter_errors
 from konverge.errors import (
     ConfigurationError,
     ConnectionFailedError,

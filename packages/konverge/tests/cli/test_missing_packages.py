@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 import pytest
 
-from konverge.cli import main, operator_file
-from konverge.cli.operator_file import OperatorReference, load_operator
+from konverge._internal.cli import main, operator_file
+from konverge._internal.cli.operator_file import OperatorReference, load_operator
+from konverge._internal.extras import missing_package
 from konverge.errors import ConfigurationError
-from konverge.extras import missing_package
 
 hello = click.Command("hello", callback=lambda: click.echo("hello"))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from konverge.cli.operator_file import load_operator, parse_operator_reference
+from konverge._internal.cli.operator_file import load_operator, parse_operator_reference
 from konverge.errors import ConfigurationError
 
 

@@ -17,24 +17,24 @@ import pytest
 import yaml
 from aiohttp import ClientSession
 
-from konverge.cli.operator_file import load_operator, parse_operator_reference
-from konverge.cli.run import run
-from konverge.cli.run_options import RunFlags
+from konverge._internal.cli.operator_file import load_operator, parse_operator_reference
+from konverge._internal.cli.run import run
+from konverge._internal.cli.run_options import RunFlags
+from konverge._internal.client.credentials import BearerToken
+from konverge._internal.client.http_transport import HttpTransport
+from konverge._internal.client.kubeconfig import load_kubeconfig
+from konverge._internal.operator.permission_check import find_missing_permissions
+from konverge._internal.operator.permission_derivation import derive_permissions
+from konverge._internal.operator.process_builder import build_process
+from konverge._internal.runtime.webhooks import WebhookEndpoint
 from konverge.client import Client
-from konverge.client.credentials import BearerToken
-from konverge.client.http_transport import HttpTransport
-from konverge.client.kubeconfig import load_kubeconfig
 from konverge.clock import SystemClock, SystemEntropy
 from konverge.crd import crd_manifest, find_definition
 from konverge.errors import InvalidError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.operator import Operator, RunOptions
-from konverge.operator.permission_check import find_missing_permissions
-from konverge.operator.permission_derivation import derive_permissions
-from konverge.operator.process_builder import build_process
-from konverge.runtime.webhooks import WebhookEndpoint
+from konverge_cluster._internal.testing.webhook_readiness import wait_for_webhooks
 from konverge_cluster.testing import Cluster
-from konverge_cluster.testing.webhook_readiness import wait_for_webhooks
 from tests.cli.conftest import Konverge
 from tests.database_servers import free_port
 

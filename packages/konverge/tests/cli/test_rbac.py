@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from konverge.cli.user_code import call_with_timeout
+from konverge._internal.cli.user_code import call_with_timeout
 from konverge.errors import ConfigurationError
-from konverge_cluster.cli.demo import find_example_folder
+from konverge_cluster._internal.cli.demo import find_example_folder
 from tests.cli.conftest import Konverge
 
 OPERATOR = find_example_folder() / "operator.py"

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from konverge.client.connect import connect
+from konverge._internal.client.connect import connect
 from konverge.clock import SystemClock
 from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition
-from konverge_cluster.cli.demo import find_example_folder
+from konverge_cluster._internal.cli.demo import find_example_folder
 from konverge_cluster.testing import eventually
 from tests.cli.conftest import Konverge
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import pytest
 
-from konverge.cli.run_options import RunFlags, run_flags
+from konverge._internal.cli.run_options import RunFlags, run_flags
 from konverge.errors import ConfigurationError
 from konverge.kube import ObjectKey
 from konverge.operator import RunOptions

@@ -16,9 +16,9 @@ import click
 import pytest
 import yaml
 
-from konverge.cli.signals import cancel_on_signal, stop_event_on_signal
+from konverge._internal.cli.signals import cancel_on_signal, stop_event_on_signal
 from konverge.clock import SystemClock
-from konverge_cluster.cli.cluster_instances import ClusterInstance
+from konverge_cluster._internal.cli.cluster_instances import ClusterInstance
 from konverge_cluster.controlplane import PROGRAMS
 from konverge_cluster.testing import eventually
 from tests.cli.stuck_owner import FILE

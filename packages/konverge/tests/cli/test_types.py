@@ -10,8 +10,8 @@ import anyio.to_thread
 import pytest
 import yaml
 
+from konverge._internal.typegen import generate_custom_resource_module
 from konverge.kube import GroupVersionKind, Object
-from konverge.typegen import generate_custom_resource_module
 from konverge_cluster.testing import Cluster
 from tests.cli.conftest import Konverge
 from tests.cli.test_bad_input import check_one_line

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from konverge_cluster.cli.demo import find_example_folder
+from konverge_cluster._internal.cli.demo import find_example_folder
 from tests.cli.conftest import Konverge
 
 SHOPS = """

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from konverge.client.certificate_expiry import parse_certificate_expiry
+from konverge._internal.client.certificate_expiry import parse_certificate_expiry
 from tests.client.certificates import CertificateAuthority
 
 AUTHORITY = CertificateAuthority()

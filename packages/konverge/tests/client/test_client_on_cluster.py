@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from konverge._internal.client.watch import INITIAL_EVENTS_END
 from konverge.client import ApplyResponse, Client, ServerWarning
-from konverge.client.watch import INITIAL_EVENTS_END
 from konverge.errors import (
     AlreadyExistsError,
     ApiError,

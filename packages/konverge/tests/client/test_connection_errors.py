@@ -8,9 +8,9 @@ from datetime import timedelta
 import aiohttp
 import pytest
 
+from konverge._internal.client.connection_errors import build_connection_error
+from konverge._internal.client.credentials import AnonymousCredentials
 from konverge.client import ClusterConfig, TlsConfig
-from konverge.client.connection_errors import build_connection_error
-from konverge.client.credentials import AnonymousCredentials
 from konverge.errors import ConnectionFailedError, NotConnectedError, UntrustedServerError
 from tests.client.certificates import NOW, CertificateAuthority, KeyPair
 

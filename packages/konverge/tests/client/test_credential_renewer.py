@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from konverge.client.credential_renewer import CredentialRenewer, IssuedIdentity, compute_renewal_time
-from konverge.client.credentials import Identity
+from konverge._internal.client.credential_renewer import CredentialRenewer, IssuedIdentity, compute_renewal_time
+from konverge._internal.client.credentials import Identity
 from konverge.clock import SimulatedClock
 from konverge.errors import ConfigurationError, KonvergeError, NotConnectedError
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from konverge.client.credentials import TokenFile
+from konverge._internal.client.credentials import TokenFile
 from konverge.clock import SimulatedClock
 from konverge.errors import ConfigurationError
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from konverge._internal.client.exec_credentials import ExecCredentials
+from konverge._internal.client.exec_plugin import ExecPlugin, parse_exec_plugin
 from konverge.client import Client, ClusterConfig, HttpTransport, load_kubeconfig
-from konverge.client.exec_credentials import ExecCredentials
-from konverge.client.exec_plugin import ExecPlugin, parse_exec_plugin
 from konverge.clock import SystemClock
 from konverge.errors import ConfigurationError, KonvergeError, NotConnectedError, UnauthorizedError
 from tests.cancellation_leaks import cancel_again, find_leaks_of_each, run_loop_turns

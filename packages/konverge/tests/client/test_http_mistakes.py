@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from aiohttp import web
 
+from konverge._internal.client.credentials import Credentials, Identity
 from konverge.client import ClusterConfig, HttpTransport
-from konverge.client.credentials import Credentials, Identity
 from konverge.errors import ConfigurationError, ConnectionFailedError, NotConnectedError
 from tests.client.servers import Servers
 

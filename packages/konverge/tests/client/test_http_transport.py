@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from konverge._internal.client.credentials import BearerToken, TokenFile
 from konverge.client import Client, ClusterConfig, HttpTransport, TlsConfig
-from konverge.client.credentials import BearerToken, TokenFile
 from konverge.clock import SystemClock
 from konverge.errors import (
     ConfigurationError,

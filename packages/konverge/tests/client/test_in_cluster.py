@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from konverge._internal.client.credentials import TokenFile
+from konverge._internal.client.in_cluster import is_in_cluster
 from konverge.client import load_cluster_config, load_in_cluster
-from konverge.client.credentials import TokenFile
-from konverge.client.in_cluster import is_in_cluster
 from konverge.errors import ConfigurationError
 
 ENV = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "6443"}

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
+from konverge._internal.client.credentials import AnonymousCredentials, BasicAuth, BearerToken, TokenFile
 from konverge.client import ClusterConfig, load_kubeconfig
-from konverge.client.credentials import AnonymousCredentials, BasicAuth, BearerToken, TokenFile
 from konverge.errors import ConfigurationError
 
 pytestmark = pytest.mark.anyio

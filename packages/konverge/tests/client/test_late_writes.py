@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from konverge._internal.client.credentials import Credentials, Identity
+from konverge._internal.client.write_permit import current_permit
 from konverge.client import Client, HttpTransport, load_kubeconfig
-from konverge.client.credentials import Credentials, Identity
-from konverge.client.write_permit import current_permit
 from konverge.errors import ConnectionFailedError, NoPermitError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge_cluster.testing import Cluster

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from konverge.client.line_splitter import LineSplitter
+from konverge._internal.client.line_splitter import LineSplitter
 from konverge.errors import ConnectionFailedError
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from konverge._internal.client.oidc import OidcCredentials, OidcProvider, parse_oidc_provider
 from konverge.client import ClusterConfig, HttpTransport
-from konverge.client.oidc import OidcCredentials, OidcProvider, parse_oidc_provider
 from konverge.clock import SystemClock
 from konverge.errors import ConfigurationError, NotConnectedError
 from tests.cancellation_leaks import cancel_again

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from konverge.client.proxy_environment import find_proxy
+from konverge._internal.client.proxy_environment import find_proxy
 
 PROXY = "http://proxy:3128"
 

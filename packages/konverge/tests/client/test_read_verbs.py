@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from konverge._internal.client.pod_logs import LogLineSplitter
 from konverge.client import Client
-from konverge.client.pod_logs import LogLineSplitter
 from konverge.clock import SeededEntropy, SimulatedClock
 from konverge.errors import BadRequestError, ConnectionFailedError, ExpiredError
 from konverge.kube import GroupVersionKind, Object, ObjectKey

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from konverge.client.redaction import find_secret_values, redact
+from konverge._internal.client.redaction import find_secret_values, redact
 
 
 @pytest.mark.parametrize(

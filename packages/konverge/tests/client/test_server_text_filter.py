@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from konverge._internal.kube.server_text_redaction import withhold_server_texts
 from konverge.client import Client, ServerWarning
 from konverge.clock import SimulatedClock
 from konverge.errors import ApiError, ExpiredError, InvalidError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge.kube.server_text_redaction import withhold_server_texts
 from tests.client.scripted_transport import DISCOVERY, ScriptedResponse, ScriptedStream, ScriptedTransport
 
 pytestmark = pytest.mark.anyio

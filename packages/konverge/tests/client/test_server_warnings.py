@@ -6,9 +6,9 @@ import logging
 
 import pytest
 
+from konverge._internal.client.server_text_filter import ServerTextFilter
+from konverge._internal.client.server_warnings import ServerWarningLog, parse_warnings
 from konverge.client import Client, ServerWarning
-from konverge.client.server_text_filter import ServerTextFilter
-from konverge.client.server_warnings import ServerWarningLog, parse_warnings
 from konverge.clock import SimulatedClock
 from konverge.kube import GroupVersionKind, ObjectKey
 from tests.client.scripted_transport import ScriptedResponse, ScriptedTransport

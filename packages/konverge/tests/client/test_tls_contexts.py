@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from konverge._internal.client.credentials import Identity
+from konverge._internal.client.tls_contexts import TlsContexts
 from konverge.client import ClusterConfig, HttpTransport, TlsConfig, load_in_cluster
-from konverge.client.credentials import Identity
-from konverge.client.tls_contexts import TlsContexts
 from konverge.clock import SystemClock
 from konverge.errors import ConfigurationError, UntrustedServerError
 from tests.client.certificates import CertificateAuthority, KeyPair

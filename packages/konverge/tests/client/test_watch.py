@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
+from konverge._internal.client.watch import SilentWatchError
 from konverge.client import Client, WatchEvent
-from konverge.client.watch import SilentWatchError
 from konverge.clock import SeededEntropy, SimulatedClock
 from konverge.errors import ConnectionFailedError, ExpiredError, InvalidError, KindNotServedError, NotFoundError
 from konverge.kube import GroupVersionKind

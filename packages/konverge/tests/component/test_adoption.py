@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from konverge.cli.diff_text import format_halts
+from konverge._internal.cli.diff_text import format_halts
+from konverge._internal.component.resource_options import resolve_options
 from konverge.component import AppliedCache, Component, ComponentBuilder, ReconcileContext
-from konverge.component.dry_run import dry_run_component
-from konverge.component.resource_options import resolve_options
+from konverge.dry_run import dry_run_component
 from konverge.errors import NotFoundError
 from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, find_controller
 from konverge.options import Option, adopt, orphan_when, read_only, unowned

@@ -4,16 +4,14 @@ from itertools import permutations
 
 import pytest
 
-from konverge.component import ComponentBuilder, aggregate, summarize_conditions
-from konverge.component.aggregation import (
+from konverge._internal.component.aggregation import (
     AggregatedStatus,
     aggregate_convergence,
     aggregate_grades,
     aggregate_suspension,
 )
-from konverge.component.condition_reason import ConditionReason
-from konverge.kube import Condition
-from konverge.primitives.resource_protocol import (
+from konverge._internal.component.condition_reason import ConditionReason
+from konverge._internal.primitives.resource_protocol import (
     Convergence,
     ConvergingStatus,
     Grace,
@@ -21,6 +19,8 @@ from konverge.primitives.resource_protocol import (
     Suspension,
     SuspensionStatus,
 )
+from konverge.component import ComponentBuilder, aggregate, summarize_conditions
+from konverge.kube import Condition
 
 # The specification's table, highest first: reason, priority, condition status.
 SPECIFICATION = [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from konverge.apply import Difference
+from konverge._internal.apply import Difference
+from konverge._internal.component.applied_cache import DesiredFingerprint
 from konverge.component import AppliedCache
-from konverge.component.applied_cache import DesiredFingerprint
 from konverge.kube import Object
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
+from konverge._internal.component.resource_options import OnAbsence, ResourceMode
 from konverge.component import ComponentBuilder
-from konverge.component.resource_options import OnAbsence, ResourceMode
 from konverge.errors import BuildError, KonvergeError
 from konverge.feature import BooleanGate
 from konverge.kube import Object

@@ -4,9 +4,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from konverge.component.aggregation import AggregatedStatus
-from konverge.component.condition_reason import ConditionReason
-from konverge.component.condition_rules import apply_grace, build_condition, is_barrier_active, is_expired, requeue_time
+from konverge._internal.component.aggregation import AggregatedStatus
+from konverge._internal.component.condition_reason import ConditionReason
+from konverge._internal.component.condition_rules import (
+    apply_grace,
+    build_condition,
+    is_barrier_active,
+    is_expired,
+    requeue_time,
+)
 from konverge.kube import Condition
 
 NOON = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)

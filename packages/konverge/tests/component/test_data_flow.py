@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from konverge.component import Component, ComponentBuilder, DataEdge
+from konverge._internal.component import Component, ComponentBuilder, DataEdge
 from konverge.errors import BuildError, ConfigurationError, KonvergeError, ReconcileError
 from konverge.feature import BooleanGate
 from konverge.guards import blocked

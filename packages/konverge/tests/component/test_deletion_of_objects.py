@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from konverge.component import AppliedCache, Component, ComponentBuilder, ReconcileContext
-from konverge.component.dry_run import dry_run_component
+from konverge.dry_run import dry_run_component
 from konverge.errors import ReconcileError
 from konverge.feature import BooleanGate
 from konverge.kube import GroupVersionKind, Object, ObjectKey, build_owner_reference
@@ -275,7 +275,7 @@ async def test_an_object_that_changes_hands_is_told_again(new_app: NewApp) -> No
 
 
 def test_deleting_whatever_is_there_excludes_sparing_it() -> None:
-    from konverge.component.resource_options import resolve_options
+    from konverge._internal.component.resource_options import resolve_options
     from konverge.options import block_on_foreign_controller
 
     _, mistakes = resolve_options([delete(even_if_not_ours=True), block_on_foreign_controller()])

@@ -10,9 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from konverge._internal.primitives.resource_protocol import Convergence, ConvergingStatus
 from konverge.client import Client, Response, Transport
 from konverge.component import Component, ComponentBuilder
-from konverge.component.dry_run import DryRun, DryRunReport, ResourceReport, dry_run_component
+from konverge.dry_run import DryRun, DryRunReport, ResourceReport, dry_run_component
 from konverge.errors import ReconcileError
 from konverge.feature import BooleanGate
 from konverge.guards import UNBLOCKED, blocked
@@ -29,7 +30,6 @@ from konverge.options import (
 )
 from konverge.prerequisites import depends_on
 from konverge.primitives import ConfigMap, Data, Deployment, Job, Secret, Service, Static
-from konverge.primitives.resource_protocol import Convergence, ConvergingStatus
 from tests.component.app import AGENT, APP, CONFIG_MAP, DEPLOYMENT, SECRET, ComponentHarness
 
 pytestmark = pytest.mark.anyio

@@ -9,12 +9,12 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from konverge.component.dry_run.field_diff import find_field_changes
-from konverge.component.dry_run.read_recorder import FieldReadRecorder
-from konverge.component.dry_run.report import FieldRead
-from konverge.kube.secret_values import SecretValues
-from konverge.mutation import copy_json
-from konverge.primitives.field_access import read_entries, read_integer, read_items, read_text
+from konverge._internal.component.dry_run.field_diff import find_field_changes
+from konverge._internal.component.dry_run.read_recorder import FieldReadRecorder
+from konverge._internal.component.dry_run.report import FieldRead
+from konverge._internal.kube.secret_values import SecretValues
+from konverge._internal.mutation import copy_json
+from konverge._internal.primitives.field_access import read_entries, read_integer, read_items, read_text
 
 NAMES = st.sampled_from(["name", "type", "status", "key", "a", "b"])
 VALUES = st.recursive(

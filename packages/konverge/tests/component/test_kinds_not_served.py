@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from konverge.component import Component, ComponentBuilder, ReconcileContext
-from konverge.component.dry_run import dry_run_component
+from konverge.dry_run import dry_run_component
 from konverge.errors import KindUnreachableError, ReconcileError
 from konverge.feature import BooleanGate
 from konverge.kube import GroupVersionKind, Object, ObjectKey

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from konverge.component.last_applied import extract_last_applied
+from konverge._internal.component.last_applied import extract_last_applied
 from konverge.kube import Object
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from konverge.clock import Clock
 from konverge.component import Component, ComponentBuilder, ReconcileContext
-from konverge.component.dry_run import dry_run_component
+from konverge.dry_run import dry_run_component
 from konverge.kube import Object
 from konverge.primitives import ConfigMap, Secret
 from tests.cluster.conformance.webhook_registrations import (

@@ -9,6 +9,7 @@ from datetime import timedelta
 
 import pytest
 
+from konverge._internal.primitives.resource_protocol import Convergence, ConvergingStatus, GuardResult, Operation
 from konverge.component import (
     ApplyResult,
     Component,
@@ -34,7 +35,6 @@ from konverge.options import (
 )
 from konverge.prerequisites import depends_on, not_met
 from konverge.primitives import ConfigMap, Deployment, Secret, Service, Static
-from konverge.primitives.resource_protocol import Convergence, ConvergingStatus, GuardResult, Operation
 from tests.component.app import APP, CONFIG_MAP, DEPLOYMENT, SECRET, SERVICE, ComponentHarness
 
 pytestmark = pytest.mark.anyio

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 
+from konverge._internal.primitives.resource_protocol import Convergence, Suspension
 from konverge.component import ComponentBuilder, ReconcileContext
 from konverge.errors import ReconcileError
 from konverge.guards import blocked
@@ -15,7 +16,6 @@ from konverge.kube import GroupVersionKind, Object
 from konverge.mutation import Mutation
 from konverge.options import Option, delete, orphan_when, read_only, suppress_grace_inconsistency_warning
 from konverge.primitives import ConfigMap, Deployment, Grace, GraceStatus, Service, Static
-from konverge.primitives.resource_protocol import Convergence, Suspension
 from tests.component.app import CONFIG_MAP, ComponentHarness
 
 pytestmark = pytest.mark.anyio

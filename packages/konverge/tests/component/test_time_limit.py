@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from konverge.component import TimeLimit, time_limit
+from konverge._internal.component import TimeLimit, time_limit
 from konverge.errors import FunctionInterrupt, KonvergeError
 
 LIMIT = timedelta(milliseconds=20)

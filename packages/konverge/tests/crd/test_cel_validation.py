@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from konverge.crd.cel_validation import validate_expression
+from konverge._internal.crd.cel_validation import validate_expression
 
 SCHEMA = {
     "type": "object",

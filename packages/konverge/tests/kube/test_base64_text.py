@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from konverge.kube.base64_text import canonicalize_base64
+from konverge._internal.kube.base64_text import canonicalize_base64
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from konverge.kube.durations import CALENDAR_UNITS, format_duration, parse_duration, parse_microseconds
+from konverge._internal.kube.durations import CALENDAR_UNITS, format_duration, parse_duration, parse_microseconds
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from konverge.kube.metadata import ObjectMeta, OwnerReference, decode_metadata, parse_revision
+from konverge._internal.kube.metadata import ObjectMeta, OwnerReference, decode_metadata, parse_revision
 
 FULL: dict[str, Any] = {
     "name": "web",

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from konverge.kube.name_validation import (
+from konverge._internal.kube.name_validation import (
     validate_dns_label,
     validate_dns_subdomain,
     validate_label_key,

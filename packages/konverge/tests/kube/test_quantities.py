@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from konverge.kube.quantities import canonicalize_quantity
+from konverge._internal.kube.quantities import canonicalize_quantity
 
 
 # The results of kube-apiserver 1.36 for an emptyDir's sizeLimit.

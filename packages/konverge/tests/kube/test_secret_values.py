@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from konverge._internal.kube.secret_values import SecretValues
 from konverge.kube import Object
-from konverge.kube.secret_values import SecretValues
 
 TOKEN = 'q7"Zk\\2/x+9 Lm\n4tR-bv'
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from konverge.kube.selectors import FieldSelector, LabelSelector, SelectorSyntaxError
+from konverge._internal.kube.selectors import FieldSelector, LabelSelector, SelectorSyntaxError
 
 LABELS = {"app": "web", "tier": "front", "weight": "7"}
 

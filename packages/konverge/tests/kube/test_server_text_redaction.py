@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from konverge._internal.kube.secret_redaction import holds_secret
+from konverge._internal.kube.secret_values import SecretValues
+from konverge._internal.kube.server_text_redaction import hide_values, is_secret_path, withhold_text, withhold_warning
 from konverge.errors import (
     AlreadyExistsError,
     ApiError,
@@ -17,9 +20,6 @@ from konverge.errors import (
     ServerError,
     TooManyRequestsError,
 )
-from konverge.kube.secret_redaction import holds_secret
-from konverge.kube.secret_values import SecretValues
-from konverge.kube.server_text_redaction import hide_values, is_secret_path, withhold_text, withhold_warning
 
 VALUE = "9f8e7d6c5b4a"
 PATH = "/api/v1/namespaces/default/secrets/db"

@@ -1,6 +1,6 @@
 import pytest
 
-from konverge.mutation.editors.yaml_merge import merge_yaml_documents
+from konverge._internal.mutation.editors.yaml_merge import merge_yaml_documents
 
 
 def test_a_text_that_nests_too_deep_is_refused_and_ends_no_process() -> None:

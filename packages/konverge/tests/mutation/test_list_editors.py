@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from konverge._internal.mutation.field_editing import copy_json
 from konverge.kube import Object
 from konverge.mutation import BindingSubjectsEditor, ListEditor, PolicyRulesEditor
-from konverge.mutation.field_editing import copy_json
 
 
 def case(name: str, before: Object, edit: Callable[[Any], None], after: Object) -> Any:

@@ -6,10 +6,7 @@ from typing import Any
 
 import pytest
 
-from konverge.errors import KonvergeError, TerminalError
-from konverge.feature import BooleanGate
-from konverge.kube import Object
-from konverge.mutation import (
+from konverge._internal.mutation import (
     ContainerEditor,
     Mutation,
     PodSpecEditor,
@@ -19,6 +16,9 @@ from konverge.mutation import (
     container_named,
     firing_set,
 )
+from konverge.errors import KonvergeError, TerminalError
+from konverge.feature import BooleanGate
+from konverge.kube import Object
 
 WEB = "apps/v1/Deployment/default/web"
 

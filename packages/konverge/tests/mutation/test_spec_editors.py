@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from konverge._internal.mutation.field_editing import copy_json
 from konverge.kube import Object
 from konverge.mutation import (
     Editor,
@@ -17,7 +18,6 @@ from konverge.mutation import (
     PersistentVolumeSpecEditor,
     PodDisruptionBudgetSpecEditor,
 )
-from konverge.mutation.field_editing import copy_json
 
 
 def case(name: str, before: Object, edit: Callable[[Any], None], after: Object) -> Any:

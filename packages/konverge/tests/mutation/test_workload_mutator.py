@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from konverge.kube import Object
-from konverge.mutation import (
+from konverge._internal.mutation import (
     Mutation,
     PodSpecMutator,
     PodTemplateMutator,
@@ -16,6 +15,7 @@ from konverge.mutation import (
     apply_mutations,
     container_named,
 )
+from konverge.kube import Object
 from konverge.primitives import CronJob, DaemonSet, Deployment, Job, Pod, ReplicaSet, StatefulSet
 from tests.primitives.objects import build_named
 

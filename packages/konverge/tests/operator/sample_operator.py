@@ -21,8 +21,8 @@ from konverge.operator import Operator, RunOptions
 from konverge.options import block_on_absence, read_only
 from konverge.prerequisites import depends_on
 from konverge.primitives import ConfigMap, Deployment, Secret
+from konverge_cluster._internal.testing.audit_requests import AuditedRequest
 from konverge_cluster.testing import Cluster
-from konverge_cluster.testing.audit_requests import AuditedRequest
 
 AGENT = "shop-operator"
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")

@@ -12,13 +12,13 @@ import pytest
 from bench.failover import FailoverBench
 from bench.replica import Replica
 from bench.soak import install
-from konverge.cache import InformerFactory
+from konverge._internal.cache import InformerFactory
 from konverge.kube import GroupVersionKind
+from konverge.observability import ObservabilityOptions
 from konverge.operator import Operator, RunOptions
-from konverge.runtime.observability import ObservabilityOptions
+from konverge_cluster._internal.testing.cluster_servers import RealServer
 from konverge_cluster.controlplane import RealCluster
 from konverge_cluster.testing import Cluster
-from konverge_cluster.testing.cluster_servers import RealServer
 from tests.operator.sample_operator import CONFIG_MAP, Shop, find_free_address, settings, start_harness
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real]

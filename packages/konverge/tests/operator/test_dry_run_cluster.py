@@ -5,10 +5,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from konverge.component.dry_run import DryRunClient
+from konverge._internal.operator.dry_run_cluster import DryRunCluster
+from konverge.dry_run import DryRunClient
 from konverge.errors import KonvergeError, NotFoundError
 from konverge.kube import Object, ObjectKey
-from konverge.operator.dry_run_cluster import DryRunCluster
 from konverge_cluster.testing import Cluster
 from tests.operator.sample_operator import CONFIG_MAP
 

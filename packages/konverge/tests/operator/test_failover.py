@@ -11,9 +11,9 @@ import pytest
 
 from bench.failover import FailoverBench, freeze_leader, kill_leader, kill_one_of_three, stop_leader
 from konverge.clock import SystemEntropy
+from konverge_cluster._internal.testing.cluster_servers import RealServer
 from konverge_cluster.controlplane import RealCluster
 from konverge_cluster.testing import Cluster
-from konverge_cluster.testing.cluster_servers import RealServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real, pytest.mark.timeout(400)]
 

@@ -7,8 +7,8 @@ import pytest
 
 from konverge.errors import BuildError
 from konverge.kube import Condition, GroupVersionKind, Object
+from konverge.observability import ObservabilityOptions
 from konverge.operator import Operator, OwnerContext, Result, RunOptions
-from konverge.runtime.observability import ObservabilityOptions
 from tests.operator.sample_operator import SHOP, LooseShop, OperatorHarness, Shop, find_free_address, pages, settings
 
 pytestmark = pytest.mark.anyio

@@ -8,12 +8,12 @@ from datetime import timedelta
 
 import pytest
 
+from konverge._internal.operator.process_builder import build_process
+from konverge._internal.runtime import Process
 from konverge.clock import SystemEntropy
 from konverge.kube import GroupVersionKind
 from konverge.operator import Operator, RunOptions
-from konverge.operator.process_builder import build_process
-from konverge.runtime import Process
-from konverge.runtime.election import LeaderElection, Sharding
+from konverge.runtime import LeaderElection, Sharding
 from tests.operator.sample_operator import CONFIG_MAP, SHOP, OperatorHarness, Shop, pages, settings
 
 pytestmark = pytest.mark.anyio

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from konverge._internal.operator.owner_events import OwnerEventReporter
 from konverge.component import Component, ComponentBuilder
 from konverge.errors import ConflictError, ConnectionFailedError, KonvergeError, ReconcileError
 from konverge.kube import GroupVersionKind, Object
 from konverge.operator import Operator, OwnerContext
-from konverge.operator.owner_events import OwnerEventReporter
 from konverge.primitives import ConfigMap, Deployment
 from tests.operator.sample_operator import OperatorHarness, Shop, broken, settings
 

@@ -15,20 +15,20 @@ from typing import Annotated, Any
 import pytest
 from msgspec import Meta
 
+from konverge._internal.operator.permission_derivation import (
+    DeclaredOwner,
+    OperatorDeclaration,
+    RuntimeFeatures,
+    derive_permissions,
+)
+from konverge._internal.operator.rbac_rules import READ, AccessScope, PolicyRule, ResourceAccess, build_rules
+from konverge._internal.operator.role_manifests import build_role_manifests
 from konverge.clock import SimulatedClock
 from konverge.component import Component, ComponentBuilder
 from konverge.crd import Metadata, build_sample_objects, custom_resource, find_definition
 from konverge.errors import ConfigurationError
 from konverge.feature import BooleanGate
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge.operator.permission_derivation import (
-    DeclaredOwner,
-    OperatorDeclaration,
-    RuntimeFeatures,
-    derive_permissions,
-)
-from konverge.operator.rbac_rules import READ, AccessScope, PolicyRule, ResourceAccess, build_rules
-from konverge.operator.role_manifests import build_role_manifests
 from konverge.options import delete, delete_when, ignore_if_absent, orphan_when, read_only
 from konverge.primitives import ConfigMap, Deployment, Secret, Service, StatefulSet, Static
 
@@ -470,8 +470,8 @@ def test_samples_are_bounded_and_always_the_same() -> None:
 def test_the_manifests_are_the_same_text_whatever_the_hash_seed() -> None:
     program = (
         "import json; from tests.operator.test_permission_derivation import BAKERY; "
-        "from konverge.operator.permission_derivation import derive_permissions; from "
-        "konverge.operator.role_manifests import build_role_manifests; "
+        "from konverge._internal.operator.permission_derivation import derive_permissions; from "
+        "konverge._internal.operator.role_manifests import build_role_manifests; "
         "from konverge.kube import ObjectKey; "
         "print(json.dumps(build_role_manifests(derive_permissions(BAKERY), ObjectKey('a', 'b'))))"
     )

@@ -7,22 +7,22 @@ from typing import Any
 
 import pytest
 
-from konverge.client import Client
-from konverge.client.config import ClusterConfig
-from konverge.client.credentials import BearerToken
-from konverge.client.http_transport import HttpTransport
-from konverge.clock import SeededEntropy, SystemClock
-from konverge.errors import ServerError
-from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge.operator.permission_check import find_missing_permissions
-from konverge.operator.permission_derivation import (
+from konverge._internal.client.config import ClusterConfig
+from konverge._internal.client.credentials import BearerToken
+from konverge._internal.client.http_transport import HttpTransport
+from konverge._internal.operator.permission_check import find_missing_permissions
+from konverge._internal.operator.permission_derivation import (
     OperatorDeclaration,
     RequiredPermissions,
     RuntimeFeatures,
     derive_permissions,
 )
-from konverge.operator.rbac_rules import READ, ResourceAccess
-from konverge.operator.role_manifests import build_role_manifests
+from konverge._internal.operator.rbac_rules import READ, ResourceAccess
+from konverge._internal.operator.role_manifests import build_role_manifests
+from konverge.client import Client
+from konverge.clock import SeededEntropy, SystemClock
+from konverge.errors import ServerError
+from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge_cluster.embedded import LocalCluster, User
 from tests.cancellation_leaks import run_loop_turns
 

@@ -10,23 +10,23 @@ from typing import Any
 
 import pytest
 
-from konverge.client import Client
-from konverge.client.http_transport import HttpTransport
-from konverge.client.kubeconfig import load_kubeconfig
-from konverge.component import ReconcileContext
-from konverge.crd import Metadata, crd_manifest, decode, encode, find_definition
-from konverge.errors import ForbiddenError, KonvergeError, NotFoundError
-from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge.operator.permission_check import find_missing_permissions
-from konverge.operator.permission_derivation import (
+from konverge._internal.client.http_transport import HttpTransport
+from konverge._internal.client.kubeconfig import load_kubeconfig
+from konverge._internal.operator.permission_check import find_missing_permissions
+from konverge._internal.operator.permission_derivation import (
     DeclaredOwner,
     OperatorDeclaration,
     RequiredPermissions,
     RuntimeFeatures,
     derive_permissions,
 )
-from konverge.operator.rbac_rules import READ, PolicyRule, ResourceAccess, build_rules
-from konverge.operator.role_manifests import build_role_manifests
+from konverge._internal.operator.rbac_rules import READ, PolicyRule, ResourceAccess, build_rules
+from konverge._internal.operator.role_manifests import build_role_manifests
+from konverge.client import Client
+from konverge.component import ReconcileContext
+from konverge.crd import Metadata, crd_manifest, decode, encode, find_definition
+from konverge.errors import ForbiddenError, KonvergeError, NotFoundError
+from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge_cluster.testing import Cluster
 from tests.operator.test_permission_derivation import Bakery, BakerySpec, Counter, Oven, delivery, kitchen, shop
 

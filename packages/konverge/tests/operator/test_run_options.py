@@ -14,15 +14,14 @@ from typing import Any
 import aiohttp
 import pytest
 
+from konverge._internal.runtime.event_recorder import ClusterEventRecorder
 from konverge.client import Client, HttpTransport, Response, Transport, load_kubeconfig
 from konverge.crd import Metadata, crd_manifest, custom_resource
 from konverge.errors import ConfigurationError, InvalidError, NotFoundError, ServerError, StartError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.observability import ObservabilityOptions
 from konverge.operator import Operator, OwnerContext, RunOptions
-from konverge.operator.webhook_registry import AdmissionRequest
-from konverge.runtime.event_recorder import ClusterEventRecorder
-from konverge.runtime.observability import ObservabilityOptions
-from konverge.runtime.webhooks import ServiceReference, WebhookOptions
+from konverge.webhooks import AdmissionRequest, ServiceReference, WebhookOptions
 from tests.cancellation_leaks import cancel_again
 from tests.operator.sample_operator import (
     LOOSE_SHOP,

@@ -16,9 +16,9 @@ from bench.soak import Soak, install
 from konverge.clock import SystemEntropy
 from konverge.errors import NotFoundError
 from konverge.kube import ObjectKey
+from konverge_cluster._internal.testing.cluster_servers import RealServer
 from konverge_cluster.controlplane import RealCluster
 from konverge_cluster.testing import Cluster
-from konverge_cluster.testing.cluster_servers import RealServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real]
 

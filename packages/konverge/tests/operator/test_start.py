@@ -10,8 +10,8 @@ import pytest
 
 from konverge.client import Client
 from konverge.errors import NotConnectedError, StartError, UnauthorizedError
+from konverge.observability import ObservabilityOptions
 from konverge.operator import Operator, RunOptions
-from konverge.runtime.observability import ObservabilityOptions
 from tests.operator.faulty_transport import ErrorResponse, FaultyTransport, build_error_response
 from tests.operator.sample_operator import AGENT, SHOP, OperatorHarness, Shop, find_free_address, settings
 

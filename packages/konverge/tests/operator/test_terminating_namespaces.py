@@ -16,7 +16,7 @@ from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.operator import Operator, OwnerContext, RunOptions
 from konverge.options import unowned
 from konverge.primitives import ConfigMap
-from konverge_cluster.testing.audit_requests import AuditedRequest
+from konverge_cluster._internal.testing.audit_requests import AuditedRequest
 from tests.operator.sample_operator import CONFIG_MAP, SHOP, OperatorHarness, Shop, ShopSpec, settings
 
 pytestmark = pytest.mark.anyio

@@ -12,12 +12,8 @@ import msgspec
 import pytest
 from msgspec import Meta
 
-from konverge.component import TimeLimit
-from konverge.crd import Metadata, custom_resource, find_definition
-from konverge.errors import BuildError, DecodeError
-from konverge.kube import Object, ObjectKey
-from konverge.operator.webhook_registry import AdmissionRequest, WebhookRegistry
-from konverge.runtime.webhooks import (
+from konverge._internal.operator.webhook_registry import AdmissionRequest, WebhookRegistry
+from konverge._internal.runtime.webhooks import (
     AdmissionDeniedError,
     AdmissionResponse,
     AdmissionReview,
@@ -26,8 +22,12 @@ from konverge.runtime.webhooks import (
     UserInfo,
     Violation,
 )
-from konverge.runtime.webhooks.review_handler import handle_admission
-from konverge_cluster.embedded.json_patches import apply_json_patch as applied
+from konverge._internal.runtime.webhooks.review_handler import handle_admission
+from konverge.component import TimeLimit
+from konverge.crd import Metadata, custom_resource, find_definition
+from konverge.errors import BuildError, DecodeError
+from konverge.kube import Object, ObjectKey
+from konverge_cluster._internal.embedded.json_patches import apply_json_patch as applied
 from tests.operator.webhook_harness import OldSiteSpec, Port, SiteSpec, build_versions, register_conversions
 
 pytestmark = pytest.mark.anyio

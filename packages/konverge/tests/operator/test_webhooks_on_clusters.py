@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from konverge._internal.operator.webhook_registry import AdmissionRequest, WebhookRegistry
+from konverge._internal.runtime.webhooks.self_signed_certificate import CertificateAuthority, write_pair
 from konverge.clock import SystemClock
 from konverge.crd import find_definition
 from konverge.errors import ApiError, ForbiddenError, InvalidError, ServerError
 from konverge.kube import Object
-from konverge.operator.webhook_registry import AdmissionRequest, WebhookRegistry
-from konverge.runtime.webhooks import AdmissionDeniedError, Violation, WebhookOptions
-from konverge.runtime.webhooks.self_signed_certificate import CertificateAuthority, write_pair
+from konverge.webhooks import AdmissionDeniedError, Violation, WebhookOptions
 from konverge_cluster.testing import Cluster
 from tests.operator.webhook_harness import KindVersions, Port, build_versions, register_conversions, webhook_harness
 

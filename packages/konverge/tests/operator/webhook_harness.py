@@ -10,11 +10,11 @@ from typing import Annotated, Any
 
 import msgspec
 
+from konverge._internal.operator.webhook_registry import WebhookRegistry
+from konverge._internal.runtime.webhooks import DEFAULT_TIMEOUT, WebhookOptions, WebhookServer, register, unregister
 from konverge.crd import Metadata, crd_manifest, custom_resource, find_definition
 from konverge.errors import ApiError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge.operator.webhook_registry import WebhookRegistry
-from konverge.runtime.webhooks import DEFAULT_TIMEOUT, WebhookOptions, WebhookServer, register, unregister
 from konverge_cluster.testing import Cluster
 
 PROBE = "probe"

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from konverge._internal.primitives.data_cells import clear_cells
 from konverge.errors import KonvergeError, NotExtractedError
 from konverge.kube import Object
 from konverge.primitives import Data
-from konverge.primitives.data_cells import clear_cells
 
 
 def test_an_empty_cell_answers_the_default() -> None:

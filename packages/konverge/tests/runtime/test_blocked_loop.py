@@ -9,8 +9,8 @@ from datetime import timedelta
 
 import pytest
 
+from konverge._internal.runtime.blocked_loop import BlockedLoopWatchdog
 from konverge.clock import SystemClock
-from konverge.runtime.blocked_loop import BlockedLoopWatchdog
 
 pytestmark = pytest.mark.anyio
 

@@ -1,6 +1,6 @@
 from datetime import timedelta
 
-from konverge.runtime.breaker import Breaker, BreakerOptions
+from konverge._internal.runtime.breaker import Breaker, BreakerOptions
 
 OPTIONS = BreakerOptions(burst=10, refill=timedelta(seconds=1), probe=timedelta(seconds=30), calm=timedelta(seconds=60))
 

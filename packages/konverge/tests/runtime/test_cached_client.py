@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from konverge.cache import InformerFactory
+from konverge._internal.cache import InformerFactory
+from konverge._internal.kube.metadata import ObjectMeta
+from konverge._internal.runtime.cached_client import CachedClient, CachedClientFactory
+from konverge._internal.runtime.event_router import EventRouter, RoutedKind
+from konverge._internal.runtime.read_tracking import ReadingOwner, ReadTracker
 from konverge.client import Client, Response, StreamingResponse, Transport
 from konverge.clock import SeededEntropy, SimulatedClock
 from konverge.errors import ApiError, ConnectionFailedError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge.kube.metadata import ObjectMeta
-from konverge.runtime.cached_client import CachedClient, CachedClientFactory
-from konverge.runtime.event_router import EventRouter, RoutedKind
-from konverge.runtime.read_tracking import ReadingOwner, ReadTracker
 from konverge_cluster.embedded import LocalCluster
 from tests.runtime.test_event_router import Nothing
 

@@ -6,6 +6,8 @@ from datetime import timedelta
 
 import pytest
 
+from konverge._internal.runtime.controller import Controller, PartialFailureError, Result
+from konverge._internal.runtime.reconciliation import ReconciliationFilter
 from konverge.clock import SeededEntropy, SimulatedClock
 from konverge.errors import (
     ConnectionFailedError,
@@ -17,8 +19,6 @@ from konverge.errors import (
     TerminalError,
 )
 from konverge.kube import ObjectKey
-from konverge.runtime.controller import Controller, PartialFailureError, Result
-from konverge.runtime.reconciliation import ReconciliationFilter
 
 pytestmark = pytest.mark.anyio
 

@@ -2,11 +2,11 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
+from konverge._internal.kube.metadata import ObjectMeta, OwnerReference
+from konverge._internal.runtime.changes import Change, Predicate, generation_changed, labels_changed
+from konverge._internal.runtime.event_router import EventRouter, RoutedKind, WatchedKind
+from konverge._internal.runtime.read_tracking import ReadingOwner, ReadObject, ReadTracker
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge.kube.metadata import ObjectMeta, OwnerReference
-from konverge.runtime.changes import Change, Predicate, generation_changed, labels_changed
-from konverge.runtime.event_router import EventRouter, RoutedKind, WatchedKind
-from konverge.runtime.read_tracking import ReadingOwner, ReadObject, ReadTracker
 
 WEB_APP = GroupVersionKind("demo.konverge.dev", "v1alpha1", "WebApp")
 TENANT = GroupVersionKind("demo.konverge.dev", "v1", "Tenant")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from konverge.runtime.event_series import EventLimits, EventRequest, EventSeries, EventTarget, Occurrence
+from konverge._internal.runtime.event_series import EventLimits, EventRequest, EventSeries, EventTarget, Occurrence
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 WEB = EventTarget("demo.konverge.dev/v1", "WebApp", "default", "web", "uid-of-web")

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from konverge._internal.runtime.reconciliation import Reconciliation, current_reconciliation
 from konverge.kube import ObjectKey
-from konverge.runtime.log_formatters import JsonFormatter, LogFormat, TextFormatter, install_formatter
-from konverge.runtime.reconciliation import Reconciliation, current_reconciliation
+from konverge.observability import JsonFormatter, LogFormat, TextFormatter, install_formatter
 
 MOMENT = datetime(2026, 1, 31, 8, 0, 0, 123456, tzinfo=UTC)
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from konverge._internal.runtime.queue import DEFAULT_BACKOFF, Queue
 from konverge.clock import SeededEntropy
-from konverge.runtime.queue import DEFAULT_BACKOFF, Queue
 
 
 def a_queue() -> Queue[str]:

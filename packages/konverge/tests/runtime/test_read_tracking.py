@@ -1,9 +1,9 @@
 import pytest
 
+from konverge._internal.kube.metadata import ObjectMeta
+from konverge._internal.kube.selectors import LabelSelector
+from konverge._internal.runtime.read_tracking import Read, ReadingOwner, ReadList, ReadObject, ReadTracker
 from konverge.kube import GroupVersionKind, ObjectKey
-from konverge.kube.metadata import ObjectMeta
-from konverge.kube.selectors import LabelSelector
-from konverge.runtime.read_tracking import Read, ReadingOwner, ReadList, ReadObject, ReadTracker
 
 WEB_APP = GroupVersionKind("demo.konverge.dev", "v1alpha1", "WebApp")
 SECRET = GroupVersionKind("", "v1", "Secret")

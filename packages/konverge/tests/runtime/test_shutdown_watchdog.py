@@ -6,11 +6,11 @@ import threading
 
 import pytest
 
-from konverge.runtime.shutdown_watchdog import HUNG_SHUTDOWN_EXIT_CODE, ShutdownWatchdog
+from konverge._internal.runtime.shutdown_watchdog import HUNG_SHUTDOWN_EXIT_CODE, ShutdownWatchdog
 
 STUBBORN = """
 import asyncio, sys, time
-from konverge.runtime.stop_signals import call_on_signal
+from konverge._internal.runtime.stop_signals import call_on_signal
 
 async def swallow():
     while True:

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from konverge._internal.runtime.start_steps import StartSteps
 from konverge.clock import SeededEntropy, SimulatedClock
 from konverge.errors import (
     ApiError,
@@ -20,7 +21,6 @@ from konverge.errors import (
     UnauthorizedError,
     UntrustedServerError,
 )
-from konverge.runtime.start_steps import StartSteps
 
 pytestmark = pytest.mark.anyio
 

@@ -9,12 +9,12 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from konverge.client.request_observer import RequestObserver
+from konverge._internal.client.request_observer import RequestObserver
+from konverge._internal.runtime.controller_observer import ReconcileTracer
+from konverge._internal.runtime.tracing import SpanRecorder
 from konverge.clock import SystemClock
 from konverge.errors import ConfigurationError, NotFoundError, ReconcileError
 from konverge.kube import ObjectKey
-from konverge.runtime.controller_observer import ReconcileTracer
-from konverge.runtime.tracing import SpanRecorder
 
 WEB = ObjectKey("default", "web")
 PATH = "/apis/apps/v1/namespaces/default/deployments/web"

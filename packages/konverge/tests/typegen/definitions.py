@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from konverge._internal.typegen import generate_custom_resource_module
 from konverge.kube import Object
-from konverge.typegen import generate_custom_resource_module
 
 __all__ = ["build_definition", "build_spec_definition", "build_version", "load_module"]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from konverge._internal.typegen import generate_custom_resource_module
 from konverge.errors import ConfigurationError
 from konverge.kube import Object
-from konverge.typegen import generate_custom_resource_module
 from tests.typegen.definitions import build_definition, build_spec_definition, build_version, load_module
 
 HERE = "CustomResourceDefinition widgets.example.com"

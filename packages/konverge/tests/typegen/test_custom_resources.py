@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from konverge._internal.typegen import generate_custom_resource_module
 from konverge.kube import Object
-from konverge.typegen import generate_custom_resource_module
 from konverge.types import meta_v1
 from tests.typegen.definitions import build_definition, build_spec_definition, build_version, load_module
 

@@ -14,8 +14,8 @@ import pytest
 from tools.schemas.generate import GROUP_VERSIONS, TARGET, document_path, read, request_json
 
 import konverge.types
+from konverge._internal.typegen import generate_builtin_modules
 from konverge.kube import GroupVersionKind, Object
-from konverge.typegen import generate_builtin_modules
 from konverge_cluster.controlplane import RealCluster
 from tests.apply.rich_objects import NAMES, load_rich_object
 
@@ -93,7 +93,9 @@ def list_loaded_modules(statement: str) -> set[str]:
     return set(json.loads(done.stdout))
 
 
-@pytest.mark.parametrize("statement", ["import konverge.operator", "import konverge.primitives", "import konverge.cli"])
+@pytest.mark.parametrize(
+    "statement", ["import konverge.operator", "import konverge.primitives", "import konverge._internal.cli"]
+)
 def test_nothing_of_konverge_loads_them(statement: str) -> None:
     assert not any(name.startswith("konverge.types") for name in list_loaded_modules(statement))
 

@@ -12,14 +12,14 @@ import msgspec
 import yaml
 from aiohttp import web
 
+from konverge._internal.kube.selectors import LabelSelector
 from konverge.clock import SeededEntropy, SystemClock
 from konverge.errors import NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge.kube.selectors import LabelSelector
-from konverge_box.calls import Caller, ExternalCalls
+from konverge_box._internal.calls import Caller, ExternalCalls
+from konverge_box._internal.file import ExternalCall
+from konverge_box._internal.steps import Scope
 from konverge_box.expressions import EvaluationEnvironment
-from konverge_box.file import ExternalCall
-from konverge_box.steps import Scope
 from tests.resolution.network.http_servers import FakeDns, RequestHandlerFunction, route_paths
 from tests.resolution.network.http_servers import serve_site as served_site
 

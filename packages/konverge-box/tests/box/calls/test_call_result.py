@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from konverge_box.calls import CallAttemptError
-from konverge_box.calls.call_result import CallResult, build_external_result, decode_body
+from konverge_box._internal.calls import CallAttemptError
+from konverge_box._internal.calls.call_result import CallResult, build_external_result, decode_body
 from konverge_box.expressions import has_sensitive
 
 

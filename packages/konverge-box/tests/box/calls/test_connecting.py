@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from konverge.clock import SystemClock
-from konverge_box.calls import CallError
+from konverge_box._internal.calls import CallError
 from konverge_resolution.network import DnsResolver as MachineNames
 from konverge_resolution.network import TrustStore
 from tests.box.calls.call_fixtures import build_caller, respond_with, run_calls, serve_site

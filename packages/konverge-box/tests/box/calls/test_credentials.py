@@ -12,7 +12,7 @@ from aiohttp import web
 
 from konverge.errors import ConfigurationError, ConnectionFailedError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge_box.calls import CallError
+from konverge_box._internal.calls import CallError
 from konverge_box.expressions import has_sensitive, reveal_sensitive, to_sensitive
 from tests.box.calls.call_fixtures import Secrets, build_caller, compile_calls, respond_with, run_calls, serve_site
 from tests.resolution.network.http_servers import FakeDns, RequestHandlerFunction

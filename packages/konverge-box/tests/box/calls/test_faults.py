@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from konverge.clock import SystemClock
-from konverge_box.calls import Caller, CallError
+from konverge_box._internal.calls import Caller, CallError
 from tests.box.calls.call_fixtures import build_caller, run_calls
 from tests.resolution.network.http_servers import (
     ConnectionHandler,

@@ -10,8 +10,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from konverge_box.calls import CallError
-from konverge_box.calls.postgres_calls import split_query
+from konverge_box._internal.calls import CallError
+from konverge_box._internal.calls.postgres_calls import split_query
 from konverge_box.expressions import to_sensitive
 from tests.box.calls.call_fixtures import Secrets, run_calls
 from tests.database_servers import PostgresServer

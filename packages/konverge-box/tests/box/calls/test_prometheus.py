@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from konverge_box.calls import CallError
+from konverge_box._internal.calls import CallError
 from tests.box.calls.call_fixtures import run_calls, serve_site
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_time]

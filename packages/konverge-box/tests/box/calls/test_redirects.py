@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from konverge_box.calls import CallError
+from konverge_box._internal.calls import CallError
 from tests.box.calls.call_fixtures import LOOPBACK, Secrets, build_caller, respond_with, run_calls, serve_site
 from tests.resolution.network.http_servers import FakeDns, RequestHandlerFunction
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from konverge_box.calls import CallError
-from konverge_box.calls.resp import encode_command
+from konverge_box._internal.calls import CallError
+from konverge_box._internal.calls.resp import encode_command
 from konverge_box.expressions import to_sensitive
 from tests.box.calls.call_fixtures import Secrets, run_calls
 from tests.database_servers import RedisServer

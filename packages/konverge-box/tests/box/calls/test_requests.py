@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from konverge_box.calls import CallAttemptError, CallRequest
-from konverge_box.calls.requests import check_headers, get_host_port, parse_call_url
+from konverge_box._internal.calls import CallAttemptError, CallRequest
+from konverge_box._internal.calls.requests import check_headers, get_host_port, parse_call_url
 from konverge_resolution.network import AllowedNetworks
 
 URLS = {

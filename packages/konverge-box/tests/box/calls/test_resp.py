@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from konverge_box.calls import CallAttemptError
-from konverge_box.calls.resp import RedisReplyError, encode_command, parse_reply
+from konverge_box._internal.calls import CallAttemptError
+from konverge_box._internal.calls.resp import RedisReplyError, encode_command, parse_reply
 
 
 def read(sent: bytes) -> Any:

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from konverge.clock import SimulatedClock
-from konverge_box.calls.call_result import CallResult
-from konverge_box.calls.response_cache import FAILURE_CACHE_SECONDS, ResponseCache
+from konverge_box._internal.calls.call_result import CallResult
+from konverge_box._internal.calls.response_cache import FAILURE_CACHE_SECONDS, ResponseCache
 
 pytestmark = pytest.mark.anyio
 

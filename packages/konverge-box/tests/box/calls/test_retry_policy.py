@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from konverge.clock import SeededEntropy
-from konverge_box.calls.retry_policy import NO_RETRIES, RetryPolicy
+from konverge_box._internal.calls.retry_policy import NO_RETRIES, RetryPolicy
 
 
 def test_without_a_word_about_it_nothing_is_tried_again() -> None:

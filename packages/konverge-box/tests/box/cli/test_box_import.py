@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from konverge_box.file import load_box
+from konverge_box._internal.file import load_box
 from tests.box.katalog.katalogs import FOLDER
 from tests.cli.conftest import Konverge
 

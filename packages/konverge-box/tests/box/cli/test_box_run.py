@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from konverge.client.connect import connect
+from konverge._internal.client.connect import connect
 from konverge.clock import SystemClock
 from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition
 from konverge_cluster.testing import eventually

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from konverge.clock import SeededEntropy
+from konverge_box._internal.expressions.functions import GROUPS, LIBRARY
+from konverge_box._internal.expressions.functions.docs_page import build_functions_page
 from konverge_box.expressions import EvaluationEnvironment, ExpressionError, compile_expression, reveal_sensitive
-from konverge_box.expressions.functions import GROUPS, LIBRARY
-from konverge_box.expressions.functions.docs_page import build_functions_page
 
 NOW = EvaluationEnvironment(now=datetime(2026, 11, 22, 23, 30, tzinfo=UTC), entropy=SeededEntropy(7))
 POD = {"containers": [
@@ -412,7 +412,7 @@ def test_every_function_is_in_the_table_and_in_its_documentation() -> None:
 def test_the_page_about_functions_is_current() -> None:
     page = Path(__file__).parents[5] / "docs" / "box-functions.md"
     assert page.read_text() == build_functions_page(), (
-        "python -m konverge_box.expressions.functions.docs_page > docs/box-functions.md"
+        "python -m konverge_box._internal.expressions.functions.docs_page > docs/box-functions.md"
     )
 
 

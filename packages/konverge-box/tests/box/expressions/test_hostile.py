@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from konverge.clock import SeededEntropy
 from konverge.errors import KonvergeError
+from konverge_box._internal.expressions.functions import LIBRARY
 from konverge_box.expressions import (
     OMIT,
     Absent,
@@ -26,7 +27,6 @@ from konverge_box.expressions import (
     mask_sensitive,
     to_sensitive,
 )
-from konverge_box.expressions.functions import LIBRARY
 
 DEEP: dict[str, Any] = {}
 for _ in range(3000):

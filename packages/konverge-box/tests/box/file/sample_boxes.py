@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textwrap import dedent, indent
 
-from konverge_box.file import BoxResource, CustomResource, find_file_errors, load_box
+from konverge_box._internal.file import BoxResource, CustomResource, find_file_errors, load_box
 
 HEADER = """\
 apiVersion: konverge.dev/v1alpha1

@@ -11,10 +11,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from konverge_box.file import KINDS, BoxFieldError, find_file_errors, load_box
-from konverge_box.file.expression_scopes import STEPS
-from konverge_box.file.model import CustomResource
-from konverge_box.file.yaml_source import parse_source
+from konverge_box._internal.file import KINDS, BoxFieldError, find_file_errors, load_box
+from konverge_box._internal.file.expression_scopes import STEPS
+from konverge_box._internal.file.model import CustomResource
+from konverge_box._internal.file.yaml_source import parse_source
 from tests.box.file.sample_boxes import HEADER, build_box_text
 
 NESTED = "".join(f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]\n" for level in range(1, 12))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from konverge_box.file import CallAuthentication, OnDelete, ReconcileSpec
-from konverge_box.file.expression_scopes import STEPS
+from konverge_box._internal.file import CallAuthentication, OnDelete, ReconcileSpec
+from konverge_box._internal.file.expression_scopes import STEPS
 from tests.box.file.sample_boxes import find_errors, load_custom_resource
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tools.box_schema import PAGE, SCHEMA, SIMULATION_SCHEMA, page_text
 
-from konverge_box.file import KINDS
-from konverge_box.file.editor_schema import build_editor_schema, format_schema
-from konverge_box.simulation import editor_schema as simulation
+from konverge_box._internal.file import KINDS
+from konverge_box._internal.file.editor_schema import build_editor_schema, format_schema
+from konverge_box._internal.simulation import editor_schema as simulation
 
 
 def test_the_files_are_those_that_the_generator_writes() -> None:

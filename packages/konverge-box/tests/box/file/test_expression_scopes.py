@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from konverge_box.file import find_file_errors
-from konverge_box.file.expression_scopes import STEPS
+from konverge_box._internal.file import find_file_errors
+from konverge_box._internal.file.expression_scopes import STEPS
 from tests.box.file.sample_boxes import build_box_text, find_errors
 
 # A read of a name in each step, and the results that steps can set.

@@ -11,8 +11,8 @@ import pytest
 
 from konverge import primitives
 from konverge.kube import GroupVersionKind
+from konverge_box._internal.file import KINDS, ConditionSpec, complete_schema, find_child_kind, load_box
 from konverge_box.expressions import compile_check, compile_condition
-from konverge_box.file import KINDS, ConditionSpec, complete_schema, find_child_kind, load_box
 from tests.box.file.sample_boxes import HEADER, load_custom_resource, load_resource
 
 BOXES = sorted((Path(__file__).parents[5] / "examples" / "boxes").glob("*/box.yaml"))
@@ -223,8 +223,8 @@ def test_every_kind_that_has_a_primitive_can_be_declared() -> None:
 
 @pytest.mark.parametrize("key", [key for key, kind in KINDS.items() if kind.gvk is not None])
 def test_the_short_forms_of_a_kind_are_fields_of_its_objects(key: str) -> None:
-    manifests = importlib.import_module("konverge_box.file.manifest_validation")
-    schemas = importlib.import_module("konverge.apply.builtin_schemas")
+    manifests = importlib.import_module("konverge_box._internal.file.manifest_validation")
+    schemas = importlib.import_module("konverge._internal.apply.builtin_schemas")
     kind = KINDS[key]
     assert kind.gvk is not None
     schema = schemas.find_builtin_schema(kind.gvk)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from konverge_box.file import BoxFileError, find_file_errors, load_box
+from konverge_box._internal.file import BoxFileError, find_file_errors, load_box
 from tests.box.file.sample_boxes import HEADER, build_box_text, find_errors
 
 FILES = {

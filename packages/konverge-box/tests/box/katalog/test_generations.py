@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from konverge_box.file import BoxFileError, load_box
-from konverge_box.file.yaml_source import parse_source
-from konverge_box.katalog import import_katalog
-from konverge_box.katalog.yaml_writer import write_yaml
+from konverge_box._internal.file import BoxFileError, load_box
+from konverge_box._internal.file.yaml_source import parse_source
+from konverge_box._internal.katalog import import_katalog
+from konverge_box._internal.katalog.yaml_writer import write_yaml
 from tests.box.katalog.katalogs import FOLDER, NAMES, format_findings, import_sample
 
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from konverge_box._internal.katalog.expression_translator import TemplateUse, translate_template
+from konverge_box._internal.katalog.go_template import TemplateProblemError
+from konverge_box._internal.katalog.known_fields import KnownFields
+from konverge_box._internal.katalog.operands import strip_brackets
 from konverge_box.expressions import OMIT, compile_expression, reveal_sensitive
-from konverge_box.katalog.expression_translator import TemplateUse, translate_template
-from konverge_box.katalog.go_template import TemplateProblemError
-from konverge_box.katalog.known_fields import KnownFields
-from konverge_box.katalog.operands import strip_brackets
 
 SCHEMA = {
     "required": ["image"],

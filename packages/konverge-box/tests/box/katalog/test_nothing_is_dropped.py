@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from konverge.kube.yaml_loader import load_yaml
+from konverge._internal.kube.yaml_loader import load_yaml
 from tests.box.katalog.katalogs import FOLDER, NAMES, import_sample
 
 Path = tuple[str | int, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from konverge.kube import find_condition
-from konverge_box.file import find_file_errors
+from konverge_box._internal.file import find_file_errors
 from konverge_cluster.testing import Cluster
 from tests.box.file.sample_boxes import load_custom_resource
 from tests.box.running.box_harness import (

@@ -12,8 +12,10 @@ from msgspec import Struct
 from konverge.clock import SimulatedClock
 from konverge.errors import ConflictError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge_box._internal.file import ProviderSettings, load_box
+from konverge_box._internal.steps import Scope
+from konverge_box._internal.steps.scope import build_scope
 from konverge_box.expressions import EvaluationEnvironment, Sensitive, to_sensitive
-from konverge_box.file import ProviderSettings, load_box
 from konverge_box.providers import (
     ForeignError,
     ItemKind,
@@ -25,8 +27,6 @@ from konverge_box.providers import (
     ProvidersStep,
     ReconcileRequest,
 )
-from konverge_box.steps import Scope
-from konverge_box.steps.scope import build_scope
 
 WHERE = "spec.crds.shop.providers"
 

@@ -13,17 +13,17 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from konverge.clock import SystemEntropy
-from konverge_box.expressions import Sensitive
-from konverge_box.providers import ForeignError, ProviderError
-from konverge_box.providers.aws import Aws, AwsSettings, BucketSpec, DeadLetter, QueueSpec
-from konverge_box.providers.aws.buckets import Buckets
-from konverge_box.providers.aws.session import AwsSession
-from konverge_box.testing import (
+from konverge_box._internal.providers.aws import Aws, AwsSettings, BucketSpec, DeadLetter, QueueSpec
+from konverge_box._internal.providers.aws.buckets import Buckets
+from konverge_box._internal.providers.aws.session import AwsSession
+from konverge_box._internal.testing import (
     PROVIDER_CASES,
     ProviderCase,
     ProviderSubject,
     stops_when_cancelled,
 )
+from konverge_box.expressions import Sensitive
+from konverge_box.providers import ForeignError, ProviderError
 
 pytestmark = pytest.mark.anyio
 

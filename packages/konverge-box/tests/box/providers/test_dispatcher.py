@@ -6,8 +6,8 @@ import pytest
 
 from konverge.errors import ConfigurationError, ConflictError
 from konverge.kube import ObjectKey
+from konverge_box._internal.steps import StepError
 from konverge_box.providers import DispatchResult
-from konverge_box.steps import StepError
 from tests.box.providers.fake_cloud import FakeCloud, FakeCloudProvider, FakeOwner, build_pool, build_providers
 
 pytestmark = pytest.mark.anyio

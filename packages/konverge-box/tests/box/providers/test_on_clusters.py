@@ -8,8 +8,8 @@ import pytest
 
 from konverge.errors import ConflictError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge_box._internal.steps.scope import build_scope
 from konverge_box.expressions import EvaluationEnvironment
-from konverge_box.steps.scope import build_scope
 from konverge_cluster.testing import Cluster
 from tests.box.providers.fake_cloud import FakeCloud, FakeCloudProvider, build_pool, build_providers
 

@@ -12,9 +12,9 @@ import pytest
 from psycopg import AsyncConnection, sql
 
 from konverge.clock import SystemEntropy
+from konverge_box._internal.providers.postgres import DatabaseSpec, GrantSpec, Postgres, PostgresSettings, RoleSpec
 from konverge_box.expressions import Sensitive
 from konverge_box.providers import ForeignError, ProviderError
-from konverge_box.providers.postgres import DatabaseSpec, GrantSpec, Postgres, PostgresSettings, RoleSpec
 from konverge_box.testing import PROVIDER_CASES, ProviderCase, ProviderSubject
 from tests.database_servers import PostgresServer
 

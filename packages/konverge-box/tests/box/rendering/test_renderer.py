@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from konverge.errors import ConfigurationError
-from konverge_box.calls.scripted_answers import ScriptedAnswer
-from konverge_box.file import load_box
-from konverge_box.rendering import RenderedStep, Rendering, render_box
+from konverge_box._internal.calls.scripted_answers import ScriptedAnswer
+from konverge_box._internal.file import load_box
+from konverge_box._internal.rendering import RenderedStep, Rendering, render_box
 from tests.box.running.box_harness import GROUP, build_box, build_box_text, build_config_map, build_custom_resource
 
 pytestmark = pytest.mark.anyio

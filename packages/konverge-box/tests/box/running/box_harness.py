@@ -17,8 +17,8 @@ from konverge.crd import crd_manifest, find_definition
 from konverge.errors import NotFoundError
 from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.operator import RunOptions
-from konverge_box.file import OperatorBox, load_box
-from konverge_box.runtime import BoxController
+from konverge_box._internal.file import OperatorBox, load_box
+from konverge_box._internal.runtime import BoxController
 from konverge_cluster.testing import AuditedRequest, Cluster
 
 EXAMPLES = Path(__file__).parents[5] / "examples" / "boxes"

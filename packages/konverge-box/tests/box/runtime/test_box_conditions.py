@@ -3,7 +3,7 @@
 from typing import Any
 
 from konverge.kube import Condition, Object
-from konverge_box.runtime.box_conditions import (
+from konverge_box._internal.runtime.box_conditions import (
     MAX_MESSAGE_LENGTH,
     build_denied_condition,
     build_failed_condition,
@@ -13,7 +13,7 @@ from konverge_box.runtime.box_conditions import (
     find_suspect_types,
     is_stale_field,
 )
-from konverge_box.steps.validation import RuleViolation, RuleViolations
+from konverge_box._internal.steps.validation import RuleViolation, RuleViolations
 
 OWNER: Object = {"metadata": {"name": "a", "generation": 4}}
 GOOD = Condition("AReady", "True", "Healthy", "fine")

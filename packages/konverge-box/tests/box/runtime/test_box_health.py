@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from konverge.kube import ObjectKey
-from konverge_box.runtime.box_health import BoxHealth, BoxReconcileResult, Wanted
+from konverge_box._internal.runtime.box_health import BoxHealth, BoxReconcileResult, Wanted
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 A, B = ObjectKey("default", "a"), ObjectKey("default", "b")

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from konverge._internal.operator.permission_derivation import RequiredPermissions, RuntimeFeatures, derive_permissions
 from konverge.operator import RunOptions
-from konverge.operator.permission_derivation import RequiredPermissions, RuntimeFeatures, derive_permissions
-from konverge_box.file import OperatorBox, load_box
-from konverge_box.runtime import build_box_operator
+from konverge_box._internal.file import OperatorBox, load_box
+from konverge_box._internal.runtime import build_box_operator
 from konverge_cluster.testing import Cluster
 from tests.box.running.box_harness import (
     CONFIG_MAP,

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from konverge.kube import GroupVersionKind
-from konverge_box.file import load_box
+from konverge_box._internal.file import load_box
+from konverge_box._internal.runtime import BoxController, BoxReloader
+from konverge_box._internal.runtime.box_reloader import find_restart_errors
+from konverge_box._internal.runtime.pipeline import compile_pipelines
 from konverge_box.providers import ProviderPool, ProviderRegistry
-from konverge_box.runtime import BoxController, BoxReloader
-from konverge_box.runtime.box_reloader import find_restart_errors
-from konverge_box.runtime.pipeline import compile_pipelines
 from tests.box.running.box_harness import (
     SHELF,
     BoxHarness,

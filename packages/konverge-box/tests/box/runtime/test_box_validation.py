@@ -4,8 +4,8 @@ from textwrap import dedent
 
 import pytest
 
-from konverge_box.file import BoxFileError, load_box
-from konverge_box.runtime.box_validation import find_box_errors, load_valid_box
+from konverge_box._internal.file import BoxFileError, load_box
+from konverge_box._internal.runtime.box_validation import find_box_errors, load_valid_box
 from tests.box.running.box_harness import build_box, build_custom_resource
 
 TEXT = """\

@@ -13,7 +13,7 @@ from konverge.clock import SeededEntropy, SimulatedClock, SimulatedLoop
 from konverge.crd import crd_manifest
 from konverge.errors import KindNotServedError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition
-from konverge_box.runtime import build_box_operator
+from konverge_box._internal.runtime import build_box_operator
 from konverge_cluster.embedded import LocalCluster
 from tests.box.running.box_harness import CONFIG_MAP, SECRET, SHELF, build_box, build_config_map, build_custom_resource
 from tests.simulation.crashing_transport import CrashingTransport

@@ -8,7 +8,7 @@ import yaml
 
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.operator import RunOptions
-from konverge_box.file import OperatorBox, load_box
+from konverge_box._internal.file import OperatorBox, load_box
 from tests.box.running.box_harness import CONFIG_MAP, DEPLOYMENT, EXAMPLES, SECRET, BoxHarness
 
 pytestmark = pytest.mark.anyio

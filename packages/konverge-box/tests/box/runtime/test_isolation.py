@@ -7,16 +7,16 @@ import prometheus_client
 import pytest
 from yarl import URL
 
+from konverge._internal.operator.dry_run import dry_run_owner
 from konverge.kube import find_condition
-from konverge.operator.dry_run import dry_run_owner
-from konverge.runtime.observability import Metrics
-from konverge_box.calls import CallRequest
-from konverge_box.file import load_box
+from konverge.observability import Metrics
+from konverge_box._internal.calls import CallRequest
+from konverge_box._internal.file import load_box
+from konverge_box._internal.runtime import BoxController
+from konverge_box._internal.runtime.box_dry_run import DryRunCaller
+from konverge_box._internal.runtime.box_health import BoxHealth, BoxReconcileResult
+from konverge_box._internal.runtime.box_metrics import BoxMetrics
 from konverge_box.providers import ProviderPool, ProviderRegistry
-from konverge_box.runtime import BoxController
-from konverge_box.runtime.box_dry_run import DryRunCaller
-from konverge_box.runtime.box_health import BoxHealth, BoxReconcileResult
-from konverge_box.runtime.box_metrics import BoxMetrics
 from tests.box.providers.fake_cloud import FakeCloud, FakeCloudProvider
 from tests.box.running.box_harness import (
     BOOK,

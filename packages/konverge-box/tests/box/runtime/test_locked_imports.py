@@ -9,11 +9,11 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from konverge.cli.main import konverge
-from konverge_box.file import BoxFileError
-from konverge_box.runtime.box_validation import find_box_errors, load_valid_box
+from konverge._internal.cli.main import konverge
+from konverge_box._internal.file import BoxFileError
+from konverge_box._internal.runtime.box_validation import find_box_errors, load_valid_box
 from konverge_resolution import Digest
-from konverge_resolution.content_store import ContentStore
+from konverge_resolution._internal.content_store import ContentStore
 from tests.resolution.servers.git import GitServer, git, git_server
 
 

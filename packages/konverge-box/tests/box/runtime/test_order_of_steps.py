@@ -21,18 +21,18 @@ from konverge.clock import SeededEntropy, SimulatedClock
 from konverge.component import ReconcileContext
 from konverge.crd import crd_manifest
 from konverge.kube import GroupVersionKind, Object, ObjectKey, RestMapping
-from konverge_box.calls import Caller, CallRequest
-from konverge_box.calls.call_result import CallResult
-from konverge_box.file import find_file_errors, load_box
+from konverge_box._internal.calls import Caller, CallRequest
+from konverge_box._internal.calls.call_result import CallResult
+from konverge_box._internal.file import find_file_errors, load_box
+from konverge_box._internal.runtime import STEP_ORDER, box_reconciler
+from konverge_box._internal.runtime.box_reconciler import BoxReconciler
+from konverge_box._internal.runtime.pipeline import Pipeline
+from konverge_box._internal.runtime.reconcile_state import ReconcileInputs, ReconcileState
+from konverge_box._internal.runtime.resource_class import build_resource_class
+from konverge_box._internal.runtime.step_order import PipelineStep
 from konverge_box.providers import ItemRequest, ProviderPool, ProviderRegistry, ReconcileRequest
-from konverge_box.runtime import STEP_ORDER, box_reconciler
-from konverge_box.runtime.box_reconciler import BoxReconciler
-from konverge_box.runtime.pipeline import Pipeline
-from konverge_box.runtime.reconcile_state import ReconcileInputs, ReconcileState
-from konverge_box.runtime.resource_class import build_resource_class
-from konverge_box.runtime.step_order import PipelineStep
+from konverge_cluster._internal.testing.polling import eventually
 from konverge_cluster.embedded import LocalCluster
-from konverge_cluster.testing.polling import eventually
 from tests.box.providers.fake_cloud import FakeCloud, FakeCloudProvider
 from tests.box.running.box_harness import SHELF, build_box_text, build_config_map, build_custom_resource
 from tests.box.steps.site_harness import UncachedReader

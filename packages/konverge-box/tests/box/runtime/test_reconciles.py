@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from konverge.kube import find_condition
-from konverge_box.runtime import BoxController
-from konverge_box.runtime.box_health import BoxReconcileResult
+from konverge_box._internal.runtime import BoxController
+from konverge_box._internal.runtime.box_health import BoxReconcileResult
 from tests.box.running.box_harness import (
     ANYTHING,
     BOOK,

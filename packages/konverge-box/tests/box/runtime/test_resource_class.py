@@ -6,7 +6,7 @@ import pytest
 
 from konverge.crd import crd_manifest, find_definition
 from konverge.errors import BuildError
-from konverge_box.runtime.resource_class import build_resource_class
+from konverge_box._internal.runtime.resource_class import build_resource_class
 from tests.box.running.box_harness import build_box
 
 OPEN = "x-kubernetes-preserve-unknown-fields"

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from konverge_box.file import find_file_errors
-from konverge_box.file.expression_scopes import STEPS
-from konverge_box.runtime import STEP_ORDER
+from konverge_box._internal.file import find_file_errors
+from konverge_box._internal.file.expression_scopes import STEPS
+from konverge_box._internal.runtime import STEP_ORDER
 from tests.box.running.box_harness import (
     SHELF,
     BoxHarness,

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from konverge.clock import SeededEntropy, SystemEntropy
-from konverge_box.simulation import SimulatedCluster, StepReport, load_simulation, simulate
+from konverge_box._internal.simulation import SimulatedCluster, StepReport, load_simulation, simulate
 from konverge_cluster.testing import Cluster
 from tests.database_servers import PostgresServer
 

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from konverge_box.simulation import RecordedOperation
-from konverge_box.simulation.expectations import find_object_failures, find_operation_failures
-from konverge_box.simulation.simulation_model import Expectations, ExpectedObject
+from konverge_box._internal.simulation import RecordedOperation
+from konverge_box._internal.simulation.expectations import find_object_failures, find_operation_failures
+from konverge_box._internal.simulation.simulation_model import Expectations, ExpectedObject
 
 SITE: dict[str, Any] = {
     "apiVersion": "v1",

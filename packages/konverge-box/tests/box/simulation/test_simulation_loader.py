@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from konverge.errors import ConfigurationError
-from konverge_box.file import BoxFileError
-from konverge_box.simulation import find_simulation_errors, load_simulation
+from konverge_box._internal.file import BoxFileError
+from konverge_box._internal.simulation import find_simulation_errors, load_simulation
 from tests.box.running.box_harness import build_box_text, build_config_map, build_custom_resource
 
 HEAD = """\

@@ -9,10 +9,10 @@ import pytest
 
 from konverge.errors import NotFoundError
 from konverge.kube import GroupVersionKind, ObjectKey
-from konverge_box.runtime.box_validation import load_valid_box
-from konverge_box.simulation import StepReport, load_simulation, simulate
-from konverge_box.simulation.recording_transport import RecordingTransport
-from konverge_box.simulation.simulated_box import SimulatedBox, start_simulated_box
+from konverge_box._internal.runtime.box_validation import load_valid_box
+from konverge_box._internal.simulation import StepReport, load_simulation, simulate
+from konverge_box._internal.simulation.recording_transport import RecordingTransport
+from konverge_box._internal.simulation.simulated_box import SimulatedBox, start_simulated_box
 from konverge_cluster.testing import Cluster
 from tests.box.running.box_harness import GROUP, build_box_text, build_config_map, build_custom_resource
 from tests.box.simulation.test_examples import build_simulated_cluster

@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from konverge._internal.kube.selectors import LabelSelector
 from konverge.clock import SeededEntropy
 from konverge.errors import KindNotServedError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, RestMapping
-from konverge.kube.selectors import LabelSelector
+from konverge_box._internal.file import KINDS
+from konverge_box._internal.steps import build_scope
+from konverge_box._internal.steps.apply_policy import ObjectAction
+from konverge_box._internal.steps.resource_groups import ResourceGroups
+from konverge_box._internal.steps.resource_plan import PlannedResource, ResourcePlan
 from konverge_box.expressions import EvaluationEnvironment
-from konverge_box.file import KINDS
-from konverge_box.steps import build_scope
-from konverge_box.steps.apply_policy import ObjectAction
-from konverge_box.steps.resource_groups import ResourceGroups
-from konverge_box.steps.resource_plan import PlannedResource, ResourcePlan
 from tests.box.file.sample_boxes import load_custom_resource
 
 NOW = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)

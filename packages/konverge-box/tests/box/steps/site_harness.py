@@ -8,18 +8,18 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from konverge._internal.kube.selectors import LabelSelector
 from konverge.client import Client
 from konverge.clock import SeededEntropy
 from konverge.component import AppliedCache, ReconcileContext
 from konverge.errors import AlreadyExistsError, NotFoundError, ReconcileError
 from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, RestMapping, find_condition
-from konverge.kube.selectors import LabelSelector
+from konverge_box._internal.steps import build_scope
+from konverge_box._internal.steps.component_builder import build_component
+from konverge_box._internal.steps.creation_marks import plan_marks
+from konverge_box._internal.steps.labels import CREATED
+from konverge_box._internal.steps.resource_plan import ResourcePlan
 from konverge_box.expressions import EvaluationEnvironment
-from konverge_box.steps import build_scope
-from konverge_box.steps.component_builder import build_component
-from konverge_box.steps.creation_marks import plan_marks
-from konverge_box.steps.labels import CREATED
-from konverge_box.steps.resource_plan import ResourcePlan
 from konverge_cluster.testing import Cluster
 from tests.box.steps.sample_plans import parse_groups
 from tests.component.app import APP, APP_CRD, RecordingEvents

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from konverge_box.steps.apply_policy import ApplyPolicy, ApplyTiming, ObjectAction, ObservedObject, decide_action
+from konverge_box._internal.steps.apply_policy import (
+    ApplyPolicy,
+    ApplyTiming,
+    ObjectAction,
+    ObservedObject,
+    decide_action,
+)
 
 KEPT = ApplyPolicy(ApplyTiming.ALWAYS, deletes=True)
 CREATED = ApplyPolicy(ApplyTiming.MADE, deletes=False)

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
+from konverge._internal.kube.secret_values import SecretValues
+from konverge._internal.kube.selectors import LabelSelector
 from konverge.errors import ForbiddenError, KindNotServedError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, build_owner_reference
-from konverge.kube.secret_values import SecretValues
-from konverge.kube.selectors import LabelSelector
+from konverge_box._internal.file import CustomResource
+from konverge_box._internal.steps import Scope
+from konverge_box._internal.steps.children import Child, ChildrenReader
+from konverge_box._internal.steps.labels import OWNER_UID
+from konverge_box._internal.steps.status_fields import StatusFields
 from konverge_box.expressions import MASK, EvaluationEnvironment, Sensitive, compile_expression
-from konverge_box.file import CustomResource
-from konverge_box.steps import Scope
-from konverge_box.steps.children import Child, ChildrenReader
-from konverge_box.steps.labels import OWNER_UID
-from konverge_box.steps.status_fields import StatusFields
 from tests.box.file.sample_boxes import find_errors, load_custom_resource
 
 pytestmark = pytest.mark.anyio

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from konverge._internal.component.resource_options import OnAbsence, ResourceMode
 from konverge.component import Component
-from konverge.component.resource_options import OnAbsence, ResourceMode
 from konverge.kube import Object
 from konverge.primitives import Static
+from konverge_box._internal.file import CUSTOM, KINDS
+from konverge_box._internal.steps.component_builder import PRIMITIVES, build_component
 from konverge_box.expressions import to_sensitive
-from konverge_box.file import CUSTOM, KINDS
-from konverge_box.steps.component_builder import PRIMITIVES, build_component
 from tests.box.steps.sample_plans import build_applied_object, build_plan, to_stored_object
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from konverge.crd import encode
 from konverge.operator import Operator, OwnerContext
+from konverge_box._internal.file import CrossEntry, Selector
+from konverge_box._internal.steps import build_scope
+from konverge_box._internal.steps.observations import Observations
 from konverge_box.expressions import EvaluationEnvironment, reveal_sensitive
-from konverge_box.file import CrossEntry, Selector
-from konverge_box.steps import build_scope
-from konverge_box.steps.observations import Observations
 from konverge_cluster.testing import Cluster
 from tests.operator.sample_operator import Shop, start_harness
 

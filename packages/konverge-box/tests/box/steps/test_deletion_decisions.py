@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
+from konverge._internal.kube.name_validation import validate_label_value
 from konverge.kube import Object, build_owner_reference
-from konverge.kube.name_validation import validate_label_value
-from konverge_box.expressions import EvaluationEnvironment, ExpressionError
-from konverge_box.steps import StepError, build_scope
-from konverge_box.steps.creation_marks import read_marks
-from konverge_box.steps.deletion_decisions import (
+from konverge_box._internal.steps import StepError, build_scope
+from konverge_box._internal.steps.creation_marks import read_marks
+from konverge_box._internal.steps.deletion_decisions import (
     DeletionAction,
     compute_requeue_after,
     decide_job,
     decide_target,
     describe_overdue,
 )
-from konverge_box.steps.deletion_plan import CompiledDeletionGroup, PlannedDeletionGroup, plan_deletion
-from konverge_box.steps.labels import ENTRY, MANAGED_BY, OWNER_UID, RAN
-from konverge_box.steps.ownership import is_ours
+from konverge_box._internal.steps.deletion_plan import CompiledDeletionGroup, PlannedDeletionGroup, plan_deletion
+from konverge_box._internal.steps.labels import ENTRY, MANAGED_BY, OWNER_UID, RAN
+from konverge_box._internal.steps.ownership import is_ours
+from konverge_box.expressions import EvaluationEnvironment, ExpressionError
 from tests.box.file.sample_boxes import load_custom_resource
 
 BEGAN = datetime(2026, 1, 1, 12, tzinfo=UTC)

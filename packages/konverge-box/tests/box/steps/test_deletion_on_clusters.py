@@ -12,10 +12,10 @@ from konverge.crd import Metadata, crd_manifest, custom_resource, find_definitio
 from konverge.errors import NotFoundError
 from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, build_owner_reference, is_deleting
 from konverge.operator import Operator, OwnerContext, Result
+from konverge_box._internal.steps import StepError, build_scope
+from konverge_box._internal.steps.deletion import Deletion, DeletionProgress, remove_leftovers
+from konverge_box._internal.steps.labels import OWNER_UID, RAN
 from konverge_box.expressions import EvaluationEnvironment
-from konverge_box.steps import StepError, build_scope
-from konverge_box.steps.deletion import Deletion, DeletionProgress, remove_leftovers
-from konverge_box.steps.labels import OWNER_UID, RAN
 from konverge_cluster.testing import Cluster
 from tests.box.file.sample_boxes import load_custom_resource
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from konverge_box._internal.file import ForEach
+from konverge_box._internal.steps import Scope, StepError
+from konverge_box._internal.steps.for_each import MAX_ITEMS, Repetition
 from konverge_box.expressions import EvaluationEnvironment, to_sensitive
-from konverge_box.file import ForEach
-from konverge_box.steps import Scope, StepError
-from konverge_box.steps.for_each import MAX_ITEMS, Repetition
 
 WHERE = "spec.crds.web.onReconcile.configMaps[0]"
 

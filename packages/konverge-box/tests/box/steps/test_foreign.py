@@ -6,7 +6,7 @@ import pytest
 
 from konverge.errors import BadRequestError
 from konverge.kube import Object, ObjectKey
-from konverge_box.steps.labels import GENERATED_AT, OWNER_UID
+from konverge_box._internal.steps.labels import GENERATED_AT, OWNER_UID
 from konverge_cluster.testing import Cluster
 from tests.box.steps.sample_plans import (
     UID,

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from konverge.kube import GroupVersionKind, ObjectKey, has_owner
-from konverge_box.steps.labels import CREATED, OWNER_UID
+from konverge_box._internal.steps.labels import CREATED, OWNER_UID
 from konverge_cluster.testing import Cluster
 from tests.box.steps.site_harness import CONFIG_MAP, JOB, SECRET, SiteHarness
 from tests.component.app import APP

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from konverge.errors import ConflictError, KindNotServedError, KindUnreachableError, NotFoundError
+from konverge_box._internal.file import OnDelete
+from konverge_box._internal.file.model import DeleteGroup, DeleteTarget
+from konverge_box._internal.steps import StepError, build_scope
+from konverge_box._internal.steps.deletion import Deletion, remove_leftovers
 from konverge_box.expressions import EvaluationEnvironment
-from konverge_box.file import OnDelete
-from konverge_box.file.model import DeleteGroup, DeleteTarget
-from konverge_box.steps import StepError, build_scope
-from konverge_box.steps.deletion import Deletion, remove_leftovers
 from tests.box.steps.sample_plans import NOW, build_owner, build_plan, list_entries, to_stored_object
 
 pytestmark = pytest.mark.anyio

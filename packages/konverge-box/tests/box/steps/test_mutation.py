@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from konverge.kube import Object
+from konverge_box._internal.file import ConditionSpec, MutationRule
+from konverge_box._internal.file.model import TimeWindow
+from konverge_box._internal.steps import StepError, build_scope
+from konverge_box._internal.steps.mutation import MutationResult, Mutations
 from konverge_box.expressions import Absent, EvaluationEnvironment
-from konverge_box.file import ConditionSpec, MutationRule
-from konverge_box.file.model import TimeWindow
-from konverge_box.steps import StepError, build_scope
-from konverge_box.steps.mutation import MutationResult, Mutations
 
 NIGHT = datetime(2024, 1, 1, 23, 0, tzinfo=UTC)
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from konverge.clock import SeededEntropy
 from konverge.kube import Object
+from konverge_box._internal.file import NormalizeSpec
+from konverge_box._internal.file.model import ValueType
+from konverge_box._internal.steps import StepError, build_scope
+from konverge_box._internal.steps.normalization import Normalization
 from konverge_box.expressions import EvaluationEnvironment, ExpressionError, Sensitive
-from konverge_box.file import NormalizeSpec
-from konverge_box.file.model import ValueType
-from konverge_box.steps import StepError, build_scope
-from konverge_box.steps.normalization import Normalization
 
 ENVIRONMENT = EvaluationEnvironment(entropy=SeededEntropy())
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from konverge_box._internal.steps import StepError
+from konverge_box._internal.steps.object_paths import get_value, remove_value, split_path, with_value
 from konverge_box.expressions import Absent
-from konverge_box.steps import StepError
-from konverge_box.steps.object_paths import get_value, remove_value, split_path, with_value
 
 KEYS = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=3).map(tuple)
 OBJECTS = st.recursive(

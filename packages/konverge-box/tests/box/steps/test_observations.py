@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from konverge._internal.kube.metadata import ObjectMeta
+from konverge._internal.kube.selectors import LabelSelector
 from konverge.errors import ConfigurationError, ForbiddenError, KindNotServedError, KindUnreachableError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, RestMapping
-from konverge.kube.metadata import ObjectMeta
-from konverge.kube.selectors import LabelSelector
+from konverge_box._internal.file import ConditionSpec, CrossEntry, Selector
+from konverge_box._internal.file.model import TimeWindow
+from konverge_box._internal.steps import StepError, build_scope
+from konverge_box._internal.steps.observations import MAX_OBSERVED_OBJECTS, Observations, build_observation
 from konverge_box.expressions import EvaluationEnvironment, ExpressionError, Sensitive, compile_expression
-from konverge_box.file import ConditionSpec, CrossEntry, Selector
-from konverge_box.file.model import TimeWindow
-from konverge_box.steps import StepError, build_scope
-from konverge_box.steps.observations import MAX_OBSERVED_OBJECTS, Observations, build_observation
 
 pytestmark = pytest.mark.anyio
 

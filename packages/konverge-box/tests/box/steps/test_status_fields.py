@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from konverge.errors import ConfigurationError
+from konverge_box._internal.file import StatusField, StatusSpec
+from konverge_box._internal.steps import Scope
+from konverge_box._internal.steps.status_fields import MAX_FIELD_SIZE, MAX_STATUS_SIZE, StatusFields, StatusFieldValues
 from konverge_box.expressions import EvaluationEnvironment, to_sensitive
-from konverge_box.file import StatusField, StatusSpec
-from konverge_box.steps import Scope
-from konverge_box.steps.status_fields import MAX_FIELD_SIZE, MAX_STATUS_SIZE, StatusFields, StatusFieldValues
 from tests.box.file.sample_boxes import find_errors, load_custom_resource
 
 NOON = EvaluationEnvironment(now=datetime(2026, 1, 1, 12, tzinfo=UTC))

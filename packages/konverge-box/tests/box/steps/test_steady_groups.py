@@ -9,11 +9,11 @@ import pytest
 from konverge.clock import SeededEntropy
 from konverge.kube import ObjectKey
 from konverge.operator import Operator, OwnerContext
+from konverge_box._internal.steps import build_scope
+from konverge_box._internal.steps.component_builder import build_component
+from konverge_box._internal.steps.creation_marks import plan_marks
+from konverge_box._internal.steps.labels import CREATED, OWNER_UID
 from konverge_box.expressions import EvaluationEnvironment
-from konverge_box.steps import build_scope
-from konverge_box.steps.component_builder import build_component
-from konverge_box.steps.creation_marks import plan_marks
-from konverge_box.steps.labels import CREATED, OWNER_UID
 from konverge_cluster.testing import Cluster
 from tests.box.steps.sample_plans import parse_groups
 from tests.operator.sample_operator import SHOP, Shop

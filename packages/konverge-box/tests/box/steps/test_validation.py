@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from konverge_box.expressions import EvaluationEnvironment, to_sensitive
-from konverge_box.file import ConditionSpec, MutationRule, ValidationRule
-from konverge_box.file.model import TimeWindow
-from konverge_box.steps import Scope, build_scope
-from konverge_box.steps.mutation import Mutations
-from konverge_box.steps.validation import (
+from konverge_box._internal.file import ConditionSpec, MutationRule, ValidationRule
+from konverge_box._internal.file.model import TimeWindow
+from konverge_box._internal.steps import Scope, build_scope
+from konverge_box._internal.steps.mutation import Mutations
+from konverge_box._internal.steps.validation import (
     RuleEvaluationError,
     RuleViolation,
     RuleViolations,
     Validation,
     summarize_violations,
 )
+from konverge_box.expressions import EvaluationEnvironment, to_sensitive
 
 MORNING = datetime(2024, 1, 1, 9, 0, tzinfo=UTC)
 ABSENT = object()

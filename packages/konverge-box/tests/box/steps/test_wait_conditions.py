@@ -2,8 +2,8 @@
 
 import pytest
 
-from konverge_box.file.model import ComparisonSpec
-from konverge_box.steps.wait_conditions import describe_condition
+from konverge_box._internal.file.model import ComparisonSpec
+from konverge_box._internal.steps.wait_conditions import describe_condition
 from tests.box.file.sample_boxes import load_custom_resource
 
 SAMPLES = {"in": "[a]", "notIn": "[a]", "between": "[1, 2]", "notBetween": "[1, 2]", "typeOf": "list", "regex": "a"}

@@ -11,12 +11,12 @@ import pytest
 from cryptography import x509
 from cryptography.x509.verification import PolicyBuilder, Store
 
+from konverge_box._internal.file import ConditionSpec
+from konverge_box._internal.steps import StepError
+from konverge_box._internal.steps.labels import to_label_value
+from konverge_box._internal.steps.tls_secret import build_certificate_data
+from konverge_box._internal.steps.wait_conditions import describe_condition
 from konverge_box.expressions import reveal_sensitive, to_sensitive
-from konverge_box.file import ConditionSpec
-from konverge_box.steps import StepError
-from konverge_box.steps.labels import to_label_value
-from konverge_box.steps.tls_secret import build_certificate_data
-from konverge_box.steps.wait_conditions import describe_condition
 from tests.box.steps.sample_plans import NOW
 
 

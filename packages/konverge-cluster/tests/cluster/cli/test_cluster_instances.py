@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from konverge.errors import ConfigurationError
-from konverge_cluster.cli.cluster_instances import ClusterInstance, InstanceRecord, get_state_folder
+from konverge_cluster._internal.cli.cluster_instances import ClusterInstance, InstanceRecord, get_state_folder
 
 RECORD = InstanceRecord(pid=1, kind="embedded", url="http://127.0.0.1:1", kubeconfig="/nowhere")
 
 HOLD = """
 import sys
 from pathlib import Path
-from konverge_cluster.cli.cluster_instances import ClusterInstance, InstanceRecord
+from konverge_cluster._internal.cli.cluster_instances import ClusterInstance, InstanceRecord
 instance = ClusterInstance("test", Path(sys.argv[1]))
 with instance.server_lock():
     instance.write_record(InstanceRecord(pid=1, kind="embedded", url="http://127.0.0.1:1", kubeconfig="/nowhere"))

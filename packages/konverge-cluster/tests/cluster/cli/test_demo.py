@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from konverge_cluster.cli.demo import find_example_folder
-from konverge_cluster.cli.demo_script import build_webapp_steps
+from konverge_cluster._internal.cli.demo import find_example_folder
+from konverge_cluster._internal.cli.demo_script import build_webapp_steps
 
 pytestmark = pytest.mark.embedded
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from konverge.kube import Object
-from konverge_cluster.cli.demo_changes import describe_changes, describe_state
-from konverge_cluster.cli.demo_script import DemoState
+from konverge_cluster._internal.cli.demo_changes import describe_changes, describe_state
+from konverge_cluster._internal.cli.demo_script import DemoState
 
 LABELS = {"app.kubernetes.io/instance": "shop"}
 

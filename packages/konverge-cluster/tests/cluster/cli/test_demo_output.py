@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from konverge.kube import Object
-from konverge_cluster.cli.demo_output import DemoOutput, LiveOutput, PlainOutput, choose_output
-from konverge_cluster.cli.demo_script import ApplyAction, DemoState, DemoStep, Waypoint
+from konverge_cluster._internal.cli.demo_output import DemoOutput, LiveOutput, PlainOutput, choose_output
+from konverge_cluster._internal.cli.demo_script import ApplyAction, DemoState, DemoStep, Waypoint
 
 STEP = DemoStep("The WebApp is created", ApplyAction({}))
 WAYPOINT = Waypoint("Ready is True (Healthy)", lambda _now, _before: "")

@@ -11,9 +11,9 @@ import pytest
 from konverge.clock import SimulatedLoop
 from konverge.errors import NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge_cluster.cli.demo_output import PlainOutput
-from konverge_cluster.cli.demo_runner import DemoError, DemoRunner
-from konverge_cluster.cli.demo_script import ApplyAction, DemoState, DemoStep, IdleAction, Waypoint
+from konverge_cluster._internal.cli.demo_output import PlainOutput
+from konverge_cluster._internal.cli.demo_runner import DemoError, DemoRunner
+from konverge_cluster._internal.cli.demo_script import ApplyAction, DemoState, DemoStep, IdleAction, Waypoint
 from konverge_cluster.testing import Cluster
 
 pytestmark = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from konverge.kube import Object
-from konverge_cluster.cli.demo_script import (
+from konverge_cluster._internal.cli.demo_script import (
     WEBAPP,
     ApplyAction,
     DemoState,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from konverge.client.kubeconfig import load_kubeconfig
+from konverge._internal.client.kubeconfig import load_kubeconfig
 from konverge.errors import ConfigurationError
-from konverge_cluster.cli.kubeconfig_file import build_kubeconfig, write_kubeconfig
+from konverge_cluster._internal.cli.kubeconfig_file import build_kubeconfig, write_kubeconfig
 
 FOREIGN = "apiVersion: v1\nkind: Config\nclusters:\n- name: production\n  cluster: {server: 'https://example.com'}\n"
 

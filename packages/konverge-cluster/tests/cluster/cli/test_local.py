@@ -14,11 +14,11 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from konverge.client.config import ClusterConfig
-from konverge.client.connect import connect
-from konverge.client.kubeconfig import load_kubeconfig
+from konverge._internal.client.config import ClusterConfig
+from konverge._internal.client.connect import connect
+from konverge._internal.client.kubeconfig import load_kubeconfig
 from konverge.kube import GroupVersionKind, ObjectKey
-from konverge_cluster.cli.cluster_instances import ClusterInstance
+from konverge_cluster._internal.cli.cluster_instances import ClusterInstance
 from konverge_cluster.controlplane import find_binaries
 from tests.cli.conftest import Konverge
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from konverge_cluster.cli.operator_process import operator_process
+from konverge_cluster._internal.cli.operator_process import operator_process
 from tests.cancellation_leaks import cancel_again, find_leaks, run_loop_turns
 
 

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from konverge._internal.client.watch import INITIAL_EVENTS_END
 from konverge.client import WatchEvent
-from konverge.client.watch import INITIAL_EVENTS_END
 from konverge.errors import ExpiredError
 from konverge.kube import ObjectKey
 from konverge_cluster.testing import Cluster

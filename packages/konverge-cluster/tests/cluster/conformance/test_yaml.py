@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from konverge.kube.yaml_loader import load_yaml
+from konverge._internal.kube.yaml_loader import load_yaml
 from konverge_cluster.testing import Cluster
 from tests.cluster.conformance.widgets import Widgets
 

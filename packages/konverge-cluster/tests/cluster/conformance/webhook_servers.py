@@ -21,9 +21,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from konverge._internal.runtime.observability.connection_limiter import ConnectionLimiter, ConnectionStates
 from konverge.clock import SystemClock
 from konverge.kube import Object
-from konverge.runtime.observability.connection_limiter import ConnectionLimiter, ConnectionStates
 
 Answer: TypeAlias = Object | web.Response
 Handler: TypeAlias = Callable[[Object], Answer | Awaitable[Answer]]

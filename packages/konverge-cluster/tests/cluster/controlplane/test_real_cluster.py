@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from konverge.client.connect import connect
+from konverge._internal.client.connect import connect
 from konverge.clock import SystemClock
 from konverge.kube import GroupVersionKind
 from konverge_cluster.controlplane import PROGRAMS, ControlPlaneError, RealCluster

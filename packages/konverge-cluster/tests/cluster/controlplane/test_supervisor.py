@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from konverge.clock import SystemClock
-from konverge_cluster.controlplane import supervisor
+from konverge_cluster._internal.controlplane import supervisor
 from konverge_cluster.testing import eventually
 from tests.cluster.controlplane.processes import is_running
 

@@ -6,9 +6,9 @@ import pytest
 
 from konverge.clock import SeededEntropy
 from konverge.kube import Object
-from konverge_cluster.embedded.apiserver import ApiServer
-from konverge_cluster.embedded.audit_log import AuditLog
-from konverge_cluster.embedded.request_handler import RequestHandler
+from konverge_cluster._internal.embedded.apiserver import ApiServer
+from konverge_cluster._internal.embedded.audit_log import AuditLog
+from konverge_cluster._internal.embedded.request_handler import RequestHandler
 from tests.cluster.embedded.objects import DEFINITION, webapp_definition
 from tests.cluster.embedded.request_client import RequestClient
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
-from konverge_cluster.embedded.apiserver import ApiServer
-from konverge_cluster.embedded.messages import ServerRequest, ServerResponse, StreamingResponse
-from konverge_cluster.embedded.request_handler import RequestHandler
+from konverge_cluster._internal.embedded.apiserver import ApiServer
+from konverge_cluster._internal.embedded.messages import ServerRequest, ServerResponse, StreamingResponse
+from konverge_cluster._internal.embedded.request_handler import RequestHandler
 
 TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
 METADATA = {"accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"}

@@ -12,8 +12,8 @@ from konverge.errors import (
     NotFoundError,
 )
 from konverge.kube import GroupVersionKind, ObjectKey
-from konverge_cluster.embedded.apiserver import ApiServer
-from konverge_cluster.embedded.storage import StorageChange
+from konverge_cluster._internal.embedded.apiserver import ApiServer
+from konverge_cluster._internal.embedded.storage import StorageChange
 from tests.cluster.embedded.conftest import ManualClock
 from tests.cluster.embedded.objects import (
     CONFIG_MAP,

@@ -6,8 +6,8 @@ import pytest
 
 from konverge.errors import ApiError, BadRequestError, Cause, InvalidError, KindNotServedError
 from konverge.kube import Object, ObjectKey, find_condition
-from konverge_cluster.embedded.apiserver import ApiServer
-from konverge_cluster.embedded.object_decoding import FieldValidation
+from konverge_cluster._internal.embedded.apiserver import ApiServer
+from konverge_cluster._internal.embedded.object_decoding import FieldValidation
 from tests.cluster.embedded.objects import (
     CONFIG_MAP,
     DEFINITION,

@@ -4,9 +4,9 @@ import pytest
 
 from konverge.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from konverge.kube import ObjectKey
-from konverge_cluster.embedded.apiserver import ApiServer
-from konverge_cluster.embedded.deletion import parse_propagation
-from konverge_cluster.embedded.storage import StorageChange
+from konverge_cluster._internal.embedded.apiserver import ApiServer
+from konverge_cluster._internal.embedded.deletion import parse_propagation
+from konverge_cluster._internal.embedded.storage import StorageChange
 from tests.cluster.embedded.conftest import ManualClock
 from tests.cluster.embedded.objects import (
     CONFIG_MAP,

@@ -12,8 +12,8 @@ import aiohttp
 import pytest
 
 from konverge.clock import SeededEntropy, SystemClock
+from konverge_cluster._internal.embedded.request_bodies import MAXIMUM_BYTES
 from konverge_cluster.embedded import LocalCluster
-from konverge_cluster.embedded.request_bodies import MAXIMUM_BYTES
 from tests.cancellation_leaks import find_leaks, run_loop_turns
 from tests.cluster.embedded.objects import CONFIG_MAP, config_map, key
 

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from konverge.apply import find_builtin_schema
+from konverge._internal.apply import find_builtin_schema
 from konverge.errors import ApiError, BadRequestError, ConflictError, InvalidError, NotFoundError
 from konverge.kube import Object
-from konverge_cluster.embedded.apiserver import ApiServer
-from konverge_cluster.embedded.json_patches import apply_json_patch, apply_merge_patch
-from konverge_cluster.embedded.strategic_merge import apply_strategic_merge_patch
+from konverge_cluster._internal.embedded.apiserver import ApiServer
+from konverge_cluster._internal.embedded.json_patches import apply_json_patch, apply_merge_patch
+from konverge_cluster._internal.embedded.strategic_merge import apply_strategic_merge_patch
 from tests.cluster.embedded.objects import CONFIG_MAP, DEPLOYMENT, WEBAPP, config_map, deployment, key, webapp
 
 JSON = st.recursive(

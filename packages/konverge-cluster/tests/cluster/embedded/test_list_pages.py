@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from konverge.errors import BadRequestError, ExpiredError
 from konverge.kube import ObjectKey
-from konverge_cluster.embedded.builtin_resources import list_builtin_resources
-from konverge_cluster.embedded.list_pages import read_page
-from konverge_cluster.embedded.selection import Selection
-from konverge_cluster.embedded.storage import Storage
+from konverge_cluster._internal.embedded.builtin_resources import list_builtin_resources
+from konverge_cluster._internal.embedded.list_pages import read_page
+from konverge_cluster._internal.embedded.selection import Selection
+from konverge_cluster._internal.embedded.storage import Storage
 
 RESOURCE = next(each for each in list_builtin_resources() if each.storage == "configmaps")
 EVERYTHING = Selection()

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from konverge.apply import find_builtin_schema
+from konverge._internal.apply import find_builtin_schema
 from konverge.kube import Object
-from konverge_cluster.embedded.apiserver import ApiServer
-from konverge_cluster.embedded.builtin_resources import list_builtin_resources
+from konverge_cluster._internal.embedded.apiserver import ApiServer
+from konverge_cluster._internal.embedded.builtin_resources import list_builtin_resources
 from tests.cluster.embedded.objects import DEFINITION, webapp_definition
 from tests.cluster.embedded.request_client import RequestClient
 

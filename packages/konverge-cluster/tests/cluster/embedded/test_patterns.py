@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from konverge._internal.kube.re2 import MatchTooCostlyError, Pattern, PatternSyntaxError
 from konverge.errors import InvalidError
 from konverge.kube import Object
-from konverge.kube.re2 import MatchTooCostlyError, Pattern, PatternSyntaxError
-from konverge_cluster.embedded.apiserver import ApiServer
+from konverge_cluster._internal.embedded.apiserver import ApiServer
 from tests.cluster.embedded.objects import DEFINITION, WEBAPP, webapp
 
 ATOMS = [

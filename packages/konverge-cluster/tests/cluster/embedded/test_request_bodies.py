@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from konverge.errors import ApiError, BadRequestError
-from konverge_cluster.embedded.protobuf import MEDIA_TYPE, decode_protobuf
-from konverge_cluster.embedded.request_bodies import (
+from konverge_cluster._internal.embedded.protobuf import MEDIA_TYPE, decode_protobuf
+from konverge_cluster._internal.embedded.request_bodies import (
     MAXIMUM_BYTES,
     check_size,
     decode_json,

@@ -7,12 +7,12 @@ import pytest
 
 from konverge.clock import SeededEntropy, SimulatedClock
 from konverge.kube import Object
-from konverge_cluster.embedded.apiserver import ApiServer
-from konverge_cluster.embedded.audit_log import AuditEntry, AuditLog
-from konverge_cluster.embedded.messages import ServerResponse
-from konverge_cluster.embedded.request_bodies import MAXIMUM_BYTES
-from konverge_cluster.embedded.request_handler import RequestHandler
-from konverge_cluster.embedded.verbs import ServerVerbs
+from konverge_cluster._internal.embedded.apiserver import ApiServer
+from konverge_cluster._internal.embedded.audit_log import AuditEntry, AuditLog
+from konverge_cluster._internal.embedded.messages import ServerResponse
+from konverge_cluster._internal.embedded.request_bodies import MAXIMUM_BYTES
+from konverge_cluster._internal.embedded.request_handler import RequestHandler
+from konverge_cluster._internal.embedded.verbs import ServerVerbs
 from tests.cluster.embedded.conftest import ManualClock
 from tests.cluster.embedded.objects import config_map, deployment, pod, webapp
 from tests.cluster.embedded.request_client import (
@@ -574,7 +574,7 @@ async def test_a_watch_as_tables_tells_the_columns_once() -> None:
 
 
 async def test_the_number_of_watches_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("konverge_cluster.embedded.request_handler._MAXIMUM_WATCHES", 1)
+    monkeypatch.setattr("konverge_cluster._internal.embedded.request_handler._MAXIMUM_WATCHES", 1)
     ask = build_simulated_server()
     stream = ask.stream(f"{CONFIG_MAPS}?watch=1")
 

@@ -15,10 +15,10 @@ from typing import Any, TypeAlias
 import pytest
 
 from konverge.clock import SeededEntropy, SystemClock, SystemEntropy
+from konverge_cluster._internal.embedded.apiserver import ApiServer
+from konverge_cluster._internal.embedded.audit_log import AuditLog
+from konverge_cluster._internal.embedded.request_handler import RequestHandler
 from konverge_cluster.controlplane import RealCluster
-from konverge_cluster.embedded.apiserver import ApiServer
-from konverge_cluster.embedded.audit_log import AuditLog
-from konverge_cluster.embedded.request_handler import RequestHandler
 from tests.cluster.embedded.parity_requests import GROUP, SEQUENCES, WEBAPPS, ParityRequest, build_definition
 from tests.cluster.embedded.request_client import RequestClient
 

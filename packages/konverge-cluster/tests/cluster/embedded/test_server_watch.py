@@ -4,10 +4,10 @@ import pytest
 
 from konverge.errors import ExpiredError
 from konverge.kube import ObjectKey
-from konverge_cluster.embedded.apiserver import ApiServer
-from konverge_cluster.embedded.resource_registry import ServedResource
-from konverge_cluster.embedded.selection import Selection
-from konverge_cluster.embedded.server_watch import ServerWatch
+from konverge_cluster._internal.embedded.apiserver import ApiServer
+from konverge_cluster._internal.embedded.resource_registry import ServedResource
+from konverge_cluster._internal.embedded.selection import Selection
+from konverge_cluster._internal.embedded.server_watch import ServerWatch
 from tests.cluster.embedded.objects import CONFIG_MAP, POD, config_map, key, pod
 
 

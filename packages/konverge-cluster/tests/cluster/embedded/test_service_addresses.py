@@ -6,7 +6,7 @@ import pytest
 
 from konverge.errors import InvalidError
 from konverge.kube import Object
-from konverge_cluster.embedded.apiserver import ApiServer
+from konverge_cluster._internal.embedded.apiserver import ApiServer
 from tests.cluster.embedded.objects import SERVICE, key, service
 
 NETWORK = ipaddress.ip_network("10.96.0.0/12")

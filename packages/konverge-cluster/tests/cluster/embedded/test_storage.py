@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from konverge.errors import ExpiredError
 from konverge.kube import Object, ObjectKey
-from konverge_cluster.embedded.storage import Storage, StorageChange
+from konverge_cluster._internal.embedded.storage import Storage, StorageChange
 
 PODS, SERVICES = "pods", "services"
 

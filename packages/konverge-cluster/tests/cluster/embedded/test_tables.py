@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from konverge.kube import GroupVersionKind, Object, format_time
-from konverge_cluster.embedded.apiserver import ApiServer
-from konverge_cluster.embedded.builtin_resources import list_builtin_resources
-from konverge_cluster.embedded.tables import build_row, list_columns
-from konverge_cluster.embedded.tables.jsonpath import find_value
-from konverge_cluster.embedded.tables.printers import format_duration
+from konverge_cluster._internal.embedded.apiserver import ApiServer
+from konverge_cluster._internal.embedded.builtin_resources import list_builtin_resources
+from konverge_cluster._internal.embedded.tables import build_row, list_columns
+from konverge_cluster._internal.embedded.tables.jsonpath import find_value
+from konverge_cluster._internal.embedded.tables.printers import format_duration
 from tests.cluster.embedded.objects import DEFINITION, WEBAPP, config_map, webapp, webapp_definition
 from tests.cluster.embedded.request_client import TABLE, RequestClient
 

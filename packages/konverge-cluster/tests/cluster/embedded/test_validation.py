@@ -8,7 +8,7 @@ import pytest
 
 from konverge.errors import BadRequestError, InvalidError
 from konverge.kube import GroupVersionKind, Object
-from konverge_cluster.embedded.apiserver import ApiServer
+from konverge_cluster._internal.embedded.apiserver import ApiServer
 from tests.cluster.embedded.objects import (
     CONFIG_MAP,
     DEPLOYMENT,

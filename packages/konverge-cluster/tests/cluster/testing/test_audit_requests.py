@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from konverge_cluster.testing.audit_requests import read_audit_log
+from konverge_cluster._internal.testing.audit_requests import read_audit_log
 
 
 @pytest.fixture

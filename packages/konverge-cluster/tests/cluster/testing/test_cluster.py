@@ -9,15 +9,15 @@ from itertools import count
 import pytest
 
 from konverge import Metadata, Operator, RunOptions, WebhookOptions
-from konverge.client.connect import connect
+from konverge._internal.client.connect import connect
 from konverge.clock import SeededEntropy, SimulatedClock
 from konverge.crd import encode
 from konverge.errors import ConfigurationError, ConnectionFailedError, InvalidError, KonvergeError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge_cluster._internal.testing.cluster_servers import EmbeddedServer
+from konverge_cluster._internal.testing.steadiness import has_been_observed
 from konverge_cluster.embedded import LocalCluster
 from konverge_cluster.testing import Cluster
-from konverge_cluster.testing.cluster_servers import EmbeddedServer
-from konverge_cluster.testing.steadiness import has_been_observed
 from tests.operator.sample_operator import Shop, ShopSpec, settings
 
 pytestmark = pytest.mark.anyio

@@ -10,8 +10,8 @@ import pytest
 
 from konverge.errors import ConfigurationError
 from konverge.kube import Object
+from konverge_cluster._internal.testing.golden.golden_run import GoldenRun, RunningTest
 from konverge_cluster.testing import assert_golden, compare_golden, serialize
-from konverge_cluster.testing.golden.golden_run import GoldenRun, RunningTest
 
 TESTS = """
 import pytest
@@ -51,7 +51,7 @@ def secret(value: str) -> Object:
 @pytest.fixture
 def project(pytester: pytest.Pytester) -> pytest.Pytester:
     """Create a project with tests that use golden files."""
-    pytester.makeconftest('pytest_plugins = ["konverge_cluster.testing.pytest_plugin"]')
+    pytester.makeconftest('pytest_plugins = ["konverge_cluster.pytest_plugin"]')
     pytester.mkdir("tests").joinpath("test_web.py").write_text(TESTS)
     return pytester
 

@@ -23,7 +23,7 @@ def cases(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(pytester.mkdir("no-programs")))
     monkeypatch.delenv("KONVERGE_REQUIRE_REAL", raising=False)
     monkeypatch.delenv("CI", raising=False)
-    pytester.makeconftest('pytest_plugins = ["konverge_cluster.testing.pytest_plugin"]')
+    pytester.makeconftest('pytest_plugins = ["konverge_cluster.pytest_plugin"]')
     pytester.makepyfile(CASES)
     return pytester
 

@@ -15,10 +15,10 @@ from konverge.errors import BuildError, KonvergeError
 from konverge.kube import Object
 from konverge.options import read_only
 from konverge.primitives import ConfigMap, ConfigMapMutator, Secret
+from konverge_cluster._internal.testing.golden.golden_run import GoldenRun, RunningTest
+from konverge_cluster._internal.testing.version_matrix import Expectation
+from konverge_cluster._internal.testing.version_matrix.regimes import Firing, describe_differences
 from konverge_cluster.testing import Fixture, VersionMatrix, assert_golden
-from konverge_cluster.testing.golden.golden_run import GoldenRun, RunningTest
-from konverge_cluster.testing.version_matrix import Expectation
-from konverge_cluster.testing.version_matrix.regimes import Firing, describe_differences
 
 NO_PAIR: Any = ("a", "b", "c")
 VERSIONS = ["8.4.0", "8.5.0", "8.6.0", "8.7.0"]
@@ -514,7 +514,7 @@ def test_complete():
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["one process", "workers"])
 def test_a_module_runs_a_matrix(pytester: pytest.Pytester, workers: list[str]) -> None:
-    pytester.makeconftest('pytest_plugins = ["konverge_cluster.testing.pytest_plugin"]')
+    pytester.makeconftest('pytest_plugins = ["konverge_cluster.pytest_plugin"]')
     pytester.makepyfile(test_web=MODULE)
 
     def run(*arguments: str) -> pytest.RunResult:

@@ -10,8 +10,8 @@ import pytest
 from konverge import BooleanGate, Mutation
 from konverge.errors import BuildError
 from konverge.primitives import ConfigMap
+from konverge_cluster._internal.testing.golden.golden_run import GoldenRun, RunningTest
 from konverge_cluster.testing import load_matrix
-from konverge_cluster.testing.golden.golden_run import GoldenRun, RunningTest
 
 RIGHT = """\
 folder: golden/web

@@ -14,12 +14,12 @@ from typing import Any
 
 from konverge.clock import SeededEntropy, SystemClock
 from konverge_resolution import FetchRequest, Reason, ResolutionError, ResolvedContent, Services
-from konverge_resolution.engine import Engine, Requester
+from konverge_resolution._internal.engine import Engine, Requester
+from konverge_resolution._internal.policy import PolicyDecision
+from konverge_resolution._internal.resolver_registry import ResolverRegistry
+from konverge_resolution._internal.resolver_settings import parse_settings
+from konverge_resolution._internal.resolvers.bundles import BundlesResolver
 from konverge_resolution.network import AllowedNetworks, GuardedHttp, TrustStore
-from konverge_resolution.policy import PolicyDecision
-from konverge_resolution.resolver_registry import ResolverRegistry
-from konverge_resolution.resolver_settings import parse_settings
-from konverge_resolution.resolvers.bundles import BundlesResolver
 
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 INDEX = "application/vnd.oci.image.index.v1+json"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from konverge_resolution import Reference, ResolutionError
-from konverge_resolution.content_cache import CacheLimits, CacheMode, ContentCache
-from konverge_resolution.engine import EngineOptions
+from konverge_resolution._internal.content_cache import CacheLimits, CacheMode, ContentCache
+from konverge_resolution._internal.engine import EngineOptions
 from tests.resolution.bundles.sample_images import BUNDLE, WEB, BundleHarness, build_image, digest_of, object_layer
 from tests.resolution.servers.fake_registry import FakeRegistry
 

@@ -8,15 +8,15 @@ from time import process_time
 import pytest
 
 from konverge_resolution import ResolutionError
-from konverge_resolution.resolvers.bundles.auth_challenges import (
+from konverge_resolution._internal.resolvers.bundles.auth_challenges import (
     BasicChallenge,
     BearerChallenge,
     may_receive_password,
     parse_challenges,
     parse_token,
 )
-from konverge_resolution.resolvers.bundles.image_reference import parse_image
-from konverge_resolution.resolvers.bundles.keychains import RegistryLogin, find_login
+from konverge_resolution._internal.resolvers.bundles.image_reference import parse_image
+from konverge_resolution._internal.resolvers.bundles.keychains import RegistryLogin, find_login
 from tests.resolution.bundles.sample_images import build_docker_config
 
 BEARER = BearerChallenge("https://auth.example.com/token", "registry.example.com")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from konverge_resolution.resolvers.bundles.image_reference import parse_image
+from konverge_resolution._internal.resolvers.bundles.image_reference import parse_image
 
 HEX = "ab" * 32
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from konverge_resolution import Reason, ResolutionError
-from konverge_resolution.resolvers.bundles.layers import unpack
+from konverge_resolution._internal.resolvers.bundles.layers import unpack
 from tests.resolution.bundles.sample_images import TAR, TAR_GZIP, YAML, build_tar, build_task
 
 CONTENT = build_task("build")

@@ -8,8 +8,13 @@ from typing import Any
 import pytest
 
 from konverge_resolution import Reason, ResolutionError
-from konverge_resolution.resolvers.bundles.layer_selection import select_layer
-from konverge_resolution.resolvers.bundles.manifests import ImageIndex, Manifest, parse_manifest, select_manifest
+from konverge_resolution._internal.resolvers.bundles.layer_selection import select_layer
+from konverge_resolution._internal.resolvers.bundles.manifests import (
+    ImageIndex,
+    Manifest,
+    parse_manifest,
+    select_manifest,
+)
 from tests.resolution.bundles.sample_images import (
     BUNDLE,
     INDEX,

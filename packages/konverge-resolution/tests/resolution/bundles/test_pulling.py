@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from konverge_resolution import Reason, Reference, ResolutionError
-from konverge_resolution.engine import Requester
-from konverge_resolution.resolvers.bundles import INDEX_DIGEST, BundlesResolver
+from konverge_resolution._internal.engine import Requester
+from konverge_resolution._internal.resolvers.bundles import INDEX_DIGEST, BundlesResolver
 from tests.resolution.bundles.sample_images import (
     BUNDLE,
     INDEX,

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from konverge_resolution import Reason, Reference, ResolutionError
-from konverge_resolution.credential_hosts import encode_basic_auth
-from konverge_resolution.engine import Requester
+from konverge_resolution._internal.credential_hosts import encode_basic_auth
+from konverge_resolution._internal.engine import Requester
 from tests.resolution.bundles.sample_images import (
     BUNDLE,
     WEB,

@@ -7,11 +7,11 @@ import json
 import pytest
 
 from konverge_resolution import Reason, Reference, ResolutionError
-from konverge_resolution.engine import Engine, EngineOptions, ResolutionResult
-from konverge_resolution.policy import Policy, SignatureMode, SignatureRule
-from konverge_resolution.resolvers.bundles.attached_signatures import MAX_SIGNATURES
+from konverge_resolution._internal.engine import Engine, EngineOptions, ResolutionResult
+from konverge_resolution._internal.policy import Policy, SignatureMode, SignatureRule
+from konverge_resolution._internal.resolvers.bundles.attached_signatures import MAX_SIGNATURES
+from konverge_resolution._internal.signatures.cosign_signatures import SIMPLE_SIGNING
 from konverge_resolution.signatures import SignatureVerifier, sign
-from konverge_resolution.signatures.cosign_signatures import SIMPLE_SIGNING
 from tests.resolution.bundles.sample_images import (
     BUNDLE,
     INDEX,

@@ -13,17 +13,17 @@ from konverge.client import Client
 from konverge.clock import SeededEntropy, SystemClock
 from konverge_cluster.embedded import LocalCluster
 from konverge_resolution import Services
-from konverge_resolution.address_resolver import GuardedAddressResolver
-from konverge_resolution.cluster_services import ClusterObjectReader
+from konverge_resolution._internal.address_resolver import GuardedAddressResolver
+from konverge_resolution._internal.cluster_services import ClusterObjectReader
+from konverge_resolution._internal.resolvers import STANDARD
+from konverge_resolution._internal.resolvers.bundles import BundlesResolver
+from konverge_resolution._internal.resolvers.cluster import ClusterResolver
+from konverge_resolution._internal.resolvers.git import GitResolver
+from konverge_resolution._internal.resolvers.http import HttpResolver
+from konverge_resolution._internal.resolvers.hub import HubResolver
+from konverge_resolution._internal.workspaces import TemporaryFolders
 from konverge_resolution.network import AllowedNetworks, GuardedHttp
 from konverge_resolution.resolver_conformance import ResolverConformance, Specimen
-from konverge_resolution.resolvers import STANDARD
-from konverge_resolution.resolvers.bundles import BundlesResolver
-from konverge_resolution.resolvers.cluster import ClusterResolver
-from konverge_resolution.resolvers.git import GitResolver
-from konverge_resolution.resolvers.http import HttpResolver
-from konverge_resolution.resolvers.hub import HubResolver
-from konverge_resolution.workspaces import TemporaryFolders
 from tests.resolution.bundles.sample_images import build_image, object_layer
 from tests.resolution.git.sample_repositories import list_files, list_processes, make_samples
 from tests.resolution.http_resolution import TASK, Secrets

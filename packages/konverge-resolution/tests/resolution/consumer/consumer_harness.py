@@ -15,10 +15,10 @@ from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, find_c
 from konverge.mutation import Mutation
 from konverge.options import read_only
 from konverge.primitives import ConfigMap, ConfigMapMutator, Data
+from konverge_resolution._internal.engine import Engine
+from konverge_resolution._internal.reference_parsing import ParsedReference, parse_reference
+from konverge_resolution._internal.resolver_registry import ResolverRegistry
 from konverge_resolution.consumer import DefinitionClient, DefinitionRecord, RemoteDefinition
-from konverge_resolution.engine import Engine
-from konverge_resolution.reference_parsing import ParsedReference, parse_reference
-from konverge_resolution.resolver_registry import ResolverRegistry
 from tests.resolution.requests.request_namespace import RequestNamespace
 
 READER = GroupVersionKind("consuming.konverge.test", "v1", "Reader")

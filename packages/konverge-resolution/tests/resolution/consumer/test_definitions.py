@@ -7,13 +7,13 @@ import base64
 
 import pytest
 
+from konverge._internal.kube.timestamps import format_time
 from konverge.errors import ConflictError
 from konverge.kube import Object, ObjectKey
-from konverge.kube.timestamps import format_time
 from konverge_resolution import Digest, FetchRequest, Reason, ResolutionError
+from konverge_resolution._internal.requests.konverge_requests import build_request
 from konverge_resolution.consumer import DefinitionClient
 from konverge_resolution.requests import REQUEST
-from konverge_resolution.requests.konverge_requests import build_request
 from tests.resolution.consumer.consumer_harness import (
     READER,
     ConsumerHarness,

@@ -9,13 +9,13 @@ from typing import Any, cast
 
 import pytest
 
+from konverge._internal.kube.metadata import ObjectMeta
+from konverge._internal.operator.owner_context import OwnerContext
 from konverge.clock import SimulatedClock, SystemClock
 from konverge.kube import GroupVersionKind, ObjectKey
-from konverge.kube.metadata import ObjectMeta
-from konverge.operator.owner_context import OwnerContext
 from konverge_resolution import Reference, ResolutionError
-from konverge_resolution.consumer.direct_source import DirectSource
-from konverge_resolution.consumer.requested_definition import PendingFetch
+from konverge_resolution._internal.consumer.direct_source import DirectSource
+from konverge_resolution._internal.consumer.requested_definition import PendingFetch
 from tests.resolution.fake_source import FakeSource, build_engine
 
 pytestmark = pytest.mark.anyio
@@ -35,7 +35,7 @@ class Pass:
 
 
 async def test_a_namespace_that_asks_for_very_much_waits_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("konverge_resolution.consumer.direct_source._MAX_PER_NAMESPACE", 2)
+    monkeypatch.setattr("konverge_resolution._internal.consumer.direct_source._MAX_PER_NAMESPACE", 2)
     clock, nobody = SystemClock(), cast("Any", None)
     fetches = DirectSource(build_engine(FakeSource()), nobody, clock, "default", timedelta(minutes=1))
     greedy, modest = [Pass("greedy", str(number)) for number in range(3)], Pass("modest", "a")
@@ -46,8 +46,8 @@ async def test_a_namespace_that_asks_for_very_much_waits_for_itself(monkeypatch:
 
 
 async def test_what_has_failed_takes_nobodys_place_and_is_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("konverge_resolution.consumer.direct_source._MAX_PER_NAMESPACE", 1)
-    monkeypatch.setattr("konverge_resolution.consumer.direct_source._MAX_FAILURES", 2)
+    monkeypatch.setattr("konverge_resolution._internal.consumer.direct_source._MAX_PER_NAMESPACE", 1)
+    monkeypatch.setattr("konverge_resolution._internal.consumer.direct_source._MAX_FAILURES", 2)
     clock, process = SystemClock(), cast("Any", SimpleNamespace(enqueue=lambda *_, **__: None))
     fetches = DirectSource(build_engine(FakeSource()), process, clock, "default", timedelta(minutes=1))
     owners = [Pass("web", str(number)) for number in range(4)]

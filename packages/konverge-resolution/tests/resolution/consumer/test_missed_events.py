@@ -10,8 +10,8 @@ import pytest
 from konverge.clock import SimulatedClock
 from konverge.kube import Object, format_micro_time
 from konverge_resolution import Reason, Reference, ResolutionError
-from konverge_resolution.consumer.request_source import RequestSource
-from konverge_resolution.consumer.requested_definition import PendingFetch
+from konverge_resolution._internal.consumer.request_source import RequestSource
+from konverge_resolution._internal.consumer.requested_definition import PendingFetch
 
 pytestmark = pytest.mark.anyio
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from konverge.clock import SystemClock
 from konverge_resolution import FetchRequest, Reason, ResolutionError, ResolvedContent, Services
-from konverge_resolution.resolver_settings import parse_settings
-from konverge_resolution.resolvers.git import GitResolver
-from konverge_resolution.resolvers.git.process_runner import ProcessLimits
-from konverge_resolution.workspaces import TemporaryFolders
+from konverge_resolution._internal.resolver_settings import parse_settings
+from konverge_resolution._internal.resolvers.git import GitResolver
+from konverge_resolution._internal.resolvers.git.process_runner import ProcessLimits
+from konverge_resolution._internal.workspaces import TemporaryFolders
 from tests.resolution.servers.git import git
 
 __all__ = [

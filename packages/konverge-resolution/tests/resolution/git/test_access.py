@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from konverge_resolution import Reason, Reference, ResolutionError
-from konverge_resolution.engine import Requester
+from konverge_resolution._internal.engine import Requester
+from konverge_resolution._internal.resolvers.git import GitResolver, repository
+from konverge_resolution._internal.resolvers.git.process_runner import run_process
 from konverge_resolution.local_engine import LocalSetup, local_engine
-from konverge_resolution.resolvers.git import GitResolver, repository
-from konverge_resolution.resolvers.git.process_runner import run_process
 from tests.client.certificates import CertificateAuthority
 from tests.resolution.git.sample_repositories import (
     Loopback,

@@ -13,9 +13,9 @@ import pytest
 
 from konverge.clock import SystemClock
 from konverge_resolution import Reason, ResolutionError
-from konverge_resolution.resolvers.git import repository
-from konverge_resolution.resolvers.git.process_runner import run_process
-from konverge_resolution.workspaces import TemporaryFolders
+from konverge_resolution._internal.resolvers.git import repository
+from konverge_resolution._internal.resolvers.git.process_runner import run_process
+from konverge_resolution._internal.workspaces import TemporaryFolders
 from tests.cancellation_leaks import cancel_again, find_leaks_of_each, run_loop_turns
 from tests.resolution.git.sample_repositories import LIMITS, PATH, build_fetch, list_files, list_processes, resolve
 from tests.resolution.servers.git import GitServer

@@ -11,13 +11,13 @@ import pytest
 
 from konverge.clock import SeededEntropy, SystemClock
 from konverge_resolution import Reason, Reference, ResolutionError, Services
-from konverge_resolution.address_resolver import GuardedAddressResolver
-from konverge_resolution.engine import Engine, EngineOptions, Requester, ResolutionResult
+from konverge_resolution._internal.address_resolver import GuardedAddressResolver
+from konverge_resolution._internal.engine import Engine, EngineOptions, Requester, ResolutionResult
+from konverge_resolution._internal.policy import Policy, PolicyDecision, SourcePrefix
+from konverge_resolution._internal.resolver_registry import ResolverRegistry
+from konverge_resolution._internal.resolvers.git import GitResolver
+from konverge_resolution._internal.workspaces import TemporaryFolders
 from konverge_resolution.network import AllowedNetworks
-from konverge_resolution.policy import Policy, PolicyDecision, SourcePrefix
-from konverge_resolution.resolver_registry import ResolverRegistry
-from konverge_resolution.resolvers.git import GitResolver
-from konverge_resolution.workspaces import TemporaryFolders
 from tests.resolution.git.sample_repositories import Loopback, SampleRepositories, Secrets, list_files
 from tests.resolution.git.test_scm import COMMIT, Api, Reply
 from tests.resolution.http_resolution import QuickClock

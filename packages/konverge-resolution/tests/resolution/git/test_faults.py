@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from konverge_resolution import Reason, ResolutionError
-from konverge_resolution.resolvers.git.failures import is_not_git_server, is_refusing_objects, parse_failure
+from konverge_resolution._internal.resolvers.git.failures import is_not_git_server, is_refusing_objects, parse_failure
 from tests.resolution.git.sample_repositories import SampleRepositories, build_fetch, resolve
 from tests.resolution.servers.git import GitServer, git
 from tests.resolution.servers.git_faults import FaultServer, fault_server

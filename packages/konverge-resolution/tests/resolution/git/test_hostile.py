@@ -18,12 +18,12 @@ import pytest
 
 from konverge.clock import SystemClock
 from konverge_resolution import Reason, ResolutionError
-from konverge_resolution.resolvers.git import GitResolver
-from konverge_resolution.resolvers.git.failures import parse_failure
-from konverge_resolution.resolvers.git.memory_watcher import MemoryWatcher, measure_memory
-from konverge_resolution.resolvers.git.process_runner import ProcessLimits, ProcessResult, run_process
-from konverge_resolution.usage_limit import SharedUsage
-from konverge_resolution.workspaces import TemporaryFolders
+from konverge_resolution._internal.resolvers.git import GitResolver
+from konverge_resolution._internal.resolvers.git.failures import parse_failure
+from konverge_resolution._internal.resolvers.git.memory_watcher import MemoryWatcher, measure_memory
+from konverge_resolution._internal.resolvers.git.process_runner import ProcessLimits, ProcessResult, run_process
+from konverge_resolution._internal.usage_limit import SharedUsage
+from konverge_resolution._internal.workspaces import TemporaryFolders
 from tests.resolution.git.sample_repositories import LIMITS, PATH, build_fetch, list_files, resolve
 from tests.resolution.servers.git_packs import (
     BLOB,

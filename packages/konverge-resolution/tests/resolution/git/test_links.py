@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from konverge_resolution import Reason, Reference, ResolutionError
-from konverge_resolution.content_store import ContentStore
-from konverge_resolution.engine import Engine, Requester
-from konverge_resolution.lock_file import LockFile
-from konverge_resolution.locked_resolver import LockedResolver
-from konverge_resolution.policy import Policy
+from konverge_resolution._internal.content_store import ContentStore
+from konverge_resolution._internal.engine import Engine, Requester
+from konverge_resolution._internal.lock_file import LockFile
+from konverge_resolution._internal.locked_resolver import LockedResolver
+from konverge_resolution._internal.policy import Policy
 from tests.resolution.git.sample_repositories import BOX, SampleRepositories
 from tests.resolution.git.test_engine_resolution import engine_of, expect_resolution_error, resolve_file
 from tests.resolution.git.test_scm import COMMIT, FILE, Api

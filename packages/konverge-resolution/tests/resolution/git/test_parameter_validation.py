@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from konverge_resolution import Reason, ResolutionError
-from konverge_resolution.resolver_settings import parse_settings
-from konverge_resolution.resolvers.git import GitResolver, commands
-from konverge_resolution.resolvers.git.credentials import GitCredential
-from konverge_resolution.resolvers.git.parameters import PARAMETERS
-from konverge_resolution.resolvers.git.remotes import parse_remote
-from konverge_resolution.resolvers.git.revisions import (
+from konverge_resolution._internal.resolver_settings import parse_settings
+from konverge_resolution._internal.resolvers.git import GitResolver, commands
+from konverge_resolution._internal.resolvers.git.credentials import GitCredential
+from konverge_resolution._internal.resolvers.git.parameters import PARAMETERS
+from konverge_resolution._internal.resolvers.git.remotes import parse_remote
+from konverge_resolution._internal.resolvers.git.revisions import (
     find_commit,
     normalize_path,
     normalize_revision,

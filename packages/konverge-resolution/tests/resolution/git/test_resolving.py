@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from konverge_resolution import Reason, ResolutionError, ResolvedContent
-from konverge_resolution.resolvers.git import GitResolver
+from konverge_resolution._internal.resolvers.git import GitResolver
 from tests.resolution.git.sample_repositories import BOX, Loopback, SampleRepositories, build_fetch, list_files, resolve
 from tests.resolution.servers.git import GitServer
 

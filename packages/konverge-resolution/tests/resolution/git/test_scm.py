@@ -13,11 +13,11 @@ import pytest
 from yarl import URL
 
 from konverge_resolution import Reason, ResolutionError, ResolvedContent
+from konverge_resolution._internal.resolvers.git import GitResolver
+from konverge_resolution._internal.resolvers.git.parameters import SCM_TYPES, ApiSource
+from konverge_resolution._internal.resolvers.git.remotes import parse_remote
+from konverge_resolution._internal.resolvers.git.scm import build_commit_request
 from konverge_resolution.network import AllowedNetworks, GuardedHttp, OriginCredential, TrustStore
-from konverge_resolution.resolvers.git import GitResolver
-from konverge_resolution.resolvers.git.parameters import SCM_TYPES, ApiSource
-from konverge_resolution.resolvers.git.remotes import parse_remote
-from konverge_resolution.resolvers.git.scm import build_commit_request
 from tests.resolution.git.sample_repositories import BOX, build_fetch, resolve
 from tests.resolution.servers.http_server import Handler, http_server
 

@@ -12,9 +12,9 @@ import pytest
 from aiohttp import web
 
 from konverge_resolution import MAX_CONTENT_BYTES, Digest, Reason, Reference, ResolutionError
-from konverge_resolution.engine import Requester
+from konverge_resolution._internal.engine import Requester
+from konverge_resolution._internal.resolvers.http import HttpResolver
 from konverge_resolution.network import AllowedNetworks
-from konverge_resolution.resolvers.http import HttpResolver
 from tests.resolution.http_resolution import (
     TASK,
     QuickClock,

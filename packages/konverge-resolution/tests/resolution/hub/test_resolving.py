@@ -11,10 +11,10 @@ import msgspec
 import pytest
 
 from konverge_resolution import Digest, Reason, Reference, ResolutionError
-from konverge_resolution.engine import Requester
+from konverge_resolution._internal.engine import Requester
+from konverge_resolution._internal.resolvers.hub import HubResolver
+from konverge_resolution._internal.resolvers.hub.hub_order import list_hubs
 from konverge_resolution.network import AllowedNetworks
-from konverge_resolution.resolvers.hub import HubResolver
-from konverge_resolution.resolvers.hub.hub_order import list_hubs
 from tests.resolution.http_resolution import QuickClock, build_engine, build_fetch, expect_resolution_error, resolve
 from tests.resolution.hub.fake_hubs import FakeHub, build_definition, serve_hubs
 from tests.resolution.network.http_servers import (

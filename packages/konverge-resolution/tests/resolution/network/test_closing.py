@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from konverge._internal.client.oidc import OidcCredentials, OidcProvider
 from konverge.client import ClusterConfig, HttpTransport, TlsConfig
-from konverge.client.oidc import OidcCredentials, OidcProvider
 from konverge.clock import SystemClock
 from konverge_resolution.network import AllowedNetworks, DnsResolver, GuardedHttp, TrustStore
 from tests.cancellation_leaks import cancel_again, find_leaks

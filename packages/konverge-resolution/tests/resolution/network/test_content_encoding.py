@@ -9,7 +9,7 @@ import zlib
 
 import pytest
 
-from konverge_resolution.network.content_encoding import DecompressionError, create_decompressor
+from konverge_resolution._internal.network.content_encoding import DecompressionError, create_decompressor
 
 
 def decompress(body: bytes, coding: str, *, by: int = 1 << 20) -> bytes:

@@ -245,7 +245,7 @@ async def test_the_resolution_of_a_name_ends_with_the_deadline() -> None:
 
 async def test_names_that_nobody_answers_for_hold_up_only_who_asks_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = HangingDns("192.0.2.1")
-    monkeypatch.setattr("konverge_resolution.network.dialer._query_addresses", machine)
+    monkeypatch.setattr("konverge_resolution._internal.network.dialer._query_addresses", machine)
     names = MachineNames()
     greedy = [asyncio.ensure_future(names.lookup_for("greedy")(f"hangs-{number}", 80)) for number in range(100)]
     try:
@@ -265,7 +265,7 @@ async def test_names_that_nobody_answers_for_hold_up_only_who_asks_for_them(monk
 async def test_no_more_names_are_waited_for_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
     answered = threading.Event()
     monkeypatch.setattr(
-        "konverge_resolution.network.dialer._query_addresses", lambda host, port: [str(answered.wait(10))]
+        "konverge_resolution._internal.network.dialer._query_addresses", lambda host, port: [str(answered.wait(10))]
     )
     names = MachineNames()
     waiting = [asyncio.ensure_future(names(f"hangs-{number}", 80)) for number in range(1024)]

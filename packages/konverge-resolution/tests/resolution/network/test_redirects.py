@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from konverge_resolution._internal.network.redirects import RequestHop, follow_redirect
+from konverge_resolution._internal.network.url_parsing import parse_url
 from konverge_resolution.network import OriginCredential, RefusedRedirectError
-from konverge_resolution.network.redirects import RequestHop, follow_redirect
-from konverge_resolution.network.url_parsing import parse_url
 
 HEADERS = {"Accept": "a", "Content-Type": "b", "X-Key": "c"}
 

@@ -14,10 +14,11 @@ from konverge.crd import crd_manifest
 from konverge.errors import NotFoundError
 from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.operator import Operator, RunOptions
+from konverge_cluster._internal.testing.audit_requests import AuditedRequest
 from konverge_cluster.testing import Cluster
-from konverge_cluster.testing.audit_requests import AuditedRequest
-from konverge_resolution.engine import Requester
-from konverge_resolution.policy import PolicyDecision
+from konverge_resolution._internal.engine import Requester
+from konverge_resolution._internal.policy import PolicyDecision
+from konverge_resolution._internal.resolver import Services
 from konverge_resolution.requests import (
     REQUEST,
     TEKTON_REQUEST,
@@ -25,7 +26,6 @@ from konverge_resolution.requests import (
     ResolutionRequest,
     build_resolution_operator,
 )
-from konverge_resolution.resolver import Services
 
 EMBEDDED = pytest.mark.parametrize("cluster_kind", [pytest.param("embedded", marks=pytest.mark.embedded)])
 """For what no API server has a part in; each real one costs everybody's time."""

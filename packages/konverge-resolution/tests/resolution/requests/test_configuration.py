@@ -9,22 +9,22 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from konverge._internal.kube.metadata import ObjectMeta
+from konverge._internal.operator.permission_derivation import RuntimeFeatures, derive_permissions
 from konverge.kube import Object
-from konverge.kube.metadata import ObjectMeta
-from konverge.operator.permission_derivation import RuntimeFeatures, derive_permissions
 from konverge_resolution import MAX_CONTENT_BYTES, Reason, Reference, ResolutionError, build_request_name
-from konverge_resolution.content_cache import CacheMode
-from konverge_resolution.policy import Policy, SignatureMode
+from konverge_resolution._internal.content_cache import CacheMode
+from konverge_resolution._internal.policy import Policy, SignatureMode
+from konverge_resolution._internal.requests.konverge_requests import KonvergeRequestFormat
+from konverge_resolution._internal.requests.policy_parsing import InvalidPolicy, parse_policies, parse_policy
+from konverge_resolution._internal.requests.resolution_config import parse_config
+from konverge_resolution._internal.requests.resolver_announcements import AnnouncementTracker, build_announcement
+from konverge_resolution._internal.resolvers.bundles import BundlesResolver
+from konverge_resolution._internal.resolvers.cluster import ClusterResolver
+from konverge_resolution._internal.resolvers.git import GitResolver
+from konverge_resolution._internal.resolvers.http import HttpResolver
+from konverge_resolution._internal.resolvers.hub import HubResolver
 from konverge_resolution.requests import build_request, build_resolution_operator
-from konverge_resolution.requests.konverge_requests import KonvergeRequestFormat
-from konverge_resolution.requests.policy_parsing import InvalidPolicy, parse_policies, parse_policy
-from konverge_resolution.requests.resolution_config import parse_config
-from konverge_resolution.requests.resolver_announcements import AnnouncementTracker, build_announcement
-from konverge_resolution.resolvers.bundles import BundlesResolver
-from konverge_resolution.resolvers.cluster import ClusterResolver
-from konverge_resolution.resolvers.git import GitResolver
-from konverge_resolution.resolvers.http import HttpResolver
-from konverge_resolution.resolvers.hub import HubResolver
 from tests.resolution.fake_resolver import FakeResolver
 
 KEY = generate_private_key(SECP256R1()).public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)

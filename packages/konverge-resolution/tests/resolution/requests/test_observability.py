@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
+from konverge._internal.operator.owner_context import OperatorRun
+from konverge._internal.operator.permission_derivation import derive_permissions
 from konverge.clock import SystemClock
 from konverge.kube import ObjectKey
+from konverge.observability import Metrics, ObservabilityOptions
 from konverge.operator import RunOptions
-from konverge.operator.owner_context import OperatorRun
-from konverge.operator.permission_derivation import derive_permissions
-from konverge.runtime.observability import Metrics, ObservabilityOptions
 from konverge_resolution import REASON_TRAITS, FetchRequest, Reason, ResolutionError
-from konverge_resolution.cluster_services import NamespaceSecrets
-from konverge_resolution.requests.api_types import REQUEST
-from konverge_resolution.requests.fetch_pool import FetchPool, RequestId
-from konverge_resolution.resolvers.cluster import ClusterResolver
+from konverge_resolution._internal.cluster_services import NamespaceSecrets
+from konverge_resolution._internal.requests.api_types import REQUEST
+from konverge_resolution._internal.requests.fetch_pool import FetchPool, RequestId
+from konverge_resolution._internal.resolvers.cluster import ClusterResolver
 from tests.operator.sample_operator import find_free_address
 from tests.operator.test_permissions_granted import acting_as, granting_permissions, takes_effect
 from tests.resolution.fake_resolver import BOX, FakeResolver
@@ -167,11 +167,11 @@ PROGRAM = """
 import asyncio
 from pathlib import Path
 from konverge.client import Client
-from konverge.client.http_transport import HttpTransport
-from konverge.client.kubeconfig import load_kubeconfig
+from konverge._internal.client.http_transport import HttpTransport
+from konverge._internal.client.kubeconfig import load_kubeconfig
 from konverge.operator import RunOptions
 from konverge_resolution.requests import build_resolution_operator
-from konverge_resolution.resolver import Services
+from konverge_resolution._internal.resolver import Services
 from konverge.clock import SystemClock
 from tests.resolution.fake_resolver import FakeResolver
 

@@ -8,15 +8,15 @@ from typing import Any, cast
 
 import pytest
 
+from konverge._internal.client.transport import Response
 from konverge.client import Client, Transport
-from konverge.client.transport import Response
 from konverge.clock import SimulatedClock
 from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, find_condition
 from konverge.operator import Operator, RunOptions
-from konverge.runtime.election import LeaderElection
+from konverge.runtime import LeaderElection
 from konverge_cluster.testing import Cluster
 from konverge_resolution import FetchRequest
-from konverge_resolution.requests.namespace_watcher import ResolverAnnouncer
+from konverge_resolution._internal.requests.namespace_watcher import ResolverAnnouncer
 from tests.resolution.fake_resolver import BOX, FakeResolver
 from tests.resolution.requests.request_namespace import EMBEDDED, POLICY, RequestNamespace, decode_data
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from konverge_resolution.requests.konverge_requests import KonvergeRequestFormat
-from konverge_resolution.requests.request_format import drop_content
-from konverge_resolution.requests.request_lifecycle import (
+from konverge_resolution._internal.requests.konverge_requests import KonvergeRequestFormat
+from konverge_resolution._internal.requests.request_format import drop_content
+from konverge_resolution._internal.requests.request_lifecycle import (
     FetchPhase,
     LifecycleOptions,
     RequestAction,

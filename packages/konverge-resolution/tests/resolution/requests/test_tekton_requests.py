@@ -6,8 +6,8 @@ import yaml
 from konverge.kube import find_condition
 from konverge_cluster.testing import Cluster
 from konverge_resolution import Digest, FetchRequest, Reason, ResolutionError
+from konverge_resolution._internal.resolvers.cluster import ClusterResolver
 from konverge_resolution.requests import TEKTON_REQUEST
-from konverge_resolution.resolvers.cluster import ClusterResolver
 from tests.resolution.fake_resolver import BOX, FakeResolver
 from tests.resolution.requests.request_namespace import (
     EMBEDDED,

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from konverge_resolution.requests.resolution_config import ResolutionConfig, parse_config
-from konverge_resolution.requests.tekton_settings import CONFIG_MAPS
-from konverge_resolution.resolvers import load_resolvers
+from konverge_resolution._internal.requests.resolution_config import ResolutionConfig, parse_config
+from konverge_resolution._internal.requests.tekton_settings import CONFIG_MAPS
+from konverge_resolution._internal.resolvers import load_resolvers
 
 RESOLVERS = load_resolvers(["bundles", "cluster", "git", "http", "hub"])
 

@@ -9,9 +9,9 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from konverge_resolution.resolved_content import AttachedSignature
-from konverge_resolution.signatures.cosign_signatures import SIGSTORE_BUNDLE, SIMPLE_SIGNING
-from konverge_resolution.signatures.keys import sign_with
+from konverge_resolution._internal.resolved_content import AttachedSignature
+from konverge_resolution._internal.signatures.cosign_signatures import SIGSTORE_BUNDLE, SIMPLE_SIGNING
+from konverge_resolution._internal.signatures.keys import sign_with
 
 BUNDLE_TYPE = f"{SIGSTORE_BUNDLE}.v0.3+json"
 SIGN = "https://sigstore.dev/cosign/sign/v1"

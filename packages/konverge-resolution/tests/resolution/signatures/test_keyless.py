@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from konverge_resolution import Provenance, ResolvedContent
-from konverge_resolution.policy import SignatureRule
-from konverge_resolution.resolved_content import AttachedSignature
+from konverge_resolution._internal.policy import SignatureRule
+from konverge_resolution._internal.resolved_content import AttachedSignature
+from konverge_resolution._internal.signatures.cosign_signatures import is_statement_for
+from konverge_resolution._internal.signatures.keyless import KeylessUnavailableError, KeylessVerifier
 from konverge_resolution.signatures import BUNDLE, SignatureVerifier
-from konverge_resolution.signatures.cosign_signatures import is_statement_for
-from konverge_resolution.signatures.keyless import KeylessUnavailableError, KeylessVerifier
 from tests.resolution.signatures.signers import BUNDLE_TYPE, RIGHT
 
 pytestmark = pytest.mark.anyio

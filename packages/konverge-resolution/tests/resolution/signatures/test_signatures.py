@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from konverge.kube import Object
 from konverge_resolution import Provenance, ResolvedContent
-from konverge_resolution.policy import SignatureRule
-from konverge_resolution.resolved_content import AttachedSignature
+from konverge_resolution._internal.policy import SignatureRule
+from konverge_resolution._internal.resolved_content import AttachedSignature
+from konverge_resolution._internal.signatures.keys import PublicKey, sign_with
 from konverge_resolution.signatures import BUNDLE, SIGNATURE, SignatureVerifier, encode_for_signing, sign
-from konverge_resolution.signatures.keys import PublicKey, sign_with
 from tests.resolution.signatures.signers import ALL, BUNDLE_TYPE, OTHER, RIGHT, SHORT, Signer
 
 pytestmark = pytest.mark.anyio

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from konverge._internal.runtime.election import LeaderElection, leader_election
+from konverge._internal.runtime.election.lease_candidate import LEASE
 from konverge.kube import Object, ObjectKey
-from konverge.runtime.election import LeaderElection, leader_election
-from konverge.runtime.election.lease_candidate import LEASE
+from konverge_cluster._internal.testing.cluster import Cluster
 from konverge_cluster.controlplane import find_binaries
-from konverge_cluster.testing.cluster import Cluster
 from tests.runtime.election.connections import InterruptibleClient
 
 pytestmark = [

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from konverge.cancellation import await_shielded
+from konverge._internal.cancellation import await_shielded
+from konverge._internal.runtime.election import LeaderElection, Leadership, leader_election
+from konverge._internal.runtime.election.lease_candidate import LEASE
 from konverge.clock import SeededEntropy
 from konverge.errors import ForbiddenError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge.runtime.election import LeaderElection, Leadership, leader_election
-from konverge.runtime.election.lease_candidate import LEASE
-from konverge_cluster.testing.cluster import Cluster
+from konverge_cluster._internal.testing.cluster import Cluster
 from tests.cancellation_leaks import cancel_again, run_loop_turns
 from tests.runtime.election.connections import InterruptibleClient
 

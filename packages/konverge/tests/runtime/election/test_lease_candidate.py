@@ -5,9 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from konverge.clock import SeededEntropy
-from konverge.kube import Object, ObjectKey
-from konverge.runtime.election.lease_candidate import (
+from konverge._internal.runtime.election.lease_candidate import (
     CreateLease,
     GetLease,
     LeaseCandidate,
@@ -15,7 +13,9 @@ from konverge.runtime.election.lease_candidate import (
     UpdateLease,
     WaitForLease,
 )
-from konverge.runtime.election.options import LeaseTiming
+from konverge._internal.runtime.election.options import LeaseTiming
+from konverge.clock import SeededEntropy
+from konverge.kube import Object, ObjectKey
 
 KEY = ObjectKey("default", "web")
 TIMING = LeaseTiming(15, 10.0, 2.0)

@@ -10,10 +10,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from konverge._internal.runtime.election.lease_candidate import (
+    CreateLease,
+    GetLease,
+    LeaseAction,
+    LeaseCandidate,
+    WaitForLease,
+)
+from konverge._internal.runtime.election.options import LeaseTiming
 from konverge.clock import SeededEntropy
 from konverge.kube import Object, ObjectKey
-from konverge.runtime.election.lease_candidate import CreateLease, GetLease, LeaseAction, LeaseCandidate, WaitForLease
-from konverge.runtime.election.options import LeaseTiming
 
 TIMING = LeaseTiming(15, 10.0, 2.0)
 # 1.2 : 0.85 is 1.41, below lease duration : renew deadline.

@@ -1,6 +1,6 @@
 """The decisions to stop the renewal and to end the process."""
 
-from konverge.runtime.election.main_loop_watchdog import MainLoopWatchdog, WatchdogAction
+from konverge._internal.runtime.election.main_loop_watchdog import MainLoopWatchdog, WatchdogAction
 
 
 def test_a_main_loop_that_beats_is_renewed_for() -> None:

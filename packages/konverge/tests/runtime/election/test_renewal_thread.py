@@ -10,12 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from konverge.client import Client
-from konverge.client.http_transport import HttpTransport
-from konverge.client.kubeconfig import load_kubeconfig
-from konverge.clock import SystemClock
-from konverge.kube import ObjectKey
-from konverge.runtime.election import (
+from konverge._internal.client.http_transport import HttpTransport
+from konverge._internal.client.kubeconfig import load_kubeconfig
+from konverge._internal.runtime.election import (
     LEASE_LOST_EXIT_CODE,
     LeaderElection,
     Leadership,
@@ -23,8 +20,11 @@ from konverge.runtime.election import (
     leader_election,
     sharding,
 )
-from konverge.runtime.election.lease_candidate import LEASE
-from konverge_cluster.testing.cluster import Cluster
+from konverge._internal.runtime.election.lease_candidate import LEASE
+from konverge.client import Client
+from konverge.clock import SystemClock
+from konverge.kube import ObjectKey
+from konverge_cluster._internal.testing.cluster import Cluster
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_time]
 

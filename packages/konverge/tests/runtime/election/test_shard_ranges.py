@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from konverge.client.http_transport import HttpTransport
-from konverge.client.kubeconfig import load_kubeconfig
-from konverge.runtime.election import compute_hash, compute_range, compute_shard
-from konverge_cluster.controlplane import RealCluster, commands
+from konverge._internal.client.http_transport import HttpTransport
+from konverge._internal.client.kubeconfig import load_kubeconfig
+from konverge._internal.runtime.election import compute_hash, compute_range, compute_shard
+from konverge_cluster._internal.controlplane import RealCluster, commands
 
 shard_counts = st.integers(1, 256)
 

@@ -4,9 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from konverge._internal.runtime.election.options import LeaseTiming
+from konverge._internal.runtime.election.shard_view import (
+    ShardPlan,
+    ShardView,
+    build_member_lease_name,
+    build_shard_lease_name,
+)
 from konverge.kube import Object
-from konverge.runtime.election.options import LeaseTiming
-from konverge.runtime.election.shard_view import ShardPlan, ShardView, build_member_lease_name, build_shard_lease_name
 
 TIMING = LeaseTiming(15, 10.0, 2.0)
 NOTHING: frozenset[int] = frozenset()

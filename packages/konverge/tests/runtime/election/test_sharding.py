@@ -11,13 +11,13 @@ from typing import Any, Self
 
 import pytest
 
+from konverge._internal.runtime.election import ShardAssignment, Sharding, sharding
+from konverge._internal.runtime.election.lease_candidate import LEASE
+from konverge._internal.runtime.election.shard_view import LABEL, build_member_lease_name
 from konverge.clock import SeededEntropy
 from konverge.errors import ForbiddenError, NotFoundError
 from konverge.kube import ObjectKey
-from konverge.runtime.election import ShardAssignment, Sharding, sharding
-from konverge.runtime.election.lease_candidate import LEASE
-from konverge.runtime.election.shard_view import LABEL, build_member_lease_name
-from konverge_cluster.testing.cluster import Cluster
+from konverge_cluster._internal.testing.cluster import Cluster
 from tests.runtime.election.connections import InterruptibleClient
 
 pytestmark = pytest.mark.anyio

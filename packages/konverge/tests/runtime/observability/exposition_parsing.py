@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from konverge.runtime.observability import Metrics
+from konverge.observability import Metrics
 
 
 def parse_exposition(text: str) -> dict[str, Metric]:

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from konverge.cache import InformerStatistics
+from konverge._internal.cache import InformerStatistics
+from konverge._internal.runtime import KeyEvent
 from konverge.errors import KonvergeError
 from konverge.kube import GroupVersionKind, ObjectKey
-from konverge.runtime import KeyEvent
 
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 

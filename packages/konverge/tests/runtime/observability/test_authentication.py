@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from konverge._internal.runtime.observability.authentication import parse_bearer_token
 from konverge.clock import SimulatedClock
 from konverge.errors import ConfigurationError, ForbiddenError, InvalidError
 from konverge.kube import Object
-from konverge.runtime.observability import ClusterAuthorization, TokenFileAuthenticator
-from konverge.runtime.observability.authentication import parse_bearer_token
+from konverge.observability import ClusterAuthorization, TokenFileAuthenticator
 
 pytestmark = pytest.mark.anyio
 

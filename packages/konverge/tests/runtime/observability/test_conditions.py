@@ -9,7 +9,7 @@ import pytest
 
 from konverge.component import ConditionMetrics
 from konverge.kube import Condition, GroupVersionKind, ObjectKey
-from konverge.runtime.observability import Metrics
+from konverge.observability import Metrics
 from tests.runtime.observability.exposition_parsing import read_sample, scrape
 
 pytestmark = pytest.mark.anyio

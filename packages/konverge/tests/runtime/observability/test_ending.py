@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from konverge.runtime.observability import ObservabilityOptions, ObservabilityServers, RuntimeSources
-from konverge.runtime.webhooks import OperatorHooks, WebhookOptions, WebhookServer
+from konverge._internal.runtime.observability import ObservabilityOptions, ObservabilityServers, RuntimeSources
+from konverge._internal.runtime.webhooks import OperatorHooks, WebhookOptions, WebhookServer
 from tests.cancellation_leaks import cancel_again, find_leaks, run_loop_turns
 
 pytestmark = [pytest.mark.real_time, pytest.mark.slow]

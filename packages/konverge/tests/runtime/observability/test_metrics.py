@@ -12,15 +12,15 @@ from prometheus_client import Counter
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
+from konverge._internal.runtime import Controller, Result
+from konverge._internal.runtime.controller_observer import ControllerObserver, ReconcileOutcome
+from konverge._internal.runtime.observability import Metrics, RuntimeSources
+from konverge._internal.runtime.observability.sources import ObservedController
+from konverge._internal.runtime.reconciliation import Reconciliation, current_reconciliation
+from konverge._internal.runtime.webhooks import WebhookObserver
 from konverge.clock import SeededEntropy, SimulatedClock
 from konverge.errors import ConfigurationError, TerminalError
 from konverge.kube import ObjectKey
-from konverge.runtime import Controller, Result
-from konverge.runtime.controller_observer import ControllerObserver, ReconcileOutcome
-from konverge.runtime.observability import Metrics, RuntimeSources
-from konverge.runtime.observability.sources import ObservedController
-from konverge.runtime.reconciliation import Reconciliation, current_reconciliation
-from konverge.runtime.webhooks import WebhookObserver
 from tests.runtime.observability import fake_sources
 from tests.runtime.observability.exposition_parsing import read_sample, scrape
 

@@ -7,11 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from konverge.clock import SimulatedClock
-from konverge.errors import ConnectionFailedError, KindNotServedError
-from konverge.kube import GroupVersionKind
-from konverge.runtime.observability import HealthCheck, RuntimeSources
-from konverge.runtime.observability.probes import (
+from konverge._internal.runtime.observability import HealthCheck, RuntimeSources
+from konverge._internal.runtime.observability.probes import (
     HealthCheckResult,
     build_check_response,
     build_livez_checks,
@@ -19,6 +16,9 @@ from konverge.runtime.observability.probes import (
     build_readyz_checks,
     run_check,
 )
+from konverge.clock import SimulatedClock
+from konverge.errors import ConnectionFailedError, KindNotServedError
+from konverge.kube import GroupVersionKind
 from tests.runtime.observability.fake_sources import FakeInformer
 
 pytestmark = pytest.mark.anyio

@@ -11,12 +11,12 @@ import pytest
 
 from konverge.clock import SeededEntropy, SimulatedClock, SystemEntropy
 from konverge.kube import Object
-from konverge.runtime.observability import ClusterAuthorization
+from konverge.observability import ClusterAuthorization
+from konverge_cluster._internal.testing.cluster import ClusterServer
+from konverge_cluster._internal.testing.cluster_servers import EmbeddedServer, RealServer
 from konverge_cluster.controlplane import RealCluster
 from konverge_cluster.embedded import LocalCluster
 from konverge_cluster.testing import Cluster
-from konverge_cluster.testing.cluster import ClusterServer
-from konverge_cluster.testing.cluster_servers import EmbeddedServer, RealServer
 
 pytestmark = pytest.mark.anyio
 

@@ -20,13 +20,18 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from konverge._internal.runtime import KeyEvent
+from konverge._internal.runtime.observability import (
+    HealthCheck,
+    ObservabilityOptions,
+    ObservabilityServers,
+    RuntimeSources,
+)
+from konverge._internal.runtime.observability.connection_log import build_connection_logger
+from konverge._internal.runtime.observability.listen_address import ListenAddress, parse_listen_address
 from konverge.clock import SystemClock
 from konverge.errors import ConfigurationError
 from konverge.kube import ObjectKey
-from konverge.runtime import KeyEvent
-from konverge.runtime.observability import HealthCheck, ObservabilityOptions, ObservabilityServers, RuntimeSources
-from konverge.runtime.observability.connection_log import build_connection_logger
-from konverge.runtime.observability.listen_address import ListenAddress, parse_listen_address
 from tests.runtime.observability import fake_sources
 from tests.runtime.observability.exposition_parsing import parse_exposition
 
@@ -155,7 +160,7 @@ async def _hangs() -> str | None:
 async def test_a_broken_check_fails_alone_and_never_takes_the_endpoint_down(
     find: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("konverge.runtime.observability.servers._CHECK_SECONDS", 0.05)
+    monkeypatch.setattr("konverge._internal.runtime.observability.servers._CHECK_SECONDS", 0.05)
     async with running_servers(options(ready_checks=[HealthCheck("mine", find)])) as serving:
         first = await get(serving.probe_port, "/readyz")
         second = await get(serving.probe_port, "/readyz")
@@ -488,7 +493,7 @@ async def test_connections_that_never_end_their_handshake_are_counted_too(tmp_pa
 
 
 async def test_a_silent_client_is_disconnected_without_tls_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("konverge.runtime.observability.read_server._SILENT_SECONDS", 0.1)
+    monkeypatch.setattr("konverge._internal.runtime.observability.read_server._SILENT_SECONDS", 0.1)
     async with running_servers(options()) as serving:
         reader, writer = await asyncio.open_connection("127.0.0.1", serving.probe_port)
 

@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from konverge.cache import InformerFactory
+from konverge._internal.cache import InformerFactory
+from konverge._internal.runtime.observability import Metrics, ObservedInformer, RuntimeSources
+from konverge._internal.runtime.observability.probes import build_readyz_checks, run_check
 from konverge.client import Client
 from konverge.clock import SeededEntropy
 from konverge.kube import GroupVersionKind
-from konverge.runtime.observability import Metrics, ObservedInformer, RuntimeSources
-from konverge.runtime.observability.probes import build_readyz_checks, run_check
-from konverge_cluster.testing.cluster import Cluster
+from konverge_cluster._internal.testing.cluster import Cluster
 from tests.cache.interruptible_transport import InterruptibleTransport
 from tests.runtime.observability.exposition_parsing import read_sample
 

@@ -6,8 +6,8 @@ import base64
 import json
 from typing import Any
 
+from konverge._internal.runtime.webhooks import AdmissionHook, AdmissionResponse, AdmissionReview, Purpose
 from konverge.kube import GroupVersionKind, Object, RestMapping
-from konverge.runtime.webhooks import AdmissionHook, AdmissionResponse, AdmissionReview, Purpose
 
 GVK = GroupVersionKind("webhooks.konverge.test", "v1", "WebApp")
 MAPPING = RestMapping(GVK, "webapps", namespaced=True)

@@ -14,10 +14,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from konverge.clock import SystemClock
-from konverge.errors import ConfigurationError
-from konverge.runtime.rate_limited_log import RateLimitedLog
-from konverge.runtime.webhooks import (
+from konverge._internal.runtime.rate_limited_log import RateLimitedLog
+from konverge._internal.runtime.webhooks import (
     AdmissionResponse,
     AdmissionReview,
     OperatorHooks,
@@ -25,7 +23,9 @@ from konverge.runtime.webhooks import (
     WebhookOptions,
     WebhookServer,
 )
-from konverge.runtime.webhooks.application import compute_response_seconds
+from konverge._internal.runtime.webhooks.application import compute_response_seconds
+from konverge.clock import SystemClock
+from konverge.errors import ConfigurationError
 from tests.runtime.webhooks.sample_reviews import build_admission_review, build_hook, decode_response, encode_review
 
 pytestmark = pytest.mark.anyio

@@ -13,14 +13,14 @@ from cryptography import x509
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from konverge._internal.runtime.certificate_watcher import CertificateWatcher
+from konverge._internal.runtime.webhooks import OperatorHooks, WebhookOptions, WebhookServer, unregister
+from konverge._internal.runtime.webhooks.certificate_rotation import OVERLAP, CertificateBundle, plan_rotation
+from konverge._internal.runtime.webhooks.secret_certificate import SecretCertificate
+from konverge._internal.runtime.webhooks.self_signed_certificate import KeyPair, write_pair
 from konverge.clock import SystemClock
 from konverge.errors import ConfigurationError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge.runtime.certificate_watcher import CertificateWatcher
-from konverge.runtime.webhooks import OperatorHooks, WebhookOptions, WebhookServer, unregister
-from konverge.runtime.webhooks.certificate_rotation import OVERLAP, CertificateBundle, plan_rotation
-from konverge.runtime.webhooks.secret_certificate import SecretCertificate
-from konverge.runtime.webhooks.self_signed_certificate import KeyPair, write_pair
 from konverge_cluster.testing import Cluster
 from tests.cancellation_leaks import cancel_again
 from tests.runtime.webhooks.sample_reviews import build_hook
@@ -181,7 +181,7 @@ async def test_a_cancellation_waits_for_the_write_of_a_certificate(
         may_go_on.wait(5)
         write_pair(folder, pair, authorities)
 
-    monkeypatch.setattr("konverge.runtime.webhooks.secret_certificate.write_pair", slowly)
+    monkeypatch.setattr("konverge._internal.runtime.webhooks.secret_certificate.write_pair", slowly)
     shared = SecretCertificate(
         cluster.client, ObjectKey(cluster.namespace, "certificate"), tmp_path, HOSTS, cluster.clock
     )

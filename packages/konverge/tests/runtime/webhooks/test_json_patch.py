@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from konverge.runtime.webhooks.json_patch import create_json_patch, merge_partial_change
-from konverge_cluster.embedded.json_patches import apply_json_patch as applied
+from konverge._internal.runtime.webhooks.json_patch import create_json_patch, merge_partial_change
+from konverge_cluster._internal.embedded.json_patches import apply_json_patch as applied
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["", "a", "a/b", "~", "name"]),

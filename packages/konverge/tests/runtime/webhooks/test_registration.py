@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 
-from konverge.runtime.webhooks import (
+from konverge._internal.runtime.webhooks import (
     ConversionHook,
     OperatorHooks,
     Purpose,

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from konverge.errors import BadRequestError
-from konverge.kube import Object, ObjectKey
-from konverge.runtime.webhooks import (
+from konverge._internal.runtime.webhooks import (
     AdmissionDeniedError,
     AdmissionResponse,
     AdmissionReview,
@@ -20,14 +18,16 @@ from konverge.runtime.webhooks import (
     Purpose,
     Violation,
 )
-from konverge.runtime.webhooks.responses import limit_warnings
-from konverge.runtime.webhooks.review_handler import handle_admission, handle_conversion
-from konverge.runtime.webhooks.reviews import (
+from konverge._internal.runtime.webhooks.responses import limit_warnings
+from konverge._internal.runtime.webhooks.review_handler import handle_admission, handle_conversion
+from konverge._internal.runtime.webhooks.reviews import (
     UserInfo,
     encode_admission_response,
     parse_admission_review,
     parse_conversion_review,
 )
+from konverge.errors import BadRequestError
+from konverge.kube import Object, ObjectKey
 from tests.runtime.webhooks.sample_reviews import (
     GVK,
     MAPPING,

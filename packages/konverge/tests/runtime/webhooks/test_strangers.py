@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from konverge.runtime.webhooks import (
+from konverge._internal.runtime.webhooks import (
     AdmissionResponse,
     AdmissionReview,
     OperatorHooks,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from konverge_box.katalog import KatalogImport, import_katalog
+from konverge_box._internal.katalog import KatalogImport, import_katalog
 
 FOLDER = Path(__file__).parent
 NAMES = sorted(

@@ -7,10 +7,10 @@ from typing import Any
 
 from konverge.clock import SeededEntropy, SimulatedClock
 from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition
-from konverge_cluster.embedded.apiserver import ApiServer
-from konverge_cluster.embedded.controllers import ControllerManager
-from konverge_cluster.embedded.deletion import Propagation
-from konverge_cluster.embedded.storage import StorageChange
+from konverge_cluster._internal.embedded.apiserver import ApiServer
+from konverge_cluster._internal.embedded.controllers import ControllerManager
+from konverge_cluster._internal.embedded.deletion import Propagation
+from konverge_cluster._internal.embedded.storage import StorageChange
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 CONTROLLER_REVISION = GroupVersionKind("apps", "v1", "ControllerRevision")

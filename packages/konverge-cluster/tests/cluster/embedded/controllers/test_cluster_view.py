@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Literal
 
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge_cluster.embedded.controllers.cluster_view import ClusterChange, ClusterView
+from konverge_cluster._internal.embedded.controllers.cluster_view import ClusterChange, ClusterView
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 

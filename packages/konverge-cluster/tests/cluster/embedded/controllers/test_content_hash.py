@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from konverge_cluster.embedded.controllers.content_hash import hash_content
+from konverge_cluster._internal.embedded.controllers.content_hash import hash_content
 
 
 def test_the_order_of_keys_does_not_count() -> None:

@@ -10,8 +10,8 @@ import pytest
 from konverge.clock import SeededEntropy, SimulatedClock
 from konverge.errors import ConflictError
 from konverge.kube import ObjectKey
-from konverge_cluster.embedded.controllers.cluster_view import ClusterChange, GroupKind
-from konverge_cluster.embedded.controllers.driver import ControllerDriver
+from konverge_cluster._internal.embedded.controllers.cluster_view import ClusterChange, GroupKind
+from konverge_cluster._internal.embedded.controllers.driver import ControllerDriver
 
 pytestmark = pytest.mark.anyio
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from konverge_cluster.embedded.controllers import ContainerBehavior, ImageRules
+from konverge_cluster._internal.embedded.controllers import ContainerBehavior, ImageRules
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from konverge.clock import SeededEntropy, SimulatedLoop
-from konverge_cluster.embedded.controllers import ControllerManager
+from konverge_cluster._internal.embedded.controllers import ControllerManager
 from tests.cluster.embedded.controllers.controller_harness import (
     DEPLOYMENT,
     NEVER_READY,

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from konverge.kube import Object
-from konverge_cluster.embedded.controllers.pod_state import (
+from konverge_cluster._internal.embedded.controllers.pod_state import (
     compute_seconds_to_available,
     is_active,
     is_available,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from konverge_cluster.embedded.controllers.rollout import (
+from konverge_cluster._internal.embedded.controllers.rollout import (
     ReplicaSetSize,
     RolloutLimits,
     compute_new_size,

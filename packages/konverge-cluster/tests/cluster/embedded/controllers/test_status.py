@@ -6,12 +6,12 @@ import pytest
 
 from konverge.errors import ForbiddenError
 from konverge.kube import Object
-from konverge_cluster.embedded.controllers.deployment_status import (
+from konverge_cluster._internal.embedded.controllers.deployment_status import (
     build_deployment_status,
     build_rollout_status,
     compute_seconds_to_deadline,
 )
-from konverge_cluster.embedded.controllers.replicasets import build_replica_set_status
+from konverge_cluster._internal.embedded.controllers.replicasets import build_replica_set_status
 from tests.cluster.embedded.controllers.controller_harness import build_deployment, read_condition
 
 NOW = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)

@@ -1,0 +1,1 @@
+"""Implementation of konverge-cluster. Private: each name can change in each release."""

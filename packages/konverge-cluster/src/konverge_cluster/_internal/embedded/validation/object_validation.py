@@ -1,0 +1,131 @@
+"""The assignment of validation rules to resources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any
+
+from konverge._internal.apply import ABSENT
+from konverge._internal.kube import Object
+from konverge_cluster._internal.embedded.resource_registry import ServedResource
+from konverge_cluster._internal.embedded.validation import (
+    config_maps,
+    custom_resource_definitions,
+    other_kinds,
+    pods,
+    services,
+    webhooks,
+    workloads,
+)
+from konverge_cluster._internal.embedded.validation.cel_rules import BLOCKING, UNCHECKED, has_cel_rules, validate_rules
+from konverge_cluster._internal.embedded.validation.custom_resources import validate_scale, validate_value
+from konverge_cluster._internal.embedded.validation.field_errors import FieldError, new_invalid
+from konverge_cluster._internal.embedded.validation.metadata import validate_metadata, validate_metadata_update
+
+__all__ = ["check_create", "check_update"]
+
+_RBAC = "rbac.authorization.k8s.io"
+
+_RULES: dict[str, Callable[[Object], Iterator[FieldError]]] = {
+    "configmaps": config_maps.validate_config_map,
+    "secrets": config_maps.validate_secret,
+    "pods": pods.validate_pod,
+    "services": services.validate_service,
+    "persistentvolumeclaims": other_kinds.validate_claim,
+    "persistentvolumes": other_kinds.validate_volume,
+    "deployments.apps": workloads.validate_deployment,
+    "replicasets.apps": workloads.validate_replica_set,
+    "daemonsets.apps": workloads.validate_daemon_set,
+    "statefulsets.apps": workloads.validate_stateful_set,
+    "controllerrevisions.apps": other_kinds.validate_controller_revision,
+    "jobs.batch": workloads.validate_job,
+    "cronjobs.batch": workloads.validate_cron_job,
+    "horizontalpodautoscalers.autoscaling": other_kinds.validate_autoscaler,
+    "poddisruptionbudgets.policy": other_kinds.validate_budget,
+    "ingresses.networking.k8s.io": other_kinds.validate_ingress,
+    "networkpolicies.networking.k8s.io": other_kinds.validate_network_policy,
+    "endpointslices.discovery.k8s.io": other_kinds.validate_endpoint_slice,
+    "leases.coordination.k8s.io": other_kinds.validate_lease,
+    "storageclasses.storage.k8s.io": other_kinds.validate_storage_class,
+    f"roles.{_RBAC}": other_kinds.validate_role,
+    f"clusterroles.{_RBAC}": other_kinds.validate_role,
+    f"rolebindings.{_RBAC}": other_kinds.validate_role_binding,
+    f"clusterrolebindings.{_RBAC}": other_kinds.validate_cluster_role_binding,
+    "customresourcedefinitions.apiextensions.k8s.io": custom_resource_definitions.validate_definition,
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io": webhooks.validate_webhook_configuration,
+    "validatingwebhookconfigurations.admissionregistration.k8s.io": webhooks.validate_webhook_configuration,
+}
+_UPDATE_RULES: dict[str, Callable[[Object, Object], Iterator[FieldError]]] = {
+    "configmaps": config_maps.validate_configuration_update,
+    "secrets": config_maps.validate_configuration_update,
+    "pods": pods.validate_pod_update,
+    "services": services.validate_service_update,
+    "persistentvolumeclaims": other_kinds.validate_claim_update,
+    "persistentvolumes": other_kinds.validate_volume_update,
+    "deployments.apps": workloads.validate_selector_update,
+    "replicasets.apps": workloads.validate_selector_update,
+    "daemonsets.apps": workloads.validate_selector_update,
+    "statefulsets.apps": workloads.validate_stateful_set_update,
+    "jobs.batch": workloads.validate_job_update,
+    f"rolebindings.{_RBAC}": other_kinds.validate_binding_update,
+    f"clusterrolebindings.{_RBAC}": other_kinds.validate_binding_update,
+    "customresourcedefinitions.apiextensions.k8s.io": custom_resource_definitions.validate_definition_update,
+}
+
+
+def check_create(resource: ServedResource, obj: Object) -> None:
+    """Validate a new object.
+
+    Raises:
+        InvalidError: The object is invalid; the error contains all validation errors.
+    """
+    errors = [*validate_metadata(resource, obj), *_validate_object(resource, obj)]
+    _raise_errors(resource, obj, _add_cel_errors(resource, obj, ABSENT, errors))
+
+
+def check_update(resource: ServedResource, old: Object, new: Object, *, sent: Object, subresource: str = "") -> None:
+    """Validate a changed object.
+
+    For a subresource only the rules of metadata and the schema of a custom resource apply.
+
+    Args:
+        resource: The resource of the object.
+        old: The stored object.
+        new: The object to store.
+        sent: The object of the request, before the server restored the fields that the write cannot change.
+        subresource: The subresource of the write.
+
+    Raises:
+        InvalidError: The object is invalid; the error contains all validation errors.
+    """
+    errors = [*validate_metadata_update(old, sent), *validate_metadata(resource, new)]
+    if not subresource or resource.is_custom:
+        errors += _validate_object(resource, new)
+    if subresource == "status" and resource.storage == "services":
+        errors += services.validate_service_status(new)
+    if not subresource and resource.storage in _UPDATE_RULES:
+        errors += _UPDATE_RULES[resource.storage](old, new)
+    _raise_errors(resource, new, _add_cel_errors(resource, new, old, errors))
+
+
+def _add_cel_errors(resource: ServedResource, obj: Object, old: Any, errors: list[FieldError]) -> list[FieldError]:
+    """Add the errors of CEL rules if the object has the form that the rules expect."""
+    if not resource.is_custom or not has_cel_rules(resource.schema):
+        return errors
+    if any(error.reason in BLOCKING for error in errors):
+        return [*errors, UNCHECKED]
+    return [*errors, *validate_rules(obj, old, resource.schema)]
+
+
+def _validate_object(resource: ServedResource, obj: Object) -> Iterator[FieldError]:
+    if resource.is_custom:
+        scaled = () if resource.scale is None else validate_scale(obj, resource.scale.spec)
+        return chain(validate_value(obj, resource.schema), scaled)
+    rules = _RULES.get(resource.storage)
+    return rules(obj) if rules is not None else iter(())
+
+
+def _raise_errors(resource: ServedResource, obj: Object, errors: list[FieldError]) -> None:
+    if errors:
+        raise new_invalid(resource.gvk.group, resource.gvk.kind, obj["metadata"].get("name", ""), errors)

@@ -1,0 +1,1 @@
+"""Implementation of konverge-resolution. Private: each name can change in each release."""

@@ -1,0 +1,220 @@
+"""Actions of ``konverge resolve``: resolve, lock and print."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from konverge._internal.cli.plurals import format_count
+from konverge._internal.client.connect import connect
+from konverge.clock import SystemClock
+from konverge.errors import ConfigurationError
+from konverge_resolution._internal.cli.resolve_flags import ResolveFlags, read_file
+from konverge_resolution._internal.cluster_services import ClusterObjectReader
+from konverge_resolution._internal.content_store import ContentStore, find_content_folder, replace_file
+from konverge_resolution._internal.engine import Engine, Requester, ResolutionResult
+from konverge_resolution._internal.local_engine import local_engine
+from konverge_resolution._internal.lock_file import MAX_LOCK_BYTES, LockFile
+from konverge_resolution._internal.locked_resolver import LockedResolver
+from konverge_resolution._internal.reference import Digest, Reference
+from konverge_resolution._internal.reference_parsing import ParsedReference
+from konverge_resolution._internal.reference_tree import TreeNode, resolve_tree
+from konverge_resolution._internal.resolvers import load_resolvers
+from konverge_resolution._internal.source_failover import ReferenceResolver
+
+__all__ = ["fetch_all", "lock_roots", "resolve_one"]
+
+
+@asynccontextmanager
+async def _open_engine(flags: ResolveFlags, resolvers: set[str]) -> AsyncIterator[Engine]:
+    clock = SystemClock()
+    setup = flags.setup
+    async with AsyncExitStack() as stack:
+        if flags.kubeconfig is not None:
+            user_agent = f"konverge/{version('konverge')} (resolve)"
+            client = connect(*flags.kubeconfig, user_agent=user_agent, clock=clock)
+            await stack.enter_async_context(client)
+            setup = replace(setup, cluster=ClusterObjectReader(client))
+        yield await stack.enter_async_context(local_engine(load_resolvers(resolvers or None), setup, clock=clock))
+
+
+async def _resolve_tree(
+    flags: ResolveFlags, engine: Engine, source: ReferenceResolver, roots: Sequence[ParsedReference]
+) -> list[TreeNode]:
+    """Resolve these references and everything that they refer to, within the time limit."""
+    requester = Requester(flags.namespace)
+    return await resolve_tree(source, engine.registry, roots, requester, clock=SystemClock(), seconds=flags.seconds)
+
+
+async def resolve_one(flags: ResolveFlags) -> bytes:
+    """Resolve one reference and lock it if requested; return the output.
+
+    Raises:
+        ResolutionError: There is no result.
+    """
+    assert flags.reference is not None
+    if flags.lock_file is None:
+        async with _open_engine(flags, {flags.reference.resolver}) as engine:
+            outcome = await engine.resolve(flags.reference, Requester(flags.namespace), seconds=flags.seconds)
+        _warn(outcome)
+        return _format_result(outcome, flags.output)
+    lock = _read_lock(flags.lock_file, may_be_absent=not flags.is_offline)
+    contents = ContentStore(flags.content)
+    async with _open_engine(flags, set()) as engine:
+        before = LockFile() if flags.is_update else lock
+        source = LockedResolver(
+            engine, before, contents, is_offline=flags.is_offline, may_add=True, is_verifying=flags.is_verifying
+        )
+        nodes = await _resolve_tree(flags, engine, source, [ParsedReference((flags.reference,))])
+        resolved_lock = source.lock
+        if flags.is_update:
+            # The entries of other roots stay unchanged; unused entries are removed.
+            others = LockedResolver(engine, lock, contents, is_from_lock_file=True)
+            replaced = others.find(flags.reference)
+            roots = [ParsedReference((entry.reference,)) for entry in lock if entry.root and entry is not replaced]
+            if roots:
+                await _resolve_tree(flags, engine, others, roots)
+            resolved_lock = LockFile([*others.used, *source.used])
+        resolved_lock = _with_roots(resolved_lock, source, [flags.reference])
+    if not flags.is_offline:
+        _write_lock(flags, flags.lock_file, resolved_lock, before=lock)
+    _print_warnings(nodes)
+    return _format_result(nodes[0].result, flags.output)
+
+
+async def fetch_all(flags: ResolveFlags) -> bytes:
+    """Fetch the content of all entries; with ``--update`` lock the current content of the roots.
+
+    Raises:
+        ResolutionError: Some content cannot be resolved.
+    """
+    assert flags.lock_file is not None
+    lock = _read_lock(flags.lock_file, may_be_absent=False)
+    requester = Requester(flags.namespace)
+    contents = ContentStore(flags.content)
+    async with _open_engine(flags, set()) as engine:
+        if not flags.is_update:
+            source = LockedResolver(
+                engine,
+                lock,
+                contents,
+                is_offline=flags.is_offline,
+                is_from_lock_file=True,
+                is_verifying=flags.is_verifying,
+            )
+            pending = (source.resolve(entry.reference, requester, seconds=flags.seconds) for entry in lock)
+            results = await asyncio.gather(*pending, return_exceptions=True)
+            failures = [result for result in results if isinstance(result, BaseException)]
+            for failure in failures[1:]:
+                click.echo(f"konverge: {failure}", err=True)
+            if failures:
+                raise failures[0]
+            click.echo(f"{flags.lock_file}: {_format_entry_count(lock)}; all content is in {flags.content}", err=True)
+            return b""
+        updating = LockedResolver(engine, LockFile(file=lock.file), contents, may_add=True, is_from_lock_file=True)
+        roots = [entry.reference for entry in lock if entry.root]
+        nodes = await _resolve_tree(flags, engine, updating, [ParsedReference((root,)) for root in roots])
+    _write_lock(flags, flags.lock_file, _with_roots(updating.lock, updating, roots), before=lock)
+    _print_warnings(nodes)
+    return b""
+
+
+async def lock_roots(flags: ResolveFlags, roots: Sequence[ParsedReference]) -> None:
+    """Lock these references and everything that they refer to, and remove all other entries.
+
+    Raises:
+        ResolutionError: A reference cannot be resolved.
+    """
+    assert flags.lock_file is not None
+    lock = _read_lock(flags.lock_file, may_be_absent=True)
+    async with _open_engine(flags, set()) as engine:
+        before = LockFile() if flags.is_update else lock
+        source = LockedResolver(
+            engine,
+            before,
+            ContentStore(flags.content),
+            is_offline=flags.is_offline,
+            may_add=True,
+            is_verifying=flags.is_verifying,
+        )
+        nodes = await _resolve_tree(flags, engine, source, roots)
+    used_lock = _with_roots(source.used, source, [node.reference for node in nodes if node.parent is None])
+    if not flags.is_offline:
+        _write_lock(flags, flags.lock_file, used_lock, before=lock)
+    _print_warnings(nodes)
+
+
+def _with_roots(lock: LockFile, source: LockedResolver, roots: Sequence[Reference]) -> LockFile:
+    """Return a copy in which these references are marked as roots; equal references share one entry."""
+    for root in roots:
+        entry = source.find(root)
+        assert entry is not None, "a root is locked before it is marked"
+        lock = lock.with_root(entry.reference)
+    return lock
+
+
+def _read_lock(file: Path, *, may_be_absent: bool) -> LockFile:
+    if may_be_absent and not file.exists():
+        return LockFile()
+    return LockFile.parse(read_file(file, MAX_LOCK_BYTES), file=str(file))
+
+
+def _write_lock(flags: ResolveFlags, file: Path, lock: LockFile, *, before: LockFile) -> None:
+    """Write the lock file if it has changed, remove unused content, and print a summary."""
+    if lock != before or not file.exists():
+        try:
+            replace_file(file, lock.serialize().encode())
+        except OSError as error:
+            raise ConfigurationError(f"{file}: {error.strerror}") from error
+    # Several lock files can share another folder. Removal comes last, so that an interruption never loses content.
+    if flags.content == find_content_folder(file):
+        ContentStore(flags.content).keep_only(Digest.parse(entry.digest) for entry in lock)
+    old, new = ({entry.key: entry.digest for entry in entries} for entries in (before, lock))
+    added, removed = len(new.keys() - old.keys()), len(old.keys() - new.keys())
+    changed = sum(new[key] != old[key] for key in new.keys() & old.keys())
+    message = f"{file}: {_format_entry_count(lock)}, {added} added, {changed} changed"
+    click.echo(f"{message}, {removed} removed" if removed else message, err=True)
+
+
+def _format_entry_count(lock: LockFile) -> str:
+    return format_count(len(lock), "entry", "entries")
+
+
+def _print_warnings(nodes: list[TreeNode]) -> None:
+    for node in nodes:
+        _warn(node.result)
+
+
+def _warn(outcome: ResolutionResult) -> None:
+    for warning in outcome.warnings:
+        click.echo(f"konverge: warning: {outcome.resolved.source.uri}: {warning}", err=True)
+
+
+def _format_result(outcome: ResolutionResult, output: Literal["content", "json"]) -> bytes:
+    resolved = outcome.resolved
+    if output == "content":
+        return resolved.data
+    source = resolved.source
+    record = {
+        "resolver": outcome.resolver,
+        "source": {"uri": source.uri, "digest": dict(source.digest), "entryPoint": source.entry_point},
+        "policySource": outcome.policy_source or source.uri,
+        "digest": str(Digest.of(resolved.data)),
+        "size": len(resolved.data),
+        "fetchedFrom": outcome.fetched_from,
+        "attempts": outcome.attempts,
+        "pinned": dict(resolved.pinned),
+        "annotations": dict(resolved.annotations),
+        "policies": list(outcome.policies),
+        "warnings": list(outcome.warnings),
+        "content": resolved.data.decode(),
+    }
+    return f"{json.dumps(record, indent=2)}\n".encode()

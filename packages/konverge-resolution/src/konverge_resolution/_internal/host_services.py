@@ -1,0 +1,55 @@
+"""Services of this process for resolvers: checked connections, temporary folders, and the clock."""
+
+from __future__ import annotations
+
+from konverge.clock import Clock
+from konverge_resolution._internal.address_resolver import GuardedAddressResolver
+from konverge_resolution._internal.network import AllowedNetworks, DnsResolver, GuardedHttp, TrustStore
+from konverge_resolution._internal.resolver import ClusterReader, SecretReader, Services
+from konverge_resolution._internal.workspaces import TemporaryFolders
+
+__all__ = ["HostServices"]
+
+
+class HostServices:
+    """Services that all requests of a process share. Close them at shutdown.
+
+    Args:
+        clock: The clock.
+        certificates: Trusted certificates (PEM) besides those of the system.
+
+    Raises:
+        ValueError: The certificates cannot be parsed.
+    """
+
+    def __init__(self, clock: Clock, *, certificates: str = "") -> None:
+        self._clock = clock
+        self._trust = TrustStore(certificates)
+        self._names = DnsResolver()
+        self._folders = TemporaryFolders(clock)
+
+    def build_services(
+        self, namespace: str, networks: AllowedNetworks, *, secrets: SecretReader, cluster: ClusterReader | None = None
+    ) -> Services:
+        """Build the services for one request.
+
+        Args:
+            namespace: The namespace of the request: each namespace has a share of the threads for DNS lookups.
+            networks: Permitted networks besides the public internet.
+            secrets: The Secrets of that namespace.
+            cluster: Reads objects; None without a cluster.
+        """
+        lookup = self._names.lookup_for(namespace)
+        return Services(
+            http=GuardedHttp(lookup, tls=self._trust, networks=networks),
+            secrets=secrets,
+            workspaces=self._folders,
+            clock=self._clock,
+            cluster=cluster,
+            addresses=GuardedAddressResolver(lookup, networks),
+        )
+
+    def close(self) -> None:
+        """Remove the folders and stop the DNS lookups."""
+        self._names.close()
+        self._folders.close()

@@ -1,0 +1,237 @@
+"""Resolution without a cluster: on the command line, for boxes, and in an operator's own process.
+
+The same `Engine` resolves. Only the credentials differ: they come from environment variables or files that the
+configuration names, never from an argument.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from konverge._internal.suggestions import closest_match
+from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
+from konverge.errors import ConfigurationError
+from konverge_resolution._internal.engine import Engine, EngineOptions, Requester, Verifier
+from konverge_resolution._internal.errors import ResolutionError
+from konverge_resolution._internal.host_services import HostServices
+from konverge_resolution._internal.network import AllowedNetworks
+from konverge_resolution._internal.policy import Policy, PolicyDecision
+from konverge_resolution._internal.reasons import Reason
+from konverge_resolution._internal.resolver import ClusterReader, Resolver, Services
+from konverge_resolution._internal.resolver_registry import ResolverRegistry
+from konverge_resolution._internal.resolvers import list_resolver_names
+
+__all__ = ["CredentialSource", "ErrorHints", "LocalSecrets", "LocalSetup", "local_engine"]
+
+_MAX_CREDENTIAL_BYTES = 64 * 1024
+_MAX_LISTED = 5
+_CREDENTIAL_SYNTAX = "NAME/KEY=env:VARIABLE or file:PATH"
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialSource:
+    """Location of one value of a credential that a reference names as a Secret.
+
+    Args:
+        secret: The name of the Secret in the reference.
+        key: The key of the value.
+        variable: The environment variable with the value; empty for none.
+        file: The file with the value; None for none.
+    """
+
+    secret: str
+    key: str
+    variable: str = ""
+    file: Path | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> CredentialSource:
+        """Parse ``NAME/KEY=env:VARIABLE`` or ``NAME/KEY=file:PATH``.
+
+        Raises:
+            ValueError: The text has neither form. The message does not repeat it, since it may be a credential.
+        """
+        name, _, place = text.partition("=")
+        secret, _, key = name.partition("/")
+        kind, _, where = place.partition(":")
+        if not (secret and key and where) or kind not in ("env", "file"):
+            raise ValueError(
+                "expected NAME/KEY=env:VARIABLE or NAME/KEY=file:PATH; a credential must not be an argument"
+            )
+        return cls(secret, key, where) if kind == "env" else cls(secret, key, file=Path(where))
+
+    def read(self) -> bytes:
+        """Return the value.
+
+        Raises:
+            ResolutionError: ``AuthRequired``: the variable or file cannot be read; the message names it.
+        """
+        try:
+            if self.file is not None:
+                with self.file.open("rb") as opened:
+                    value = opened.read(_MAX_CREDENTIAL_BYTES)
+            else:
+                value = os.environ[self.variable].encode()
+        except KeyError:
+            message = f"environment variable {self.variable} is not set"
+            raise ResolutionError(Reason.AUTHENTICATION_REQUIRED, message) from None
+        except OSError as error:
+            message = f"credential file {self.file}: {error.strerror}"
+            raise ResolutionError(Reason.AUTHENTICATION_REQUIRED, message) from None
+        # A file with one token usually ends with a newline.
+        return value.removesuffix(b"\n") if value.count(b"\n") == 1 else value
+
+
+class LocalSecrets:
+    """Credentials that references name as Secrets, without a cluster (`konverge_resolution.SecretReader`).
+
+    Args:
+        sources: The locations of the values; each is read when it is needed.
+        syntax: The syntax of another location, for error messages.
+    """
+
+    def __init__(self, sources: Iterable[CredentialSource] = (), syntax: str = _CREDENTIAL_SYNTAX) -> None:
+        self._sources = tuple(sources)
+        self._syntax = syntax
+
+    async def read_value(self, name: str, key: str) -> str:
+        """Return one value of a Secret.
+
+        Raises:
+            ResolutionError: ``AuthRequired``: the value has no location, or cannot be read.
+        """
+        for source in self._sources:
+            if (source.secret, source.key) == (name, key):
+                return source.read().decode("utf-8", "replace")
+        raise self._build_error(name, key)
+
+    async def read_all(self, name: str) -> Mapping[str, bytes]:
+        """Return all values of one Secret.
+
+        Raises:
+            ResolutionError: As `read_value`.
+        """
+        values = {source.key: source.read() for source in self._sources if source.secret == name}
+        if not values:
+            raise self._build_error(name)
+        return values
+
+    async def list_pull_secrets(self, service_account: str) -> tuple[str, ...]:
+        """Return an empty tuple: there are no ServiceAccounts."""
+        return ()
+
+    def _build_error(self, name: str, key: str = "") -> ResolutionError:
+        message = f"the reference names a credential without a location; add {self._syntax}"
+        given = [f"{source.secret}/{source.key}" for source in self._sources]
+        names = {source.secret for source in self._sources}
+        # Print only a name that is similar to a given one: the user may have written the credential itself there.
+        if name in names or closest_match(name, names):
+            message += f"; expected {name}/{key or '…'}"
+        if given:
+            message += f"; found {', '.join(given[:_MAX_LISTED])}"
+        return ResolutionError(Reason.AUTHENTICATION_REQUIRED, message)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorHints:
+    """Hints in error messages on how to permit or configure something; they depend on where the engine runs.
+
+    Args:
+        networks: How to permit a private network, as the end of a sentence.
+        credentials: The syntax of the location of a credential.
+    """
+
+    networks: str = "permit it with privateNetworks of a policy or networks of LocalSetup"
+    credentials: str = _CREDENTIAL_SYNTAX
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSetup:
+    """Configuration of resolution without a cluster.
+
+    Args:
+        settings: Settings by resolver name, as in the ConfigMap of the resolver.
+        policies: The policies that allow and restrict fetches.
+        credentials: The locations of the values that references name as Secrets.
+        networks: Permitted private networks besides those of policies.
+        certificates: Trusted certificates (PEM) besides those of the system.
+        options: Options for all resolvers.
+        cluster: Objects for the resolver ``cluster``; None makes it fail.
+        verifier: Verifies signatures; None refuses content that policies require to be signed.
+        hints: Hints in error messages.
+    """
+
+    settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    policies: tuple[Policy, ...] = ()
+    credentials: tuple[CredentialSource, ...] = ()
+    networks: tuple[str, ...] = ()
+    certificates: str = ""
+    options: EngineOptions = field(default_factory=EngineOptions)
+    cluster: ClusterReader | None = None
+    verifier: Verifier | None = None
+    hints: ErrorHints = field(default_factory=ErrorHints)
+
+
+@asynccontextmanager
+async def local_engine(
+    resolvers: Iterable[Resolver],
+    setup: LocalSetup | None = None,
+    *,
+    clock: Clock | None = None,
+    entropy: Entropy | None = None,
+) -> AsyncIterator[Engine]:
+    """Provide an engine that needs no cluster. Its folders and threads are gone after the block.
+
+    Args:
+        resolvers: The resolvers.
+        setup: The configuration.
+        clock: The clock; the system clock when None.
+        entropy: The source of randomness; the system's when None.
+
+    Raises:
+        konverge.errors.ConfigurationError: The certificates or a network cannot be parsed, or a policy names an unknown
+            resolver.
+    """
+    setup, resolvers = setup or LocalSetup(), tuple(resolvers)
+    known = list_resolver_names() | {resolver.name for resolver in resolvers}
+    for policy in setup.policies:
+        if message := policy.find_unknown_resolver(known):
+            raise ConfigurationError(f"policy {policy.name}: resolvers: {message}")
+    time = clock or SystemClock()
+    try:
+        AllowedNetworks(setup.networks)
+        machine = HostServices(time, certificates=setup.certificates)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from None
+
+    def build_services(requester: Requester, admission: PolicyDecision) -> Services:
+        allowed = (*setup.networks, *(str(each) for each in admission.private_networks))
+        networks = AllowedNetworks(allowed, opened_by=setup.hints.networks)
+        secrets = LocalSecrets(setup.credentials, setup.hints.credentials)
+        return machine.build_services(requester.namespace, networks, secrets=secrets, cluster=setup.cluster)
+
+    try:
+        yield Engine(
+            ResolverRegistry.of(resolvers, _build_settings(resolvers, setup)),
+            build_services,
+            clock=time,
+            entropy=entropy or SystemEntropy(),
+            options=setup.options,
+            policies=setup.policies,
+            verifier=setup.verifier,
+        )
+    finally:
+        machine.close()
+
+
+def _build_settings(resolvers: Iterable[Resolver], setup: LocalSetup) -> dict[str, Mapping[str, str]]:
+    """Return the settings; resolvers that open their own connections also get the certificates."""
+    settings = dict(setup.settings)
+    for resolver in resolvers:
+        if setup.certificates and "ca-certificates" in resolver.settings:
+            settings[resolver.name] = {"ca-certificates": setup.certificates, **settings.get(resolver.name, {})}
+    return settings

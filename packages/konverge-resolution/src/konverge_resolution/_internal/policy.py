@@ -1,0 +1,325 @@
+"""Policies: which sources may be fetched, and which proofs are required. Pure.
+
+Without a policy for a resolver and a namespace, the resolver's own configuration decides. With at least one such
+policy, a policy must name the source. Then *each* policy that names it must be satisfied (digest, signature). Policies
+name sources by prefixes that end at a separator of the address. They are no regular expressions, because a partial
+match of a pattern could bypass such a policy (CVE-2026-25542).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from ipaddress import IPv4Network, IPv6Network
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from konverge_resolution._internal.errors import ResolutionError
+from konverge_resolution._internal.network import parse_network
+from konverge_resolution._internal.reasons import Reason
+from konverge_resolution._internal.reference import Parameters, redact_source
+from konverge_resolution._internal.resolver_registry import list_resolvers
+
+__all__ = [
+    "Policy",
+    "PolicyDecision",
+    "RequestPolicies",
+    "SignatureMode",
+    "SignatureRule",
+    "SourcePrefix",
+    "admit",
+    "parse_networks",
+]
+
+_MAX_LISTED = 5
+_MAX_TEXT = 400
+_CLUSTER_SCHEME = "cluster"
+"""Scheme of cluster objects. Their kinds are matched without case, and their names are in lower case."""
+_DEFAULT_PORTS = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
+
+
+class SignatureMode(StrEnum):
+    """Treatment of content whose signature is not valid."""
+
+    ENFORCE = "enforce"
+    WARN = "warn"
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureRule:
+    """Signers; at least one of them must have signed the content.
+
+    Args:
+        mode: Treatment of content without a valid signature.
+        keys: Public keys in PEM.
+        identities: Subject and issuer of keyless signatures.
+    """
+
+    mode: SignatureMode = SignatureMode.ENFORCE
+    keys: tuple[str, ...] = ()
+    identities: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePrefix:
+    """Prefix of addresses; made by `parse`.
+
+    Args:
+        scheme: The full scheme, for example ``git+https``.
+        host: The host in lower case; with the prefix ``*.`` all subdomains.
+        port: The port; None if the scheme has no default and none was written.
+        segments: The first segments of the path.
+    """
+
+    scheme: str
+    host: str
+    port: int | None
+    segments: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> SourcePrefix:
+        """Parse ``https://example.com/team`` or ``https://*.example.com``.
+
+        Raises:
+            ValueError: It is no address, or has several spellings.
+        """
+        scheme, host, port, segments = _split_uri(text)
+        if "*" in host.removeprefix("*.") or any("*" in segment for segment in segments):
+            raise ValueError(f"expected no * but for *. before a host, found {text[:120]!r}")
+        return cls(scheme, host, port, segments)
+
+    def matches(self, uri: str) -> bool:
+        """Tell whether an address begins with this prefix; False for an ambiguous address."""
+        try:
+            scheme, host, port, segments = _split_uri(uri)
+        except ValueError:
+            return False
+        fits = host.endswith(self.host[1:]) if self.host.startswith("*.") else host == self.host
+        return (scheme, port) == (self.scheme, self.port) and fits and segments[: len(self.segments)] == self.segments
+
+
+def _split_uri(uri: str) -> tuple[str, str, int | None, tuple[str, ...]]:
+    """Split an address into scheme, host, port and segments of the path.
+
+    Raises:
+        ValueError: It is no address, has a user, or its path is ambiguous.
+    """
+    parts: SplitResult = urlsplit(uri)
+    path = parts.path.lower() if parts.scheme == _CLUSTER_SCHEME else parts.path
+    if not parts.scheme or not parts.hostname or parts.username is not None or any(not 32 < ord(c) < 127 for c in uri):
+        raise ValueError(f"expected an address such as https://example.com/team, found {uri[:120]!r}")
+    segments = tuple(segment for segment in path.split("/") if segment)
+    if any(_is_ambiguous(unquote(segment)) for segment in segments):
+        raise ValueError(f"expected an address without . and .. in its path, found {uri[:120]!r}")
+    port = parts.port if parts.port is not None else _DEFAULT_PORTS.get(parts.scheme.rpartition("+")[2])
+    return parts.scheme, parts.hostname.rstrip("."), port, segments
+
+
+def _is_ambiguous(segment: str) -> bool:
+    """Tell whether a server may read a segment as several, or as the parent (some read ``..;a`` as ``..``)."""
+    return "/" in segment or "\\" in segment or segment.partition(";")[0] in (".", "..")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One policy of the engine.
+
+    Args:
+        name: The name for messages.
+        resolvers: The resolvers that it applies to; empty for all.
+        namespaces: The namespaces that it applies to, ``team-*`` for a prefix; empty for all.
+        sources: The allowed sources; empty for all.
+        parameters: Allowed values by parameter, ``release-*`` for a prefix; other parameters are not restricted.
+        requires_digest: Whether the reference needs a digest, or parameters with a permanent version.
+        signature: The required signature; None for none.
+        private_networks: The permitted private networks.
+        is_public: Whether all tenants may share the cached content.
+    """
+
+    name: str
+    resolvers: tuple[str, ...] = ()
+    namespaces: tuple[str, ...] = ()
+    sources: tuple[SourcePrefix, ...] = ()
+    parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    requires_digest: bool = False
+    signature: SignatureRule | None = None
+    private_networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    is_public: bool = False
+
+    def applies_to(self, resolver: str, namespace: str) -> bool:
+        """Tell whether the policy applies to requests of this resolver and namespace."""
+        return (not self.resolvers or resolver in self.resolvers) and _is_one_of(namespace, self.namespaces)
+
+    def find_unknown_resolver(self, known: Collection[str]) -> str:
+        """Describe an unknown resolver of the policy, which would otherwise restrict nothing.
+
+        Args:
+            known: The existing resolvers.
+
+        Returns:
+            The expected and the actual value; empty if all resolvers exist.
+        """
+        unknown = next((name for name in sorted(self.resolvers) if name not in known), None)
+        if unknown is None:
+            return ""
+        return f"expected names of resolvers, found {unknown[:80]!r}; {list_resolvers(unknown, known)}"
+
+    def allows(self, uri: str, params: Parameters) -> bool:
+        """Tell whether the policy allows this fetch."""
+        return not self.describe_denial(uri, params)
+
+    def describe_denial(self, uri: str, params: Parameters) -> str:
+        """Describe why the policy denies this fetch; empty if it allows it. The message omits what it would allow."""
+        if self.sources and not any(prefix.matches(uri) for prefix in self.sources):
+            return "it allows other sources"
+        for name, allowed in self.parameters.items():
+            value = params.get(name, "")
+            if not isinstance(value, str) or not _is_one_of(value, allowed):
+                return f"it allows other values of parameter {name[:80]!r}"
+        return ""
+
+
+def _is_one_of(text: str, allowed: Sequence[str]) -> bool:
+    if not allowed:
+        return True
+    return any(text.startswith(pattern[:-1]) if pattern.endswith("*") else text == pattern for pattern in allowed)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyDecision:
+    """Combined requirements of the policies that allow a request.
+
+    Args:
+        policies: The names of the policies.
+        digest_required_by: The names of the policies that require a digest.
+        signatures: The required signatures; each rule must be satisfied.
+        private_networks: The private networks that any of the policies permits.
+        is_public: Whether all of them declare the source public.
+    """
+
+    policies: tuple[str, ...] = ()
+    digest_required_by: tuple[str, ...] = ()
+    signatures: tuple[SignatureRule, ...] = ()
+    private_networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    is_public: bool = False
+
+    def merge(self, other: PolicyDecision) -> PolicyDecision:
+        """Combine the decisions for two places of the same content: all requirements, and only common permissions."""
+        return PolicyDecision(
+            policies=tuple(dict.fromkeys((*self.policies, *other.policies))),
+            digest_required_by=tuple(dict.fromkeys((*self.digest_required_by, *other.digest_required_by))),
+            signatures=tuple(dict.fromkeys((*self.signatures, *other.signatures))),
+            private_networks=tuple(network for network in self.private_networks if network in other.private_networks),
+            is_public=self.is_public and other.is_public,
+        )
+
+
+def admit(policies: Iterable[Policy], *, resolver: str, uri: str, params: Parameters, namespace: str) -> PolicyDecision:
+    """Decide whether policies allow a fetch, before any connection opens.
+
+    Args:
+        policies: All policies.
+        resolver: The resolver.
+        uri: The address after the source map.
+        params: The parameters of the reference.
+        namespace: The namespace of the requester.
+
+    Raises:
+        ResolutionError: ``Denied``: policies apply to the request, and none of them allows it.
+    """
+    applicable = [policy for policy in policies if policy.applies_to(resolver, namespace)]
+    allowing = [policy for policy in applicable if policy.allows(uri, params)]
+    if applicable and not allowing:
+        raise ResolutionError(Reason.DENIED, _format_denial(applicable, resolver, uri, params, namespace))
+    networks = dict.fromkeys(network for policy in allowing for network in policy.private_networks)
+    return PolicyDecision(
+        policies=tuple(policy.name for policy in allowing),
+        digest_required_by=tuple(policy.name for policy in allowing if policy.requires_digest),
+        signatures=tuple(policy.signature for policy in allowing if policy.signature is not None),
+        private_networks=tuple(networks),
+        is_public=bool(allowing) and all(policy.is_public for policy in allowing),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RequestPolicies:
+    """Policies of one request as they were at its start; they decide on every place that it reaches.
+
+    Args:
+        policies: All policies.
+        resolver: The resolver.
+        namespace: The namespace of the requester.
+        uri: The requested address after the source map.
+        params: The parameters that policies check.
+    """
+
+    policies: tuple[Policy, ...]
+    resolver: str
+    namespace: str
+    uri: str
+    params: Parameters
+
+    def admit(self) -> PolicyDecision:
+        """Decide whether policies allow the requested address (`admit`)."""
+        return self._admit(self.uri, self.params)
+
+    def admit_source(self, uri: str) -> PolicyDecision:
+        """Decide whether policies allow another address of the same request.
+
+        Args:
+            uri: The target of a redirect, the token server of a registry, or the next hub of a list.
+
+        Raises:
+            ResolutionError: ``Denied``; the message has the requested address, the other one and the policies.
+        """
+        try:
+            return self._admit(uri, self.params)
+        except ResolutionError as error:
+            raise error.with_message(f"{self.uri} leads to another address: {error.message}") from None
+
+    def admit_params(self, params: Parameters) -> PolicyDecision:
+        """Decide whether policies allow the actual values of parameters.
+
+        Args:
+            params: The actual values, such as the target path of a symbolic link.
+
+        Raises:
+            ResolutionError: ``Denied``; the message has the parameters.
+        """
+        try:
+            return self._admit(self.uri, {**self.params, **params})
+        except ResolutionError as error:
+            message = ", ".join(f"parameter {name!r} leads to {str(value)[:120]!r}" for name, value in params.items())
+            raise error.with_message(f"{message}: {error.message}") from None
+
+    def check_hop(self, url: str) -> None:
+        """Refuse a URL that no policy allows, before a connection opens (`konverge_resolution.network.HopCheck`).
+
+        Raises:
+            ResolutionError: As `admit_source`.
+        """
+        self.admit_source(url)
+
+    def _admit(self, uri: str, params: Parameters) -> PolicyDecision:
+        return admit(self.policies, resolver=self.resolver, uri=uri, params=params, namespace=self.namespace)
+
+
+def _format_denial(policies: Sequence[Policy], resolver: str, uri: str, params: Parameters, namespace: str) -> str:
+    """Format the compared values and the names of the policies, but not what they allow."""
+    asked = sorted((policy.name, policy.describe_denial(uri, params)) for policy in policies)
+    message = [f"{name} ({why})" for name, why in asked[:_MAX_LISTED]]
+    message += [f"{len(asked) - _MAX_LISTED} more"] if len(asked) > _MAX_LISTED else []
+    address = redact_source(uri)[:_MAX_TEXT] or "this"
+    return (
+        f"no policy allows namespace {namespace} to fetch {address} with resolver {resolver}; "
+        f"its policies are {', '.join(message)}"
+    )
+
+
+def parse_networks(texts: Iterable[str]) -> tuple[IPv4Network | IPv6Network, ...]:
+    """Parse networks such as ``10.0.0.0/8``.
+
+    Raises:
+        ValueError: A text is no network.
+    """
+    return tuple(parse_network(text) for text in texts)

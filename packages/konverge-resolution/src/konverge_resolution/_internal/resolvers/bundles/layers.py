@@ -1,0 +1,128 @@
+"""From a layer's bytes to the one file in them: tar or not, gzip or not, within a bound from the first byte on. Pure.
+
+What a header says of a size is compared with what is there before anything is made of that size. The bound of the
+upstream resolver was the header's word.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+from konverge_resolution._internal.resolvers.bundles.failures import build_size_error, build_unsupported_error
+
+__all__ = ["PACKING_BYTES", "unpack"]
+
+PACKING_BYTES = 64 * 1024
+"""What a tar may have around a file: headers, long names, padding."""
+
+_GZIP = b"\x1f\x8b"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_BLOCK = 512
+_MAX_PARTS = 100
+_FILES = (b"0", b"\0", b"7")
+_FOLDER = b"5"
+_EXTENSIONS = (b"x", b"g", b"L", b"K")
+
+
+def unpack(data: bytes, media_type: str, *, max_bytes: int, what: str) -> bytes:
+    """The file in a layer.
+
+    Args:
+        data: The layer, whose digest is compared already.
+        media_type: What the manifest says it is.
+        max_bytes: How large the file may be.
+        what: What messages call it.
+
+    Raises:
+        ResolutionError: ``TooLarge``, or ``UnsupportedContent``: it is compressed otherwise, damaged, or a tar with
+            anything but one file.
+    """
+    if data.startswith(_ZSTD) or media_type.endswith(("+zstd", ".zstd")):
+        raise build_unsupported_error(what, "a layer without compression or with gzip", "zstd")
+    if data.startswith(_GZIP):
+        data = _decompress(data, max_bytes + PACKING_BYTES, what)
+    elif media_type.endswith(("+gzip", ".gzip")) and not data:
+        raise build_unsupported_error(what, "a layer compressed with gzip", "nothing")
+    content = _read_tar_file(data, max_bytes, what) if _is_tar(data) else data
+    if len(content) > max_bytes:
+        raise build_size_error(what, max_bytes, str(len(content)))
+    return content
+
+
+def _decompress(data: bytes, limit: int, what: str) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    while data:  # gzip may have several parts, one after the other; each copies what is behind it
+        if len(pieces) == _MAX_PARTS:
+            raise build_unsupported_error(what, f"a layer compressed with gzip in at most {_MAX_PARTS} parts", "more")
+        unpacking = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+        try:
+            # One byte more than may be there tells that there is more; the rest of a bomb is never unpacked.
+            piece = unpacking.decompress(data, limit - size + 1)
+        except zlib.error:
+            raise build_unsupported_error(what, "a layer compressed with gzip", "a damaged one") from None
+        size += len(piece)
+        if size > limit:
+            raise build_size_error(what, limit - PACKING_BYTES, "more, unpacked")
+        if not unpacking.eof:
+            raise build_unsupported_error(what, "a layer compressed with gzip", "one that is cut off")
+        pieces.append(piece)
+        data = unpacking.unused_data.lstrip(b"\0")
+    return b"".join(pieces)
+
+
+def _is_tar(data: bytes) -> bool:
+    return data[257:262] == b"ustar" or (
+        len(data) >= _BLOCK and data[:1] != b"\0" and _has_valid_checksum(data[:_BLOCK])
+    )
+
+
+def _has_valid_checksum(header: bytes) -> bool:
+    field = header[148:156].strip(b"\0 ")
+    try:
+        return int(field, 8) == sum(header[:148]) + 8 * ord(" ") + sum(header[156:])
+    except ValueError:
+        return False
+
+
+def _read_tar_file(data: bytes, max_bytes: int, what: str) -> bytes:
+    found: bytes | None = None
+    at = 0
+    while at < len(data) and data[at : at + _BLOCK].strip(b"\0"):
+        header = data[at : at + _BLOCK]
+        if len(header) < _BLOCK or not _has_valid_checksum(header):
+            raise build_unsupported_error(what, "a tar", "a damaged one")
+        size, type_ = _parse_size(header, what), header[156:157]
+        start = at + _BLOCK
+        if type_ in _FILES and size > max_bytes:
+            raise build_size_error(what, max_bytes, f"{size}, as the tar says")
+        if size > len(data) - start:
+            raise build_unsupported_error(what, "a tar", "one that is cut off, or whose header lies about a size")
+        body = data[start : start + size]
+        if type_ in _FILES:
+            if found is not None:
+                raise build_unsupported_error(what, "a tar with one file", "several")
+            found = body
+        elif type_ in _EXTENSIONS:
+            # These change the size of what follows, or where its bytes are; nobody packs a definition so.
+            if b" size=" in body or b" GNU.sparse" in body:
+                raise build_unsupported_error(what, "a tar with one plain file", "a sparse one, or one of another size")
+        elif type_ != _FOLDER:
+            raise build_unsupported_error(what, "a tar with one plain file", "a link, a device or a sparse file")
+        at = start + -(-size // _BLOCK) * _BLOCK
+    if found is None:
+        raise build_unsupported_error(what, "a tar with one file", "none")
+    return found
+
+
+def _parse_size(header: bytes, what: str) -> int:
+    field = header[124:136]
+    if field[0] & 0x80:  # sizes from 8 GiB on, in binary
+        return int.from_bytes(bytes([field[0] & 0x7F]) + field[1:], "big")
+    try:
+        size = int(field.strip(b"\0 ") or b"0", 8)
+    except ValueError:
+        raise build_unsupported_error(what, "a tar", "a damaged one") from None
+    if size < 0:
+        raise build_unsupported_error(what, "a tar", "a damaged one")
+    return size

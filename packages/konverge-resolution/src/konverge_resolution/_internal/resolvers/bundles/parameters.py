@@ -1,0 +1,126 @@
+"""What a reference to a bundle says, and what the operator says of bundles. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from konverge._internal.kube.name_validation import validate_dns_subdomain
+from konverge_resolution._internal.errors import ResolutionError
+from konverge_resolution._internal.http_failures import CONNECTION_SETTINGS
+from konverge_resolution._internal.parameter_checks import build_param_error, check_names, get_text
+from konverge_resolution._internal.reasons import Reason
+from konverge_resolution._internal.reference import Parameters
+from konverge_resolution._internal.resolver import Parameter, ParameterRole, Setting
+from konverge_resolution._internal.resolver_settings import FETCH_SETTINGS, as_list
+from konverge_resolution._internal.resolvers.bundles.image_reference import (
+    ImageReference,
+    normalize_registry,
+    parse_image,
+)
+
+__all__ = ["PARAMETERS", "SETTINGS", "is_plain_http", "parse_image_param", "validate_params"]
+
+PARAMETERS: dict[str, Parameter] = {
+    "bundle": Parameter(
+        "The image: `host/repository`, with `:tag` or `@sha256:…`", required=True, role=ParameterRole.VERSION
+    ),
+    "name": Parameter("The object's name; of a plain artefact the file's title", required=True),
+    "kind": Parameter(
+        "The object's kind, in any case; of a plain artefact it is not looked at", setting="default-kind"
+    ),
+    "secret": Parameter(
+        "A Secret of the requester's namespace with credentials for registries", role=ParameterRole.CREDENTIAL
+    ),
+    "serviceAccount": Parameter(
+        "A ServiceAccount of the requester's namespace, whose `imagePullSecrets` are used",
+        setting="default-service-account",
+        role=ParameterRole.CREDENTIAL,
+    ),
+}
+"""By name, in the order of the documentation."""
+
+SETTINGS: dict[str, Setting] = {
+    **FETCH_SETTINGS,
+    "default-kind": Setting("The kind of references without one", default="task"),
+    "default-service-account": Setting(
+        "The ServiceAccount of references without one; empty for none", default="default"
+    ),
+    "allowed-registries": Setting("The registries that may be asked; empty for all", "list"),
+    "plain-http-registries": Setting("The registries that are spoken to without TLS", "list"),
+    "token-realms": Setting(
+        "The hosts, other than a registry's own, that may see passwords for its tokens: `registry=host`",
+        "list",
+        "registry-1.docker.io=auth.docker.io, registry.gitlab.com=gitlab.com",
+    ),
+    **CONNECTION_SETTINGS,
+}
+
+_KIND = re.compile(r"[A-Za-z][A-Za-z0-9]{0,62}")
+_MAX_NAME = 253
+
+
+def validate_params(params: Parameters, settings: Mapping[str, str]) -> dict[str, str]:
+    """Parameters with their defaults, the image in its one spelling.
+
+    Args:
+        params: As the reference has them.
+        settings: The resolver's configuration.
+
+    Raises:
+        ResolutionError: ``InvalidParams``, naming the parameter; ``Denied``: the registry may not be asked.
+    """
+    check_names(params, PARAMETERS)
+    found = {
+        name: get_text(params, name) or settings.get(parameter.setting, "").strip()
+        for name, parameter in PARAMETERS.items()
+    }
+    for name, parameter in PARAMETERS.items():
+        if parameter.required and not found[name]:
+            raise build_param_error(name, "expected one, found none")
+    try:
+        image = parse_image(found["bundle"])
+    except ValueError as error:
+        raise build_param_error("bundle", str(error)) from None
+    if len(found["name"]) > _MAX_NAME or not found["name"].isprintable():
+        raise build_param_error(
+            "name", f"expected at most {_MAX_NAME} characters in one line, found {found['name'][:80]!r}"
+        )
+    if not _KIND.fullmatch(found["kind"]):
+        raise build_param_error("kind", f"expected a kind such as Task, found {found['kind'][:80]!r}")
+    for name in ("secret", "serviceAccount"):
+        if found[name] and validate_dns_subdomain(found[name]):
+            raise build_param_error(name, f"expected the name of an object, found {found[name][:80]!r}")
+    allowed = _parse_registries(settings, "allowed-registries")
+    if allowed and image.registry not in allowed:
+        message = (
+            f"parameter 'bundle': registry {image.registry} is none that may be asked; there are: {', '.join(allowed)}"
+        )
+        raise ResolutionError(Reason.DENIED, message)
+    found |= {"bundle": str(image), "kind": found["kind"].lower()}
+    return {name: value for name, value in found.items() if value}
+
+
+def parse_image_param(params: Parameters) -> ImageReference:
+    """The image of checked parameters."""
+    return parse_image(str(params["bundle"]))
+
+
+def is_plain_http(image: ImageReference, settings: Mapping[str, str]) -> bool:
+    """Tell whether the image's registry is spoken to without TLS.
+
+    Args:
+        image: The image.
+        settings: The resolver's configuration.
+
+    Raises:
+        ResolutionError: ``InvalidConfiguration``: the setting names something else than registries.
+    """
+    return image.registry in _parse_registries(settings, "plain-http-registries")
+
+
+def _parse_registries(settings: Mapping[str, str], key: str) -> tuple[str, ...]:
+    try:
+        return tuple(normalize_registry(each) for each in as_list(settings.get(key, "")))
+    except ValueError as error:
+        raise ResolutionError(Reason.INVALID_CONFIGURATION, f"{key}: {error}") from None

@@ -1,0 +1,216 @@
+"""``bundles``: a definition that is a layer of an image in a registry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from konverge_resolution._internal.errors import ResolutionError
+from konverge_resolution._internal.http_failures import build_http_client
+from konverge_resolution._internal.parameter_checks import name_params_in_errors
+from konverge_resolution._internal.reasons import Reason
+from konverge_resolution._internal.reference import Digest, Parameters
+from konverge_resolution._internal.relative_references import join_path
+from konverge_resolution._internal.resolved_content import Provenance, ResolvedContent
+from konverge_resolution._internal.resolver import FetchRequest, Parameter, Setting
+from konverge_resolution._internal.resolver_settings import as_list
+from konverge_resolution._internal.resolvers.bundles.attached_signatures import fetch_signatures
+from konverge_resolution._internal.resolvers.bundles.failures import build_unsupported_error
+from konverge_resolution._internal.resolvers.bundles.image_reference import ImageReference, name_source
+from konverge_resolution._internal.resolvers.bundles.keychains import RegistryLogin, find_login
+from konverge_resolution._internal.resolvers.bundles.layer_selection import (
+    API_VERSION,
+    KIND,
+    NAME,
+    is_bundle,
+    select_layer,
+)
+from konverge_resolution._internal.resolvers.bundles.layers import PACKING_BYTES, unpack
+from konverge_resolution._internal.resolvers.bundles.manifests import ImageIndex, Manifest, select_manifest
+from konverge_resolution._internal.resolvers.bundles.parameters import (
+    PARAMETERS,
+    SETTINGS,
+    is_plain_http,
+    parse_image_param,
+    validate_params,
+)
+from konverge_resolution._internal.resolvers.bundles.registry_auth import RegistryAccess
+from konverge_resolution._internal.resolvers.bundles.registry_client import (
+    PulledManifest,
+    RegistryClient,
+    open_registry,
+)
+
+__all__ = ["INDEX_DIGEST", "BundlesResolver"]
+
+INDEX_DIGEST = "resolution.konverge.dev/index-digest"
+"""The annotation of what came from an index: the index's digest."""
+
+_MAX_PULL_SECRETS = 20
+
+
+class BundlesResolver:
+    """Gets one layer of an image.
+
+    Attributes:
+        name: ``bundles``.
+        parameters: Its parameters.
+        settings: Its settings.
+        reads: Secrets, and the ServiceAccounts that name some.
+    """
+
+    name = "bundles"
+    parameters: Mapping[str, Parameter] = PARAMETERS
+    settings: Mapping[str, Setting] = SETTINGS
+    reads = ("secrets", "serviceaccounts")
+
+    def validate(self, params: Parameters, settings: Mapping[str, str]) -> Parameters:
+        """The parameters with their defaults, the image in its one spelling.
+
+        Raises:
+            ResolutionError: ``InvalidParams``, naming the parameter; ``Denied``: the registry may not be asked.
+        """
+        return validate_params(params, settings)
+
+    def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
+        """The repository, for example ``oci://registry.example.com/team/boxes``."""
+        return parse_image_param(params).uri
+
+    def is_pinned(self, params: Parameters) -> bool:
+        """Tell whether a digest names the image."""
+        return parse_image_param(params).digest is not None
+
+    def build_provenance(
+        self, params: Parameters, settings: Mapping[str, str], digest: Digest, recorded: Provenance
+    ) -> Provenance:
+        """The repository and the layer; which manifest an index has chosen only the registry can tell."""
+        image = parse_image_param(params)
+        found = recorded.digest
+        if image.digest is not None and not _is_one_digest(found):
+            found = {image.digest.algorithm: image.digest.hex}
+        return Provenance(image.uri, found, str(params["name"]))
+
+    def resolve_relative(self, params: Parameters, path: str) -> Parameters:
+        """The parameters of another layer of the same image: its name, or ``../``, its kind, ``/`` and its name.
+
+        Raises:
+            ResolutionError: ``InvalidParams``: it is neither.
+        """
+        # A file's title can have slashes; the kind is the root of what an image has.
+        kind, _, name = join_path(f"{params['kind']}/{params['name']}", path).partition("/")
+        if not name:
+            message = f"path {path[:120]!r}: expected a name, or ../kind/name"
+            raise ResolutionError(Reason.INVALID_PARAMETERS, message)
+        return {**params, "kind": kind, "name": name}
+
+    async def pin(self, fetch: FetchRequest) -> Parameters | None:
+        """The parameters with the digest that the tag is now: one request without a body.
+
+        A registry that does not say it there is believed nothing: None, and the manifest tells.
+
+        Raises:
+            ResolutionError: There is no such image, or the registry cannot be asked.
+        """
+        image = parse_image_param(fetch.params)
+        if image.digest is not None:
+            return fetch.params
+        async with open_registry(_build_access(fetch, image), image) as registry:
+            digest = await registry.resolve_tag(image.tag)
+        return None if digest is None else {**fetch.params, "bundle": str(image.with_digest(digest))}
+
+    async def resolve(self, fetch: FetchRequest) -> ResolvedContent:
+        """Get the manifest and the one layer.
+
+        Raises:
+            ResolutionError: There is none, or it cannot be had.
+        """
+        image = parse_image_param(fetch.params)
+        async with open_registry(_build_access(fetch, image), image) as registry:
+            named = await registry.get_manifest(image.digest if image.digest is not None else image.tag)
+            pulled, manifest = await _select_from_index(registry, named, str(image))
+            wanted = {name: str(fetch.params[name]) for name in ("name", "kind")}
+            layer = select_layer(manifest, **wanted, what=f"image {image}")
+            what = f"{wanted['name']!r} of image {image}"
+            packed = await registry.get_blob(layer, max_bytes=fetch.max_bytes + PACKING_BYTES, what=what)
+            data = unpack(packed, layer.media_type, max_bytes=fetch.max_bytes, what=what)
+            digests = [pulled.digest, named.digest]
+            attached = await fetch_signatures(registry, digests) if fetch.wants_signatures else ()
+        # What the manifest says is what comes; where a blob is kept that has its digest says nothing more.
+        found_at = pulled.found_at or named.found_at
+        annotations = {}
+        if is_bundle(manifest):
+            annotations = {name: layer.get_annotation(name) for name in (NAME, KIND, API_VERSION)}
+        if named is not pulled:
+            annotations[INDEX_DIGEST] = str(named.digest)
+        return ResolvedContent(
+            data=data,
+            source=Provenance(image.uri, {pulled.digest.algorithm: pulled.digest.hex}, wanted["name"]),
+            annotations=annotations,
+            pinned={**fetch.params, "bundle": str(image.with_digest(named.digest))},
+            attached=attached,
+            found_at="" if found_at == image.uri else found_at,
+        )
+
+
+def _is_one_digest(digests: Mapping[str, str]) -> bool:
+    try:
+        return len([Digest.parse(f"{algorithm}:{digits}") for algorithm, digits in digests.items()]) == 1
+    except ValueError:
+        return False
+
+
+async def _select_from_index(
+    registry: RegistryClient, named: PulledManifest, what: str
+) -> tuple[PulledManifest, Manifest]:
+    """The manifest that a name stands for, and its digest: itself, or what its index chooses."""
+    pulled = named
+    if isinstance(named.document, ImageIndex):
+        entry = select_manifest(named.document, what=f"image {what}")
+        pulled = await registry.get_manifest(entry.parsed_digest, size=entry.size)
+    if isinstance(pulled.document, ImageIndex):
+        raise build_unsupported_error(f"image {what}", "an index of manifests", "one of further indexes")
+    return pulled, pulled.document
+
+
+def _build_access(fetch: FetchRequest, image: ImageReference) -> RegistryAccess:
+    return RegistryAccess(
+        http=build_http_client(fetch, name_address=name_source),
+        clock=fetch.services.clock,
+        login=lambda: _read_login(fetch, image),
+        realms=as_list(fetch.settings.get("token-realms", "")),
+        is_plain_http=is_plain_http(image, fetch.settings),
+    )
+
+
+async def _read_login(fetch: FetchRequest, image: ImageReference) -> RegistryLogin | None:
+    """The user and password for an image: of the Secret that is named, else of the ServiceAccount's Secrets.
+
+    Read when a registry asks for them, and not before: most definitions are public.
+    """
+    secrets = fetch.services.secrets
+    if "secret" in fetch.params:
+        with name_params_in_errors("secret"):
+            secret = await secrets.read_all(str(fetch.params["secret"]))
+        login = find_login(image, secret)
+        if login is not None:
+            return login
+    if "serviceAccount" not in fetch.params:
+        return None
+    account = str(fetch.params["serviceAccount"])
+    try:
+        with name_params_in_errors("serviceAccount"):
+            names = await secrets.list_pull_secrets(account)
+    except ResolutionError as error:
+        # One that nobody has asked for by name need not be there.
+        if error.traits.is_transient or account != fetch.settings.get("default-service-account", ""):
+            raise
+        return None
+    for name in names[:_MAX_PULL_SECRETS]:
+        try:
+            login = find_login(image, await secrets.read_all(name))
+        except ResolutionError as error:
+            if error.traits.is_transient:
+                raise
+            continue  # as Kubernetes has it: a pull Secret that is not there is none
+        if login is not None:
+            return login
+    return None

@@ -1,0 +1,1 @@
+"""Implementation of konverge. Private: each name can change in each release."""

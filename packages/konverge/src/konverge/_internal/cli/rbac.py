@@ -1,0 +1,143 @@
+"""``konverge rbac``: the permissions of an operator, derived from its declarations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from konverge._internal.cli.crd import format_objects, output_option
+from konverge._internal.cli.main import verbose_option
+from konverge._internal.cli.namespaced_name import parse_namespaced_name
+from konverge._internal.cli.operator_file import load_operator, parse_operator_reference
+from konverge._internal.cli.user_code import call_with_timeout, redirect_stdout_to_stderr
+from konverge._internal.cli.yaml_documents import read_objects
+from konverge._internal.kube import ObjectKey
+from konverge._internal.operator.permission_derivation import MAX_FACTORY_SECONDS, RuntimeFeatures, derive_permissions
+from konverge._internal.operator.role_manifests import build_role_manifests
+from konverge.errors import ConfigurationError
+
+__all__ = ["rbac"]
+
+# The limit for a function that never returns; slow functions have a lower limit.
+_LONGEST_SECONDS = MAX_FACTORY_SECONDS + 5.0
+
+
+class _RbacCommand(click.Command):
+    """Accepts ``--shards`` with a number, as ``konverge run`` requires it, or without one."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        words = [
+            f"{word}=1" if word == "--shards" and not "".join(args[place + 1 : place + 2]).isdecimal() else word
+            for place, word in enumerate(args[:end])
+        ]
+        return super().parse_args(ctx, [*words, *args[end:]])
+
+
+@click.command(cls=_RbacCommand)
+@click.argument("file", metavar="FILE.py[:OPERATOR]|FILE.yaml")
+@click.option(
+    "--namespace", "namespaces", multiple=True, help="Grant permissions only in this namespace. Can be repeated."
+)
+@click.option(
+    "--account",
+    metavar="NAMESPACE/NAME",
+    default="",
+    help="ServiceAccount of the operator's Pods (default: default/<operator>).",
+)
+@click.option(
+    "--sample",
+    "samples",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="File with more owners to build components for. Can be repeated.",
+)
+@click.option("--events/--no-events", default=True, show_default=True, help="Grant permissions to record events.")
+@click.option("--leader-elect", is_flag=True, help="Elect one active replica; the other replicas stand by.")
+@click.option(
+    "--shards",
+    type=click.IntRange(1, 256),
+    metavar="[N]",
+    help="Distribute the owners over shards; the number does not change the output.",
+)
+@click.option("--lease-name", default="", help="Name of the Lease (default: the operator's name).")
+@click.option("--metrics-auth", is_flag=True, help="Metrics clients must send a token.")
+@click.option("--register-webhooks", is_flag=True, help="Register the webhooks with the API server.")
+@click.option(
+    "--webhook-secret", metavar="NAMESPACE/NAME", help="Secret with the webhook certificate that the replicas share."
+)
+@click.option(
+    "--install-crds", is_flag=True, help="Grant permissions to apply the operator's CustomResourceDefinitions."
+)
+@output_option
+@verbose_option
+def rbac(
+    file: str,
+    namespaces: tuple[str, ...],
+    account: str,
+    samples: tuple[Path, ...],
+    events: bool,
+    leader_elect: bool,
+    shards: int | None,
+    lease_name: str,
+    metrics_auth: bool,
+    register_webhooks: bool,
+    webhook_secret: str | None,
+    install_crds: bool,
+    output: Literal["yaml", "json"],
+) -> None:
+    """Print the ServiceAccount, the roles that the operator in FILE.py needs, and their bindings.
+
+    The command builds the components for sample owners from the schemas of the classes, and for the owners of --sample.
+    It reports gaps on stderr. Check them before you apply the output with:
+    konverge rbac FILE.py | kubectl apply --server-side -f -
+    """
+    if leader_elect and shards is not None:
+        raise click.UsageError("--leader-elect, --shards: expected at most one of them, as in konverge run")
+    if lease_name and not (leader_elect or shards is not None):
+        raise click.UsageError("--lease-name: requires --leader-elect or --shards")
+    secret = None if webhook_secret is None else parse_namespaced_name("--webhook-secret", webhook_secret)
+    facilities = RuntimeFeatures(
+        records_events=events,
+        elects_leader=leader_elect,
+        shards=shards is not None,
+        lease=lease_name,
+        authenticates_metrics=metrics_auth,
+        registers_webhooks=register_webhooks,
+        installs_definitions=install_crds,
+        certificate_secret="" if secret is None else secret.name,
+    )
+    given = [obj for sample in samples for obj in read_objects(sample)]
+    with redirect_stdout_to_stderr():
+        operator = load_operator(parse_operator_reference(file))
+        pods_account = _parse_account(account, operator.name)
+        _check_secret(secret, pods_account)
+        found = call_with_timeout(
+            _LONGEST_SECONDS,
+            lambda: derive_permissions(operator.registered.declaration, facilities, samples=given),
+            "building components for sample owners",
+        )
+    granted = build_role_manifests(found, pods_account, namespaces)
+    for gap in found.gaps:
+        click.echo(f"konverge: not derived: {' '.join(gap.split())}", err=True)
+    click.echo(format_objects(granted, output), nl=False)
+
+
+def _parse_account(text: str, operator: str) -> ObjectKey:
+    if not text:
+        return ObjectKey("default", operator)
+    namespace, slash, name = text.partition("/")
+    if not slash:
+        raise click.UsageError(f"--account: expected NAMESPACE/NAME, found {text!r}")
+    return ObjectKey(namespace, name)
+
+
+def _check_secret(secret: ObjectKey | None, account: ObjectKey) -> None:
+    """Raise an error if the role in the account's namespace would not cover the Secret."""
+    if secret is not None and secret.namespace != account.namespace:
+        raise ConfigurationError(
+            f"--webhook-secret: expected the namespace of --account ({account.namespace!r}), where the operator stores "
+            f"its certificate, found {secret.namespace!r}"
+        )

@@ -1,0 +1,305 @@
+"""The context of a reconcile: the cluster, the owner, the time, and the status write at its end.
+
+Components stage conditions on the owner in memory. `ReconcileContext.flush_status` writes them once, and only if they
+changed (invariant 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from konverge._internal.component.applied_cache import AppliedCache
+from konverge._internal.component.client_protocol import ComponentClient
+from konverge._internal.component.condition_rules import read_generation
+from konverge._internal.component.reporting import ApplyMetrics, ConditionMetrics, EventRecorder, ResourceObserver
+from konverge._internal.component.time_limit import TimeLimit, call_with_limit
+from konverge._internal.kube import (
+    MESSAGE_LIMIT,
+    Condition,
+    GroupVersionKind,
+    Object,
+    ObjectKey,
+    find_condition,
+    remove_condition,
+    set_condition,
+)
+from konverge._internal.kube.secret_values import SecretValues
+from konverge._internal.mutation import copy_json
+from konverge.clock import Clock, SystemClock
+from konverge.errors import ConflictError, InvalidError, NotFoundError
+
+__all__ = ["ReconcileContext"]
+
+T = TypeVar("T")
+
+# A conflict means that another client writes this owner's status: five tries, with the delays of client-go's
+# RetryOnConflict.
+_FLUSH_RETRY_SECONDS = (0.01, 0.02, 0.04, 0.08)
+
+
+@dataclass
+class ReconcileContext:
+    """The dependencies of one reconcile of one owner.
+
+    Args:
+        client: The cluster.
+        owner: The custom resource as it was read for this reconcile, which stages conditions on it in place.
+        clock: The time.
+        events: The recorder of events; None records none.
+        metrics: The metrics of conditions, recorded after the flush; None records none.
+        applied_cache: The results of earlier applies. Share one between all reconciles of an operator.
+        apply_metrics: The metrics of each managed resource; None records none.
+        time_limit: The time limit of each author function; None is without a limit.
+        observer: An observer of the resources. A `konverge.component.ReconcileObserver` runs components in place of the
+            engine. None observes nothing.
+        adopt: The default for resources without the option `konverge.options.adopt`: True lets components adopt
+            objects that exist already and do not belong to them.
+    """
+
+    client: ComponentClient
+    owner: Object
+    clock: Clock = field(default_factory=SystemClock)
+    events: EventRecorder | None = None
+    metrics: ConditionMetrics | None = None
+    applied_cache: AppliedCache = field(default_factory=AppliedCache)
+    apply_metrics: ApplyMetrics | None = None
+    time_limit: TimeLimit | None = None
+    observer: ResourceObserver | None = None
+    adopt: bool = True
+    requeue_at: datetime | None = field(default=None, init=False)
+    secret_values: SecretValues = field(init=False, repr=False)
+    _status_read: Any = field(default=None, init=False, repr=False)
+    _staged_types: set[str] = field(default_factory=set, init=False, repr=False)
+    _retired_types: set[str] = field(default_factory=set, init=False, repr=False)
+    # The components of this reconcile: their condition types; the component of each object, and if it applies it.
+    _condition_types: dict[str, str] = field(default_factory=dict, init=False, repr=False)
+    _objects: dict[str, tuple[str, bool]] = field(default_factory=dict, init=False, repr=False)
+    # Status fields that this reconcile changed and that no write contained yet.
+    _changed_fields: set[str] = field(default_factory=set, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._status_read = copy_json(self.owner.get("status"))
+        # konverge's client knows the values of all reconciles; for any other client, this reconcile collects its own.
+        known = getattr(self.client, "secret_values", None)
+        self.secret_values = known if isinstance(known, SecretValues) else SecretValues()
+
+    @property
+    def owner_gvk(self) -> GroupVersionKind:
+        """The group, version and kind of the owner."""
+        return GroupVersionKind.of(self.owner)
+
+    @property
+    def owner_key(self) -> ObjectKey:
+        """The owner's namespace and name."""
+        return ObjectKey.of(self.owner)
+
+    @property
+    def owner_uid(self) -> str:
+        """The owner's UID, which differs for a later owner with the same name; empty if no server set it."""
+        return str(self.owner["metadata"].get("uid") or "")
+
+    @property
+    def owner_generation(self) -> int | None:
+        """The generation of the owner's spec; None for a kind without generations."""
+        return read_generation(self.owner)
+
+    def call(self, function: Callable[..., T], *args: object) -> T:
+        """Call an author function within the time limit.
+
+        Raises:
+            konverge.errors.FunctionTimeoutError: The function did not return in time.
+            konverge.errors.KonvergeError: The function raised a ``BaseException`` that is no ``Exception``.
+            Exception: The exception of the function.
+            KeyboardInterrupt: A user interrupted the process.
+        """
+        return call_with_limit(self.time_limit, function, *args)
+
+    def hide_secret_values(self, answer: T, key: ObjectKey) -> T:
+        """Return the result of a lifecycle function with known values of Secrets redacted in its reason.
+
+        Such values can be in a reason, because controllers copy messages of admission into the status of an object.
+
+        Args:
+            answer: A result with a ``reason``, or None.
+            key: The object; its name and namespace are not redacted.
+        """
+        reason = getattr(answer, "reason", "")
+        redacted = self.secret_values.hide(reason, public=(key.name, key.namespace)) if reason else reason
+        return answer if redacted == reason else replace(answer, reason=redacted)  # type: ignore[type-var]
+
+    def condition(self, condition_type: str) -> Condition | None:
+        """Return the owner's current condition of that type, including staged ones."""
+        return find_condition(self.owner, condition_type)
+
+    def register(self, component: str, condition_type: str, objects: Mapping[str, bool]) -> str:
+        """Register the objects that a component writes, unless they conflict with an earlier component.
+
+        The same component can be registered again.
+
+        Args:
+            component: The name of the component.
+            condition_type: The condition type of the component.
+            objects: The identities of the objects; True for one that it applies, False for one that it only deletes
+                or releases. Two components can delete the same object, but not one that another component applies.
+
+        Returns:
+            The conflict with an earlier component of this reconcile; empty if the component is registered.
+        """
+        registered = self._condition_types.get(component, condition_type)
+        if registered != condition_type:
+            return (
+                f'another component of this owner has the name "{component}" and condition type {registered}: expected '
+                "two names, because the name is part of the field manager"
+            )
+        other = next((name for name, used in self._condition_types.items() if used == condition_type), component)
+        if other != component:
+            return f'component "{other}" has condition type {condition_type} too: expected two condition types'
+        for identity, is_applied in objects.items():
+            first, was_applied = self._objects.get(identity, (component, False))
+            if first != component and (is_applied or was_applied):
+                return (
+                    f'{identity} belongs to component "{first}" already: expected one component for each object. Leave '
+                    "it out of one of the two, or declare it read_only() there"
+                )
+        self._condition_types[component] = condition_type
+        self._objects.update((identity, (component, is_applied)) for identity, is_applied in objects.items())
+        return ""
+
+    @property
+    def staged_types(self) -> frozenset[str]:
+        """The types of the conditions that this reconcile staged."""
+        return frozenset(self._staged_types)
+
+    def stage(self, condition: Condition) -> Condition:
+        """Set a condition on the owner in memory, register its type as ours, and return the condition as stored."""
+        self._staged_types.add(condition.type)
+        message = condition.message
+        if len(message) > MESSAGE_LIMIT:
+            message = message[: MESSAGE_LIMIT - 1] + "…"
+        # A lone surrogate, as in a file name, cannot be encoded: no condition of the owner would be written.
+        message = message.encode(errors="replace").decode()
+        condition = replace(condition, message=message)
+        return set_condition(self.owner, condition, self.clock.now().replace(microsecond=0))
+
+    def retire_conditions(self, *condition_types: str) -> None:
+        """Remove conditions that are no longer reported, for example those of components that no longer exist.
+
+        The caller must pass only the operator's own types: a condition does not show who wrote it. A condition that
+        this reconcile staged stays.
+        """
+        for condition_type in condition_types:
+            if condition_type not in self._staged_types and remove_condition(self.owner, condition_type):
+                self._retired_types.add(condition_type)
+
+    def request_requeue(self, at: datetime | None) -> None:
+        """Request a requeue at that time. The earliest request of the reconcile wins; None requests nothing."""
+        if at is not None and (self.requeue_at is None or at < self.requeue_at):
+            self.requeue_at = at
+
+    @property
+    def requeue_after(self) -> timedelta | None:
+        """The time from now until the requested requeue, zero if it is due; None without a request."""
+        return None if self.requeue_at is None else max(timedelta(0), self.requeue_at - self.clock.now())
+
+    @asynccontextmanager
+    async def flushing_status(self, refused: Callable[[InvalidError], bool] | None = None) -> AsyncIterator[None]:
+        """Write the staged status at the end of the block, also if the body raises.
+
+        An error of the body wins over an error of the flush, which becomes a note on it. After a cancellation the
+        status is not written, because the replica may have lost its Lease.
+
+        Args:
+            refused: Called with the error if the kind's schema refuses the status. It can remove the invalid part from
+                `owner`; if it returns True, the status is written once more.
+        """
+        try:
+            yield
+        except Exception as error:
+            try:
+                await self._flush_quietly(refused)
+            except Exception as flush_error:  # noqa: BLE001  # the error of the body is raised
+                error.add_note(f"The status could not be written either: {flush_error}")
+            raise
+        await self._flush_quietly(refused)
+
+    async def _flush_quietly(self, refused: Callable[[InvalidError], bool] | None) -> None:
+        try:
+            await self.flush_status()
+        except InvalidError as error:
+            if refused is None or not refused(error):
+                raise
+            await self.flush_status()
+
+    async def flush_status(self) -> bool:
+        """Write the owner's status if this reconcile changed it; return True if it was written.
+
+        After a conflict, the owner is read again and gets this reconcile's changes: conditions staged or retired by
+        type, and other changed status fields. Conditions of other writers stay. An owner that is gone gets no write.
+
+        Raises:
+            konverge.errors.KonvergeError: The write failed for another reason, or conflicted too often.
+        """
+        if self.owner.get("status") == self._status_read:
+            self._record_conditions()  # after a restart, the metrics do not have them yet
+            return False
+        for delay_seconds in _FLUSH_RETRY_SECONDS:
+            try:
+                return await self._write_status()
+            except ConflictError:
+                await self.clock.sleep(delay_seconds)
+                if not await self._rebase_conditions():
+                    return False
+        return await self._write_status()
+
+    async def _write_status(self) -> bool:
+        try:
+            written = await self.client.update(self.owner, subresource="status")
+        except NotFoundError:
+            return False
+        self.owner["metadata"]["resourceVersion"] = written["metadata"]["resourceVersion"]
+        self._status_read = copy_json(self.owner.get("status"))
+        self._changed_fields.clear()
+        self._record_conditions()
+        return True
+
+    async def _rebase_conditions(self) -> bool:
+        try:
+            server = await self.client.get(self.owner_gvk, self.owner_key, live=True)
+        except NotFoundError:
+            return False
+        if server["metadata"].get("uid") != self.owner_uid:
+            return False
+        read = self._status_read or {}
+        staged = self.owner.get("status") or {}
+        # Compared with the *last* read: a field that an earlier rebase took from another writer is not our change.
+        self._changed_fields |= {name for name in read.keys() | staged.keys() if staged.get(name) != read.get(name)} - {
+            "conditions"
+        }
+        self._status_read = copy_json(server.get("status"))
+        status = dict(server.get("status") or {})
+        for name in self._changed_fields:
+            if name in staged:
+                status[name] = staged[name]
+            else:
+                status.pop(name, None)
+        rebased: Object = {"status": status}
+        for condition_type in sorted(self._staged_types):
+            condition = find_condition(self.owner, condition_type)
+            if condition is not None:
+                set_condition(rebased, condition, self.clock.now())
+        for condition_type in self._retired_types - self._staged_types:
+            remove_condition(rebased, condition_type)
+        self.owner["status"] = rebased["status"]
+        self.owner["metadata"]["resourceVersion"] = server["metadata"]["resourceVersion"]
+        return True
+
+    def _record_conditions(self) -> None:
+        if self.metrics is not None:
+            listed = (self.owner.get("status") or {}).get("conditions") or ()
+            self.metrics.record(
+                self.owner, [Condition.from_object(entry) for entry in listed if isinstance(entry, dict)]
+            )

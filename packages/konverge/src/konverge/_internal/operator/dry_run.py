@@ -1,0 +1,158 @@
+"""Dry run of an owner: the writes and conditions of its next reconcile, without any write.
+
+The owner is reconciled as in production (`operator.author_reconciler`); only the client is another one. An
+author's reconcile function can use the context's client and ``ctx.cluster``. Operations of the latter that a dry run
+cannot predict are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import cast
+
+import msgspec
+
+from konverge._internal.client import Client
+from konverge._internal.component import TimeLimit
+from konverge._internal.component.dry_run import ConditionReport, DryRun, DryRunReport, ObjectChange
+from konverge._internal.crd import decode, find_definition
+from konverge._internal.kube import GroupVersionKind, Object, ObjectKey, find_condition, is_deleting
+from konverge._internal.operator.author_reconciler import AuthorReconciler
+from konverge._internal.operator.dry_run_cluster import DryRunCluster, Indexes
+from konverge._internal.operator.owner_context import OwnerContext
+from konverge._internal.operator.registrations import OwnerRegistration
+from konverge._internal.runtime import CachedClient, PartialFailureError
+from konverge.clock import Clock, SystemClock
+from konverge.errors import ReconcileError, format_error
+
+__all__ = ["DryRunContext", "OwnerDryRun", "dry_run_owner"]
+
+_FUNCTION_LIMIT = timedelta(seconds=10)
+
+
+class OwnerDryRun(msgspec.Struct, frozen=True, rename="camel"):
+    """The writes and conditions of the next reconcile of an owner.
+
+    Attributes:
+        api_version: The owner's API version.
+        kind: The owner's kind.
+        namespace: The owner's namespace; empty for a cluster-scoped owner.
+        name: The owner's name.
+        is_deleting: True if the owner is being deleted: then only its finalizer runs, without a dry run.
+        condition_type: The summary condition.
+        before: The summary condition that the owner has.
+        after: The summary condition after the reconcile.
+        components: The reports of the components, in the order of their reconciles.
+        changes: The writes in order of the requests, without the owner's status.
+        errors: The errors outside of components: of a factory, or of the author's reconcile function.
+        wakes_at: The time of the requeue that the reconcile would request; None for none.
+    """
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    is_deleting: bool
+    condition_type: str
+    before: ConditionReport | None
+    after: ConditionReport | None
+    components: tuple[DryRunReport, ...] = ()
+    changes: tuple[ObjectChange, ...] = ()
+    errors: tuple[str, ...] = ()
+    wakes_at: datetime | None = None
+
+
+@dataclass
+class DryRunContext(OwnerContext):
+    """The context of a dry run."""
+
+    dry_run_cluster: DryRunCluster | None = None
+
+    @property
+    def cluster(self) -> CachedClient:
+        """The client that reads, and records writes."""
+        return cast("CachedClient", self.dry_run_cluster)
+
+
+async def dry_run_owner(
+    registration: OwnerRegistration,
+    owner: Object,
+    client: Client,
+    *,
+    indexes: Indexes | None = None,
+    clock: Clock | None = None,
+    adopt: bool = True,
+    on_failure: Callable[[BaseException], None] = lambda _: None,
+) -> OwnerDryRun:
+    """Return the writes and conditions of the next reconcile of an owner; nothing is written.
+
+    Args:
+        registration: The owner's class and its reconcile.
+        owner: The custom resource as the server has it; it is not modified.
+        client: The cluster; it gets reads, and applies with dry run.
+        indexes: The indexes of the operator; None for none.
+        clock: The time (default: the system clock).
+        adopt: The operator's default for adoptions (`konverge.Operator`).
+        on_failure: Called with the error if the reconcile fails.
+
+    Raises:
+        konverge.errors.DecodeError: The owner does not fit its class.
+    """
+    clock = clock or SystemClock()
+    decode(registration.cls, owner)
+    reconciler = AuthorReconciler(registration.cls, registration.reconciler, clock, registration.condition_type)
+    before = ConditionReport.of(find_condition(owner, registration.condition_type))
+    dry_run, errors, wakes_at = None, [], None
+    if not is_deleting(owner):
+        with closing(TimeLimit(_FUNCTION_LIMIT)) as limit:
+            dry_run = DryRun(client, owner, clock=clock, time_limit=limit)
+            ctx = DryRunContext(
+                client=dry_run.client,
+                owner=dry_run.owner,
+                clock=clock,
+                time_limit=limit,
+                observer=dry_run,
+                adopt=adopt,
+                dry_run_cluster=DryRunCluster(client, dry_run.client, indexes or {}),
+            )
+            try:
+                result = await reconciler.reconcile(ctx)
+            except Exception as error:  # noqa: BLE001  # an author's code
+                failure = error.__cause__ if isinstance(error, PartialFailureError) else error
+                assert failure is not None
+                on_failure(failure)
+                errors = list(_iter_other_errors(failure, dry_run))
+            else:
+                if result is not None and result.requeue_after is not None:
+                    ctx.request_requeue(clock.now() + result.requeue_after)
+            wakes_at = ctx.requeue_at
+    gvk, key = find_definition(registration.cls).gvk, ObjectKey.of(owner)
+    after = (
+        before if dry_run is None else ConditionReport.of(find_condition(dry_run.owner, registration.condition_type))
+    )
+    return OwnerDryRun(
+        api_version=GroupVersionKind.of(owner).api_version,
+        kind=gvk.kind,
+        namespace=key.namespace,
+        name=key.name,
+        is_deleting=dry_run is None,
+        condition_type=registration.condition_type,
+        before=before,
+        after=after,
+        components=() if dry_run is None else tuple(dry_run.reports),
+        changes=() if dry_run is None else tuple(dry_run.client.changes),
+        errors=tuple(errors),
+        wakes_at=wakes_at,
+    )
+
+
+def _iter_other_errors(error: BaseException, dry_run: DryRun) -> Iterator[str]:
+    """Yield the errors that no component reports already."""
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _iter_other_errors(inner, dry_run)
+    elif not (isinstance(error, ReconcileError) and any(str(error) == report.error for report in dry_run.reports)):
+        yield format_error(error)

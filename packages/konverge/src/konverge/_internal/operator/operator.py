@@ -1,0 +1,347 @@
+"""The class `Operator`: the registrations of an author, as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from konverge._internal.cache import CacheOptions
+from konverge._internal.client import Client
+from konverge._internal.crd import decode, find_definition
+from konverge._internal.kube import Object
+from konverge._internal.kube.name_validation import validate_dns_label, validate_label_key
+from konverge._internal.operator.author_reconciler import Reconciler
+from konverge._internal.operator.component_factories import ComponentFactories, ComponentFactory
+from konverge._internal.operator.kind_argument import Kind, kind_of
+from konverge._internal.operator.owner_context import Companion
+from konverge._internal.operator.rbac_rules import ResourceAccess
+from konverge._internal.operator.registrations import FinalizerRegistration, OperatorRegistrations, OwnerRegistration
+from konverge._internal.operator.run_options import RunOptions
+from konverge._internal.runtime import DEFAULT_TIMEOUT, DEFAULT_WORKERS, MapToOwners, Predicate, WatchedKind
+from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
+from konverge.errors import BuildError
+
+__all__ = ["Operator"]
+
+T = TypeVar("T")
+
+IndexFunction = Callable[[T], Iterable[str]]
+
+
+class Operator:
+    """The custom resources that one process reconciles, with their reconcile functions and webhooks.
+
+    An operator has no state of a run: it can run twice at the same time, against two clusters. Besides the methods
+    here, ``validates``, ``defaults`` and ``converts`` are decorators for webhooks
+    (`operator.webhook_registry.WebhookRegistry`).
+
+    Args:
+        name: The name of the operator in logs and events, and the default name of its Lease, role and webhook
+            configuration.
+        adopt: True lets components adopt objects that exist already and do not belong to them. False blocks such a
+            component; its condition names the present controller or managers. The option `konverge.options.adopt`
+            decides for one resource.
+
+    Raises:
+        BuildError: The name is no DNS label (lower case letters, digits, ``-``).
+    """
+
+    def __init__(self, name: str, *, adopt: bool = True) -> None:
+        if validate_dns_label(name):
+            expected = "expected a DNS label (63 of a-z, 0-9 and '-' at most, no '-' at an end), as in 'web-shop'"
+            raise BuildError(f'operator "{name}"', [f"its name: {expected}, found {name!r}"])
+        self.name = name
+        self.registered = OperatorRegistrations(name, adopt)
+        """What was registered so far."""
+        # Decorators for functions that the API server asks before it stores an object, or to get another version of it.
+        self.validates = self.registered.webhooks.validates
+        self.defaults = self.registered.webhooks.defaults
+        self.converts = self.registered.webhooks.converts
+
+    @property
+    def custom_resources(self) -> tuple[type[Any], ...]:
+        """The registered classes, in order."""
+        return tuple(registration.cls for registration in self.registered.classes)
+
+    @property
+    def defined_resources(self) -> tuple[type[Any], ...]:
+        """The classes whose CustomResourceDefinition belongs to the operator (`konverge.crd.crd_manifest`)."""
+        return tuple(cls for cls in self.custom_resources if not find_definition(cls).is_external)
+
+    def manages(
+        self,
+        cls: type[T],
+        *factories: ComponentFactory[T],
+        condition_type: str = "Ready",
+        retired: Sequence[str] = (),
+        workers: int = DEFAULT_WORKERS,
+        timeout: timedelta = DEFAULT_TIMEOUT,
+        when: Predicate | None = None,
+    ) -> None:
+        """Reconcile these components for each owner of the class; this is the usual case.
+
+        The components share one context and are reconciled in order; a component that fails does not stop the others.
+        The status is written once, with a condition that summarizes the components. An owner that is being deleted is
+        not reconciled, except by a function of `finalizes`: the garbage collector deletes its objects.
+
+        Args:
+            cls: A class with the decorator `konverge.crd.custom_resource`.
+            *factories: Each builds one component for an owner.
+            condition_type: The condition that summarizes the components.
+            retired: The condition types of components that the operator had before, which are removed from owners. A
+                condition does not show who wrote it, so the operator declares its own types.
+            workers: The number of owners that are reconciled in parallel.
+            timeout: The time limit of one reconcile of one owner.
+            when: The predicate for changes of an owner that trigger a reconcile; None for all changes.
+
+        Raises:
+            BuildError: The class is not a custom resource or is registered already, or the factories are
+                missing or repeated.
+        """
+        mistakes = [] if factories else ["manages needs at least one function that builds a component"]
+        mistakes += [
+            f"{getattr(factory, '__name__', factory)} is given again: its two components would share their objects"
+            for index, factory in enumerate(factories)
+            if factory in factories[:index]
+        ]
+        if isinstance(retired, str):
+            mistakes.append(f"retired: expected a list of condition types, found the text {retired!r}")
+        components = ComponentFactories(factories, condition_type, tuple(retired))
+        self._register(OwnerRegistration(cls, components, condition_type, workers, timeout, when), mistakes)
+
+    def reconciles(
+        self,
+        cls: type[T],
+        *,
+        workers: int = DEFAULT_WORKERS,
+        timeout: timedelta = DEFAULT_TIMEOUT,
+        when: Predicate | None = None,
+    ) -> Callable[[Reconciler[T]], Reconciler[T]]:
+        """Register a reconcile function for the owners of the class; the function stays callable.
+
+        ::
+
+            @operator.reconciles(WebApp)
+            async def reconcile(app: WebApp, ctx: OwnerContext) -> Result | None:
+                async with ctx.flushing_status():
+                    await frontend(app).reconcile(ctx)
+
+        A return is a success, and `Result` can request a requeue. `konverge.errors.TerminalError` is retried only after
+        a change of the owner or one of its objects; any other exception is retried after a backoff. An owner that is
+        being deleted is not reconciled, except by a function of `finalizes`.
+
+        Args:
+            cls: A class with the decorator `konverge.crd.custom_resource`.
+            workers: The number of owners that are reconciled in parallel.
+            timeout: The time limit of one reconcile of one owner; then it is cancelled.
+            when: The predicate for changes of an owner that trigger a reconcile, for example `generation_changed`; None
+                for all changes. Changes of objects that it controls or reads always trigger one.
+
+        Raises:
+            BuildError: The class is not a custom resource, or is registered already.
+        """
+
+        def register(reconciler: Reconciler[T]) -> Reconciler[T]:
+            self._register(OwnerRegistration(cls, reconciler, "Ready", workers, timeout, when), [])
+            return reconciler
+
+        return register
+
+    def finalizes(
+        self,
+        cls: type[T],
+        *,
+        name: str = "",
+        others: Sequence[str] = (),
+        is_needed: Callable[[Object], bool] | None = None,
+    ) -> Callable[[Reconciler[T]], Reconciler[T]]:
+        """Register a function for the cleanup of an owner that the cluster cannot do itself.
+
+        Every owner gets the finalizer before its first reconcile. During the deletion, the function is called until it
+        returns None; a `Result` means that the cleanup is not complete, an exception is retried after a backoff. Then
+        the finalizer is removed. It must be safe to call the function again.
+
+        Args:
+            cls: A class that is also registered with `manages` or `reconciles`.
+            name: The finalizer, for example ``demo.example.com/bucket`` (default: the class's group and the operator's
+                name).
+            others: Additional finalizers, which are added and removed together with it.
+            is_needed: Returns True for an owner that gets the finalizer before its next reconcile; None for every
+                owner. An owner that has the finalizer keeps it until the cleanup is complete.
+
+        Raises:
+            BuildError: The class is not a custom resource or has a finalizer already, or the name is invalid.
+        """
+        finalizers = (name or f"{find_definition(cls).gvk.group}/{self.name}", *others)
+
+        def register(reconciler: Reconciler[T]) -> Reconciler[T]:
+            mistakes = []
+            for finalizer in finalizers:
+                mistakes += [f'finalizer "{finalizer}": {mistake}' for mistake in validate_label_key(finalizer)]
+                if "/" not in finalizer:
+                    mistakes.append(f'finalizer "{finalizer}": expected a domain and a name, as in example.com/cleanup')
+            if cls in self.registered.finalizers:
+                mistakes.append(f"{cls.__name__} has a finalizer already")
+            if mistakes:
+                raise BuildError(f"operator {self.name}", mistakes)
+            self.registered.finalizers[cls] = FinalizerRegistration(finalizers, reconciler, is_needed)
+            return reconciler
+
+        return register
+
+    def watches(
+        self, kind: Kind, *, requeues: type[Any], when: Predicate | None = None
+    ) -> Callable[[MapToOwners], MapToOwners]:
+        """Register a function that maps changes of objects of a kind to owners.
+
+        Objects that owners control, or that their reconciles read, need no watch: their changes requeue the owners.
+
+        ::
+
+            @operator.watches("v1/Secret", requeues=WebApp)
+            def users_of_the_secret(change: Change) -> Iterable[ObjectKey]:
+                return change.by_index(kind_of(WebApp), "secret", change.key.name)
+
+        The function is called in the event loop for each change and must not block. A kind that the cluster does not
+        serve yet is watched as soon as it is served. All objects of the kind are cached; `caches` reduces them.
+
+        Args:
+            kind: The kind to watch.
+            requeues: The class of the owners.
+            when: The predicate for changes that count; None for all.
+
+        Raises:
+            ValueError: The text is not a kind.
+            BuildError: The class is not a custom resource.
+        """
+        gvk, owner = kind_of(kind), find_definition(requeues).gvk
+
+        def register(owners_of: MapToOwners) -> MapToOwners:
+            self.registered.watches.append(WatchedKind(gvk, owner, owners_of, when))
+            return owners_of
+
+        return register
+
+    def index(self, kind: Kind, name: str) -> Callable[[IndexFunction[Any]], IndexFunction[Any]]:
+        """Register an index of the cached objects of a kind: the function returns the values that find an object.
+
+        ::
+
+            @operator.index(WebApp, "secret")
+            def list_secret_names(app: WebApp) -> Iterable[str]:
+                return [app.spec.secret_name]
+
+        Args:
+            kind: The kind. The function gets instances of a class, or plain objects of any other kind. An object that
+                cannot be decoded, or for which the function fails, has no value.
+            name: The name of the index in `CachedClient.by_index` and `Change.by_index`.
+
+        Raises:
+            ValueError: The text is not a kind.
+            BuildError: The kind has an index with that name already.
+        """
+        gvk = kind_of(kind)
+        cls = kind if isinstance(kind, type) else None
+
+        def register(values_of: IndexFunction[Any]) -> IndexFunction[Any]:
+            if (gvk, name) in self.registered.indexes:
+                raise BuildError(f"operator {self.name}", [f'{gvk.kind} has an index "{name}" already'])
+            self.registered.indexes[gvk, name] = lambda obj: list(values_of(obj if cls is None else decode(cls, obj)))
+            return values_of
+
+        return register
+
+    def caches(self, kind: Kind, options: CacheOptions) -> None:
+        """Set the cache options of a kind, to cache less than all objects that are owned or read.
+
+        Args:
+            kind: The kind.
+            options: Selectors, namespaces, metadata only, and a function that reduces objects.
+
+        Raises:
+            ValueError: The text is not a kind.
+            BuildError: The kind has cache options already.
+        """
+        gvk = kind_of(kind)
+        if gvk in self.registered.cache_options:
+            raise BuildError(
+                f"operator {self.name}",
+                [f"the kind {gvk.kind} has cache options already: expected one call of caches() for each kind"],
+            )
+        self.registered.cache_options[gvk] = options
+
+    def uses(self, kind: Kind, *verbs: str, subresource: str = "", plural: str = "") -> None:
+        """Declare the verbs of author functions for objects of a kind, so that `konverge rbac` can grant them.
+
+        The permissions for components and for `watches` are derived.
+
+        Args:
+            kind: The kind.
+            *verbs: The verbs, for example ``get``, ``list``, ``watch``; `konverge.operator.READ` has these three.
+            subresource: A subresource, for example ``scale``.
+            plural: The plural of the kind, if it does not follow the API's rule for plurals.
+
+        Raises:
+            ValueError: The text is not a kind, or there is no verb.
+        """
+        named = kind if isinstance(kind, type) else kind_of(kind)
+        self.registered.uses.append(ResourceAccess.of(named, verbs, plural=plural, subresource=subresource))
+
+    def runs_in_background(self, companion: Companion) -> None:
+        """Register a background service, for example a connection pool or a watcher of files.
+
+        Args:
+            companion: Called once for each run. The context manager that it returns is entered before the first list of
+                owners, and left after the end of the last reconcile.
+        """
+        self.registered.companions.append(companion)
+
+    async def run(
+        self,
+        client: Client,
+        options: RunOptions | None = None,
+        *,
+        clock: Clock | None = None,
+        entropy: Entropy | None = None,
+        stops_on_signals: bool = False,
+    ) -> None:
+        """Reconcile the owners until the run is cancelled or a signal stops it.
+
+        A cancellation ends the run immediately; it cancels running reconciles and their requests.
+
+        Args:
+            client: The cluster; it stays open.
+            options: The options of the run (default: `RunOptions()`).
+            clock: The time (default: the system clock).
+            entropy: The randomness (default: that of the system).
+            stops_on_signals: True to stop on SIGTERM and SIGINT: after the first signal, running reconciles can finish;
+                a second signal cancels them. Only in the main thread of a program.
+
+        Raises:
+            ConfigurationError: No class is registered.
+            BuildError: A finalizer or a watch is for a class that is not registered.
+            konverge.errors.StartError: The cluster refuses a request that the operator requires, for example the watch
+                of the owners, and `RunOptions.start_timeout` has passed.
+        """
+        from konverge._internal.operator.process_builder import (
+            build_process,
+        )  # loads the servers, which a declaration does not need
+
+        process = build_process(
+            self.registered,
+            client,
+            options or RunOptions(),
+            clock=clock or SystemClock(),
+            entropy=entropy or SystemEntropy(),
+        )
+        await process.run(stops_on_signals=stops_on_signals)
+
+    def _register(self, registration: OwnerRegistration, errors: list[str]) -> None:
+        definition = find_definition(registration.cls)
+        taken = {find_definition(cls).gvk.group_kind for cls in self.custom_resources}
+        if definition.gvk.group_kind in taken:
+            errors = [*errors, f"{definition.gvk.kind} is registered already; one kind has one reconcile"]
+        if errors:
+            raise BuildError(f"operator {self.name}", errors)
+        self.registered.classes.append(registration)

@@ -1,0 +1,145 @@
+"""The registrations of an author, as values: `Operator` collects them, and a run is built from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from konverge._internal.cache import CacheOptions
+from konverge._internal.crd import crd_manifest, find_definition
+from konverge._internal.kube import GroupVersionKind, Object
+from konverge._internal.operator.author_reconciler import Reconciler
+from konverge._internal.operator.component_factories import ComponentFactories, ComponentFactory
+from konverge._internal.operator.owner_context import Companion
+from konverge._internal.operator.permission_derivation import DeclaredOwner, OperatorDeclaration
+from konverge._internal.operator.rbac_rules import ResourceAccess
+from konverge._internal.operator.webhook_registry import WebhookRegistry
+from konverge._internal.runtime import Predicate, WatchedKind
+from konverge._internal.runtime.webhooks import WebhookEndpoint, build_conversion_config, build_webhook_manifests
+from konverge.errors import BuildError
+
+__all__ = ["FinalizerRegistration", "OperatorRegistrations", "OwnerRegistration"]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerRegistration:
+    """One class and its reconcile.
+
+    Args:
+        cls: The custom resource class.
+        reconciler: The author's reconcile function, or the functions that build the components of an owner.
+        condition_type: The summary condition.
+        workers: The number of owners that are reconciled in parallel.
+        timeout: The time limit of a reconcile.
+        when: The predicate for changes of an owner that trigger a reconcile; None for all.
+    """
+
+    cls: type[Any]
+    reconciler: Reconciler[Any] | ComponentFactories[Any]
+    condition_type: str
+    workers: int
+    timeout: timedelta
+    when: Predicate | None
+
+    @property
+    def factories(self) -> tuple[ComponentFactory[Any], ...]:
+        """The functions that build its components; empty for an author's own reconcile function."""
+        return self.reconciler.factories if isinstance(self.reconciler, ComponentFactories) else ()
+
+
+@dataclass(frozen=True, slots=True)
+class FinalizerRegistration:
+    """The cleanup of the owners of a class.
+
+    Args:
+        names: The entries in ``metadata.finalizers``.
+        reconciler: The function for an owner that is being deleted.
+        is_needed: Returns True for owners that get the finalizers; None for every owner.
+    """
+
+    names: tuple[str, ...]
+    reconciler: Reconciler[Any]
+    is_needed: Callable[[Object], bool] | None = None
+
+
+@dataclass(slots=True)
+class OperatorRegistrations:
+    """All registrations of one operator; the author's module adds them while it is loaded.
+
+    Args:
+        name: The operator's name.
+        adopt: The default for resources without the option `konverge.options.adopt`.
+        classes: The classes with their reconciles, in order.
+        finalizers: The cleanups by class.
+        watches: The additional watches.
+        indexes: The indexes by kind and name.
+        cache_options: The cache options by kind.
+        uses: The declared permissions, in addition to the derived ones.
+        webhooks: The admission and conversion handlers.
+        companions: The background services.
+    """
+
+    name: str
+    adopt: bool = True
+    classes: list[OwnerRegistration] = field(default_factory=list)
+    finalizers: dict[type[Any], FinalizerRegistration] = field(default_factory=dict)
+    watches: list[WatchedKind] = field(default_factory=list)
+    indexes: dict[tuple[GroupVersionKind, str], Callable[[Object], Sequence[str]]] = field(default_factory=dict)
+    cache_options: dict[GroupVersionKind, CacheOptions] = field(default_factory=dict)
+    uses: list[ResourceAccess] = field(default_factory=list)
+    webhooks: WebhookRegistry = field(default_factory=WebhookRegistry)
+    companions: list[Companion] = field(default_factory=list)
+
+    @property
+    def declaration(self) -> OperatorDeclaration:
+        """The part of the registrations from which permissions are derived."""
+        owners = (
+            DeclaredOwner(registration.cls, registration.factories, registration.cls in self.finalizers)
+            for registration in self.classes
+        )
+        return OperatorDeclaration(
+            self.name, tuple(owners), tuple(dict.fromkeys(watch.gvk for watch in self.watches)), tuple(self.uses)
+        )
+
+    def build_webhook_manifests(self, endpoint: WebhookEndpoint) -> list[Object]:
+        """Build the manifests that register the handlers with an API server; an empty list without handlers.
+
+        These are the webhook configurations with the operator's name, and the CustomResourceDefinitions of the kinds
+        with conversion handlers.
+
+        Args:
+            endpoint: The endpoint of the handlers.
+
+        Raises:
+            BuildError: A version of a kind cannot be converted to each of the others.
+        """
+        hooks = self.webhooks.build_hooks()
+        manifests = build_webhook_manifests(self.name, hooks, endpoint)
+        for registration in self.classes:
+            config = build_conversion_config(find_definition(registration.cls).mapping, hooks, endpoint)
+            if config is not None:
+                manifests.append(crd_manifest(registration.cls, conversion=config))
+        return manifests
+
+    def validate(self) -> None:
+        """Refuse finalizers and watches for a class without a reconcile.
+
+        Raises:
+            BuildError: The registrations have errors; the exception lists all of them.
+        """
+        reconciled = {find_definition(registration.cls).gvk for registration in self.classes}
+        mistakes = [
+            f"{cls.__name__} has a finalizer but no reconcile: register the class with manages() or reconciles()"
+            for cls in self.finalizers
+            if find_definition(cls).gvk not in reconciled
+        ]
+        mistakes += [
+            f"a watch of {watch.gvk} requeues {watch.owner.kind}, which has no reconcile: register the class with "
+            "manages() or reconciles()"
+            for watch in self.watches
+            if watch.owner not in reconciled
+        ]
+        if mistakes:
+            raise BuildError(f"operator {self.name}", mistakes)

@@ -1,0 +1,66 @@
+"""The manifests that grant an operator its permissions: a ServiceAccount, roles and bindings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from konverge._internal.kube import Object, ObjectKey
+from konverge._internal.kube.name_validation import validate_dns_label, validate_dns_subdomain
+from konverge._internal.operator.permission_derivation import RequiredPermissions
+from konverge._internal.operator.rbac_rules import PolicyRule
+from konverge.errors import ConfigurationError
+
+__all__ = ["build_role_manifests"]
+
+_API_GROUP = "rbac.authorization.k8s.io"
+
+
+def build_role_manifests(
+    permissions: RequiredPermissions, account: ObjectKey, namespaces: Sequence[str] = ()
+) -> list[Object]:
+    """Build the ServiceAccount, the roles with the same name and their bindings, in the order of their application.
+
+    Args:
+        permissions: The permissions.
+        account: The ServiceAccount of the operator's Pods; its namespace has the Leases.
+        namespaces: The namespaces of the owners, one Role each; if empty, a ClusterRole for all namespaces.
+
+    Raises:
+        ConfigurationError: A name is invalid.
+    """
+    mistakes = [
+        *(f"account {account.name!r}: {mistake}" for mistake in validate_dns_subdomain(account.name)),
+        *(
+            f"namespace {namespace!r}: {mistake}"
+            for namespace in (account.namespace, *namespaces)
+            for mistake in validate_dns_label(namespace)
+        ),
+    ]
+    if mistakes:
+        raise ConfigurationError("; ".join(mistakes))
+    metadata = {"name": account.name, "namespace": account.namespace}
+    manifests: list[Object] = [{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}]
+    everywhere = permissions.cluster_rules if namespaces else (*permissions.rules, *permissions.cluster_rules)
+    manifests += _build_role_and_binding("", everywhere, account)
+    for namespace in sorted({*namespaces, account.namespace}):
+        rules = permissions.rules if namespace in namespaces else ()
+        home = permissions.home_rules if namespace == account.namespace else ()
+        manifests += _build_role_and_binding(namespace, (*rules, *home), account)
+    return manifests
+
+
+def _build_role_and_binding(namespace: str, rules: Sequence[PolicyRule], account: ObjectKey) -> Iterator[Object]:
+    """Yield a role and its binding; nothing without rules."""
+    if not rules:
+        return
+    kind = "Role" if namespace else "ClusterRole"
+    metadata = {"name": account.name, "namespace": namespace} if namespace else {"name": account.name}
+    listed = [rule.to_manifest() for rule in sorted(rules)]
+    yield {"apiVersion": f"{_API_GROUP}/v1", "kind": kind, "metadata": metadata, "rules": listed}
+    yield {
+        "apiVersion": f"{_API_GROUP}/v1",
+        "kind": f"{kind}Binding",
+        "metadata": dict(metadata),
+        "roleRef": {"apiGroup": _API_GROUP, "kind": kind, "name": account.name},
+        "subjects": [{"kind": "ServiceAccount", "name": account.name, "namespace": account.namespace}],
+    }

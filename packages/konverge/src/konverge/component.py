@@ -1,0 +1,45 @@
+"""Components outside of an operator: the builder, the component, its conditions and prerequisites."""
+
+from __future__ import annotations
+
+from konverge._internal.component import (
+    AppliedCache,
+    ApplyMetrics,
+    ApplyResult,
+    Component,
+    ComponentBuilder,
+    ComponentClient,
+    ConditionMetrics,
+    ConditionReason,
+    EventRecorder,
+    Prerequisite,
+    PrerequisiteResult,
+    PrerequisiteStatus,
+    ReconcileContext,
+    ReconcileObserver,
+    TimeLimit,
+    Unplannable,
+    aggregate,
+    summarize_conditions,
+)
+
+__all__ = [
+    "AppliedCache",
+    "ApplyMetrics",
+    "ApplyResult",
+    "Component",
+    "ComponentBuilder",
+    "ComponentClient",
+    "ConditionMetrics",
+    "ConditionReason",
+    "EventRecorder",
+    "Prerequisite",
+    "PrerequisiteResult",
+    "PrerequisiteStatus",
+    "ReconcileContext",
+    "ReconcileObserver",
+    "TimeLimit",
+    "Unplannable",
+    "aggregate",
+    "summarize_conditions",
+]

@@ -1,0 +1,51 @@
+"""Custom resource classes, their rules and their CustomResourceDefinition."""
+
+from __future__ import annotations
+
+from konverge._internal.crd import (
+    CelRule,
+    Metadata,
+    PrintColumn,
+    ResourceDefinition,
+    SampleObjects,
+    Scale,
+    UnstructuredResource,
+    atomic,
+    build_sample_objects,
+    class_rules,
+    crd_manifest,
+    custom_resource,
+    decode,
+    embedded_resource,
+    encode,
+    find_definition,
+    immutable,
+    list_map,
+    rules,
+    to_plural,
+    unstructured_resource,
+)
+
+__all__ = [
+    "CelRule",
+    "Metadata",
+    "PrintColumn",
+    "ResourceDefinition",
+    "SampleObjects",
+    "Scale",
+    "UnstructuredResource",
+    "atomic",
+    "build_sample_objects",
+    "class_rules",
+    "crd_manifest",
+    "custom_resource",
+    "decode",
+    "embedded_resource",
+    "encode",
+    "find_definition",
+    "immutable",
+    "list_map",
+    "rules",
+    "to_plural",
+    "unstructured_resource",
+]
