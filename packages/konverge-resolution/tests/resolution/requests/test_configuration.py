@@ -153,7 +153,7 @@ def test_a_policy_that_cannot_be_read_refuses_what_it_may_concern_and_says_why(s
     policies = parse_policies([policy(resolvers=["git"], namespaces=["team-*"], **spec), policy("good")])
     policies.check("http", "team-a")
     policies.check("git", "other")
-    with pytest.raises(ResolutionError, match="ResolutionPolicy p cannot be read, and may forbid this"):
+    with pytest.raises(ResolutionError, match="ResolutionPolicy p is invalid and may forbid this"):
         policies.check("git", "team-a")
 
 

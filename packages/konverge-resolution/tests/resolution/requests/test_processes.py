@@ -161,9 +161,9 @@ async def test_a_policy_for_a_resolver_that_does_not_exist_refuses_what_it_conce
 
     message = "spec.resolvers: expected names of resolvers, found 'gti'; available: bundles, cluster, git, http, hub"
     assert said.status == "False"
-    assert said.message.startswith(f"{message}, shelf; did you mean 'git'?; requests that it concerns are refused")
+    assert said.message.startswith(f"{message}, shelf; did you mean 'git'?; requests that it applies to are refused")
     assert refused.reason == "InvalidConfiguration"
-    assert f"{desk.namespace}-misspelt cannot be read, and may forbid this: {message}" in refused.message
+    assert f"{desk.namespace}-misspelt is invalid and may forbid this: {message}" in refused.message
     assert shelf.calls == []
 
 
@@ -172,7 +172,7 @@ async def test_a_policy_may_name_a_resolver_that_another_process_has_announced(d
     async with desk.running_resolvers(FakeResolver()), desk.policy("theirs", resolvers=["attic", "shelf"]):
         assert (await policy_says(desk, "theirs", "Error")).status == "False"
         async with desk.running_resolvers(FakeResolver(name="attic"), name="attic-resolution", keeps_lifecycle=False):
-            assert (await policy_says(desk, "theirs", "Readable", within=90)).message == "it counts"
+            assert (await policy_says(desk, "theirs", "Readable", within=90)).message == "the policy is active"
             await desk.create_request("a", "attic")
             await desk.wait_until_ended("a", within=5)
         # A process that is gone for a while makes no mistake of it.

@@ -171,9 +171,7 @@ async def test_a_request_without_a_resolver_asks_the_default_or_fails_at_once(de
         request = await desk.wait_until_ended("with")
 
     assert failure.reason == "InvalidParams"
-    message = (
-        "spec.resolver: expected the name of a resolver, found none; set it, or default-resolver in the configuration"
-    )
+    message = "spec.resolver: expected the name of a resolver, found none; set it, or set default-resolver"
     assert failure.message == message
     assert request["status"]["resolver"] == "shelf"
 

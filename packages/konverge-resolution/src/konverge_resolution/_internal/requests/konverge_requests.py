@@ -120,7 +120,7 @@ class KonvergeRequestFormat:
                 return RequestSpec(resolver, error=ResolutionError(Reason.INVALID_PARAMETERS, message))
             params |= given
         if not resolver:
-            message = "spec.resolver: expected the name of a resolver, found none; set it, or default-resolver"
+            message = "spec.resolver: expected the name of a resolver, found none; set it, or set default-resolver"
             return RequestSpec("", error=ResolutionError(Reason.INVALID_PARAMETERS, message))
         try:
             digest = Digest.parse(spec["digest"]) if spec.get("digest") else None

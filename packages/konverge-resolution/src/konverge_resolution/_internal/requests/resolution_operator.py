@@ -219,5 +219,5 @@ class _ResolutionOperator:
             if isinstance(policy_or_error, Policy):
                 ctx.stage(Condition("Ready", "True", _READABLE, "the policy is active", generation))
             else:
-                message = f"{'; '.join(policy_or_error.errors)}; its requests are refused until it is corrected"
+                message = f"{'; '.join(policy_or_error.errors)}; requests that it applies to are refused"
                 ctx.stage(Condition("Ready", "False", ConditionReason.ERROR, message, generation))
