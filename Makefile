@@ -34,11 +34,15 @@ test: test-fast  ## Run all tests: fast, slow, and on the real cluster.
 	$(BIN)/pytest -m real --numprocesses 2 --dist worksteal --junitxml=$(RESULTS)/real.xml
 	@$(BIN)/python tools/test_totals.py $(RESULTS)/fast.xml $(RESULTS)/slow.xml $(RESULTS)/real.xml
 
-check: $(INSTALLED)  ## Check style, types (two checkers), layers and vocabulary.
+check: $(INSTALLED)  ## Check style, types (two checkers), the types of public names, layers and vocabulary.
+	@mkdir -p build
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/pyright
+	@for package in konverge konverge_cluster konverge_resolution konverge_box; do \
+	echo "pyright --verifytypes $$package" && $(BIN)/pyright --verifytypes $$package --ignoreexternal > build/verify.txt || \
+	{ cat build/verify.txt; exit 1; }; done
 	$(BIN)/lint-imports
 	$(BIN)/python tools/vocabulary.py
 

@@ -3,4 +3,4 @@
 Use it with ``pytest_plugins = ["konverge_cluster.pytest_plugin"]`` in a ``conftest.py``.
 """
 
-pytest_plugins = ["konverge_cluster._internal.testing.pytest_plugin"]
+pytest_plugins: list[str] = ["konverge_cluster._internal.testing.pytest_plugin"]

@@ -61,7 +61,7 @@ class BuildError(KonvergeError):
 
     def __init__(self, subject: str, errors: Sequence[str]) -> None:
         self.subject = subject
-        self.errors = tuple(errors)
+        self.errors: tuple[str, ...] = tuple(errors)
         count = len(self.errors)
         lines = "".join(f"\n  - {mistake}" for mistake in self.errors)
         super().__init__(f"{subject} cannot be built: {count} mistake{'s' if count != 1 else ''}{lines}")
@@ -128,7 +128,7 @@ class DecodeError(TerminalError):
     def __init__(self, subject: str, path: str, problem: str) -> None:
         self.subject = subject
         self.path = path
-        self.problem = f"{path}: {problem}" if path else problem
+        self.problem: str = f"{path}: {problem}" if path else problem
         super().__init__(f"{subject}: {self.problem}")
 
 
@@ -206,8 +206,8 @@ class ApiError(KonvergeError):
     ) -> None:
         super().__init__(message)
         self.message = message
-        self.reason = self.default_reason if reason is None else reason
-        self.code = self.default_code if code is None else code
+        self.reason: str = self.default_reason if reason is None else reason
+        self.code: int = self.default_code if code is None else code
         self.details: dict[str, Any] = dict(details or {})
         self.retry_after_seconds = retry_after_seconds
         self.request = ""

@@ -86,8 +86,8 @@ class ContentCache:
     """
 
     def __init__(self, limits: CacheLimits | None = None) -> None:
-        self.limits = limits or CacheLimits()
-        self.size_bytes = 0
+        self.limits: CacheLimits = limits or CacheLimits()
+        self.size_bytes: int = 0
         self._entries: OrderedDict[CacheKey, _CacheItem] = OrderedDict()
 
     def __len__(self) -> int:

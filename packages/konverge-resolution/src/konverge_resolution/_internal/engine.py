@@ -134,10 +134,10 @@ class Engine:
         verifier: Verifier | None = None,
     ) -> None:
         self.registry = registry
-        self.options = options or EngineOptions()
-        self.policies = tuple(policies)
-        self.source_map = source_map or SourceMap()
-        self.cache = ContentCache() if cache is None else cache  # an empty cache is false
+        self.options: EngineOptions = options or EngineOptions()
+        self.policies: tuple[Policy, ...] = tuple(policies)
+        self.source_map: SourceMap = source_map or SourceMap()
+        self.cache: ContentCache = ContentCache() if cache is None else cache  # an empty cache is false
         self._services_for = services_for
         self._clock = clock
         self._caller = RemoteCaller(clock, entropy, bounds)

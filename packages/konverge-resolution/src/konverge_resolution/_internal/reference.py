@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
@@ -101,7 +101,7 @@ class Reference(msgspec.Struct, frozen=True, omit_defaults=True, eq=False):
             return NotImplemented
         return (self.resolver, self.params, self.digest) == (other.resolver, other.params, other.digest)
 
-    __hash__ = None  # type: ignore[assignment]  # parameters are a mapping
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]  # parameters are a mapping
 
     def check(self) -> None:
         """Refuse a reference that is invalid for every resolver.

@@ -106,7 +106,7 @@ class CompiledCondition:
         times: tuple[_TimeTest, ...],
         negates: bool,
     ) -> None:
-        self.where = where
+        self.where: str = where
         self._field = field
         self._path = path
         self._check = check
@@ -166,8 +166,8 @@ class ConditionSet:
     __slots__ = ("any_of", "when")
 
     def __init__(self, when: tuple[CompiledCondition, ...] = (), any_of: tuple[CompiledCondition, ...] = ()) -> None:
-        self.when = when
-        self.any_of = any_of
+        self.when: tuple[CompiledCondition, ...] = when
+        self.any_of: tuple[CompiledCondition, ...] = any_of
 
     def list_read_paths(self) -> frozenset[tuple[str, ...]]:
         """Return the paths that the conditions may read."""

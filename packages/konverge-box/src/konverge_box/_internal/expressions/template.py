@@ -73,8 +73,8 @@ class Template:
         needs: frozenset[str],
         at: int,
     ) -> None:
-        self.text = text
-        self.where = where
+        self.text: str = text
+        self.where: str = where
         self._evaluate = evaluate
         self._names = names
         self._needs = needs

@@ -207,11 +207,11 @@ class ValueCheck:
     def __init__(
         self, name: str, operator: str, negates: bool, declared: Structure | None, expected: Any, where: str
     ) -> None:
-        self.name = name
+        self.name: str = name
         """The name in the file: ``notEquals``, ``min``."""
-        self.operator = operator
+        self.operator: str = operator
         """The operator without negation: ``equals``, ``gte``."""
-        self.where = where
+        self.where: str = where
         self._negates = negates
         self._declared = declared
         self._expected = expected

@@ -48,9 +48,9 @@ class Absent:
     __slots__ = ("missing", "parent", "path")
 
     def __init__(self, path: str, missing: str, parent: Any) -> None:
-        self.path = path
-        self.missing = missing
-        self.parent = parent
+        self.path: str = path
+        self.missing: str = missing
+        self.parent: Any = parent
 
     def describe_problem(self, *, shows_words: bool = True) -> str:
         """Return the error message for code that needs the value.

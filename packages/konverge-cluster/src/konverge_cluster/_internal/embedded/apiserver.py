@@ -40,9 +40,9 @@ class ApiServer:
     """
 
     def __init__(self, *, clock: Clock, entropy: Entropy, history: int = 20_000) -> None:
-        self.storage = Storage(history=history)
-        self.resources = ResourceRegistry.from_resources(list_builtin_resources())
-        self.verbs = ServerVerbs(self.storage, self.resources, clock=clock, entropy=entropy)
+        self.storage: Storage = Storage(history=history)
+        self.resources: ResourceRegistry = ResourceRegistry.from_resources(list_builtin_resources())
+        self.verbs: ServerVerbs = ServerVerbs(self.storage, self.resources, clock=clock, entropy=entropy)
         for gvk, obj in build_bootstrap_objects():
             self.create(gvk, obj, manager="kube-apiserver")
 

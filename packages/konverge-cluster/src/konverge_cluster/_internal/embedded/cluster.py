@@ -65,9 +65,9 @@ class LocalCluster:
         self._runs_controllers = controllers
         self._running: AsyncExitStack | None = None
         self._url = ""
-        self.api = ApiServer(clock=clock, entropy=entropy, history=history)
-        self.images = ImageRules()
-        self.requests = AuditLog()
+        self.api: ApiServer = ApiServer(clock=clock, entropy=entropy, history=history)
+        self.images: ImageRules = ImageRules()
+        self.requests: AuditLog = AuditLog()
         self._caller = WebhookCaller(clock)
         is_open = authorization == "none"
         if not is_open:

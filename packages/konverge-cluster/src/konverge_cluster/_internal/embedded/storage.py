@@ -44,9 +44,9 @@ class StoredObject:
     __slots__ = ("_encoded", "_encoded_item", "_encoded_metadata", "forms", "key", "object", "revision")
 
     def __init__(self, obj: Object, revision: int) -> None:
-        self.object = obj
-        self.key = ObjectKey.of(obj)
-        self.revision = revision
+        self.object: Object = obj
+        self.key: ObjectKey = ObjectKey.of(obj)
+        self.revision: int = revision
         self.forms: dict[str, Object] = {}
         self._encoded: bytes | None = None
         self._encoded_item: bytes | None = None

@@ -60,7 +60,7 @@ class ServerVerbs:
         self._clock = clock
         self._entropy = entropy
         self._definitions = ServedDefinitions(storage, resources)
-        self.conversions = WebhookConverter(entropy, self._find_service)
+        self.conversions: WebhookConverter = WebhookConverter(entropy, self._find_service)
         self._webhooks = AdmissionWebhooks(storage, resources, self.conversions, entropy, self._find_service)
 
     def get(self, resource: ServedResource, key: ObjectKey) -> CallGenerator[Object]:

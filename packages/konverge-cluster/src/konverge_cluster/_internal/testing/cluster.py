@@ -83,13 +83,13 @@ class Cluster:
     """
 
     def __init__(self, server: ClusterServer, namespace: str) -> None:
-        self.name = server.name
+        self.name: str = server.name
         self.namespace = namespace
-        self.clock = server.clock
+        self.clock: Clock = server.clock
         self._server = server
         self._closing = AsyncExitStack()
         self._transport = self.new_transport()
-        self.client = Client(self._transport, user_agent=_ADMIN_USER_AGENT, clock=self.clock)
+        self.client: Client = Client(self._transport, user_agent=_ADMIN_USER_AGENT, clock=self.clock)
         # Works without discovery: the client must not discover kinds before the test has installed its definitions.
         self._sender = Sender(self._transport, _ADMIN_USER_AGENT, _TIMEOUT_SECONDS, self.clock, SystemEntropy())
 

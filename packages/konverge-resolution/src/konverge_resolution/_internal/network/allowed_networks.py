@@ -68,8 +68,8 @@ class AllowedNetworks:
     __slots__ = ("_allowed", "names", "opened_by")
 
     def __init__(self, allowed: Iterable[str] = (), *, opened_by: str = "") -> None:
-        self.names = tuple(sorted(allowed))
-        self.opened_by = opened_by
+        self.names: tuple[str, ...] = tuple(sorted(allowed))
+        self.opened_by: str = opened_by
         self._allowed = tuple(parse_network(name) for name in self.names)
 
     def find_refusal(self, address: str) -> str:

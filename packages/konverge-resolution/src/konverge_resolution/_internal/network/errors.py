@@ -35,7 +35,7 @@ class NetworkError(Exception):
     def __init__(self, host: str, problem: str) -> None:
         super().__init__(f"{host} {problem}")
         self.host = host
-        self.problem = problem
+        self.problem: str = problem
 
     def with_redirect(self) -> Self:
         """Return this error in terms of the redirecting host: the user has not given the target of the redirect."""

@@ -90,9 +90,9 @@ class HttpStream:
     """
 
     def __init__(self, response: aiohttp.ClientResponse, *, max_bytes: int, is_redirected: bool) -> None:
-        self.status = response.status
-        self.url = str(response.url)
-        self.redirected_to = str(response.url.with_query(None)) if is_redirected else ""
+        self.status: int = response.status
+        self.url: str = str(response.url)
+        self.redirected_to: str = str(response.url.with_query(None)) if is_redirected else ""
         self.headers: dict[str, str] = {}
         for name, value in response.headers.items():
             before = self.headers.get(name.lower())

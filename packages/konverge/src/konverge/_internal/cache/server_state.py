@@ -23,7 +23,7 @@ class ServerState:
     """
 
     def __init__(self) -> None:
-        self.history = 0
+        self.history: int = 0
         self._retries: set[Callable[[float], None]] = set()
         self._listeners: list[Callable[[], None]] = []
 

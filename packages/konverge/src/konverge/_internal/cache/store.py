@@ -67,7 +67,7 @@ class Store:
         self._keep = keep
         self._statistics = statistics or InformerStatistics()
         self._selection = CacheSelection(options or CacheOptions())
-        self.projection = Projection(gvk, options or CacheOptions(), self._statistics)
+        self.projection: Projection = Projection(gvk, options or CacheOptions(), self._statistics)
         """The conversion of objects into what is cached of them."""
         self._indexes = {} if indexes is None else indexes
         self._entries: dict[ObjectKey, CachedObject] = {}

@@ -33,7 +33,7 @@ class ServerTextFilter:
     """
 
     def __init__(self) -> None:
-        self.values = SecretValues()
+        self.values: SecretValues = SecretValues()
 
     def remember_values(self, path: str, body: Any) -> None:
         """Remember the values of a Secret that is sent, whole or as a patch."""

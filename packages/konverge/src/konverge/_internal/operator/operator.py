@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -18,12 +18,16 @@ from konverge._internal.operator.owner_context import Companion
 from konverge._internal.operator.rbac_rules import ResourceAccess
 from konverge._internal.operator.registrations import FinalizerRegistration, OperatorRegistrations, OwnerRegistration
 from konverge._internal.operator.run_options import RunOptions
+from konverge._internal.operator.webhook_registry import Defaulter, Validator
 from konverge._internal.runtime import DEFAULT_TIMEOUT, DEFAULT_WORKERS, MapToOwners, Predicate, WatchedKind
+from konverge._internal.runtime.webhooks import DEFAULT_OPERATIONS, AdmissionOperation, FailurePolicy
+from konverge._internal.runtime.webhooks import DEFAULT_TIMEOUT as DEFAULT_WEBHOOK_TIMEOUT
 from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
 from konverge.errors import BuildError
 
 __all__ = ["Operator"]
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 IndexFunction = Callable[[T], Iterable[str]]
@@ -52,12 +56,84 @@ class Operator:
             expected = "expected a DNS label (63 of a-z, 0-9 and '-' at most, no '-' at an end), as in 'web-shop'"
             raise BuildError(f'operator "{name}"', [f"its name: {expected}, found {name!r}"])
         self.name = name
-        self.registered = OperatorRegistrations(name, adopt)
+        self.registered: OperatorRegistrations = OperatorRegistrations(name, adopt)
         """What was registered so far."""
-        # Decorators for functions that the API server asks before it stores an object, or to get another version of it.
-        self.validates = self.registered.webhooks.validates
-        self.defaults = self.registered.webhooks.defaults
-        self.converts = self.registered.webhooks.converts
+
+    def validates(
+        self,
+        cls: type[T],
+        *,
+        on: Sequence[AdmissionOperation] = DEFAULT_OPERATIONS,
+        subresources: Sequence[str] = (),
+        failure_policy: FailurePolicy = "Fail",
+        timeout: timedelta = DEFAULT_WEBHOOK_TIMEOUT,
+    ) -> Callable[[Validator[T]], Validator[T]]:
+        """Register a function that validates objects of the class before they are stored; it stays callable.
+
+        It returns or yields violations, as sentences or `Violation`; the request is refused with all of them. It can
+        raise `runtime.webhooks.AdmissionDeniedError` instead. An object that does not fit its class is refused
+        before the function is called, unless it is being deleted: its finalizers must be removable.
+
+        Args:
+            cls: A class with the decorator `konverge.crd.custom_resource`.
+            on: The operations; for ``DELETE`` the function gets the deleted object.
+            subresources: ``status``, to validate writes of the status too.
+            failure_policy: ``Fail`` refuses requests and ``Ignore`` admits them while the webhook does not respond.
+            timeout: The time limit of the API server, in whole seconds, 1 to 30.
+
+        Raises:
+            BuildError: The class is not a custom resource, or an argument is invalid.
+        """
+        return self.registered.webhooks.validates(
+            cls, on=on, subresources=subresources, failure_policy=failure_policy, timeout=timeout
+        )
+
+    def defaults(
+        self,
+        cls: type[T],
+        *,
+        on: Sequence[AdmissionOperation] = DEFAULT_OPERATIONS,
+        subresources: Sequence[str] = (),
+        failure_policy: FailurePolicy = "Fail",
+        timeout: timedelta = DEFAULT_WEBHOOK_TIMEOUT,
+    ) -> Callable[[Defaulter[T]], Defaulter[T]]:
+        """Register a function that completes objects of the class before they are validated and stored.
+
+        It modifies the object, or returns another one. Its changes are sent as a patch; fields outside the class stay
+        as they are. In the metadata, it can change only labels, annotations and finalizers. It can be called again with
+        its own result, and must not change it then.
+
+        Args:
+            cls: A class with the decorator `konverge.crd.custom_resource`.
+            on: The operations; ``DELETE`` is not possible.
+            subresources: ``status``, to complete writes of the status too.
+            failure_policy: ``Fail`` refuses requests and ``Ignore`` admits them while the webhook does not respond.
+            timeout: The time limit of the API server, in whole seconds, 1 to 30.
+
+        Raises:
+            BuildError: The class is not a custom resource, or an argument is invalid.
+        """
+        return self.registered.webhooks.defaults(
+            cls, on=on, subresources=subresources, failure_policy=failure_policy, timeout=timeout
+        )
+
+    def converts(
+        self, source: type[S], target: type[T]
+    ) -> Callable[[Callable[[S], T | Awaitable[T]]], Callable[[S], T | Awaitable[T]]]:
+        """Register a function that converts one version of a kind to another; each version is a separate class.
+
+        With functions from each version to the storage version and back, every conversion is possible. In the metadata,
+        only labels and annotations can change. The rest, and fields outside both classes (such as the conditions of the
+        status), are copied.
+
+        Args:
+            source: The class of the version that the function gets.
+            target: The class of the version that it returns.
+
+        Raises:
+            BuildError: The classes are not two versions of one kind, or have a function already.
+        """
+        return self.registered.webhooks.converts(source, target)
 
     @property
     def custom_resources(self) -> tuple[type[Any], ...]:

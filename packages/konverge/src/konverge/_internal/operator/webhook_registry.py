@@ -112,22 +112,7 @@ class WebhookRegistry:
         failure_policy: FailurePolicy = "Fail",
         timeout: timedelta = DEFAULT_TIMEOUT,
     ) -> Callable[[Validator[T]], Validator[T]]:
-        """Register a function that validates objects of the class before they are stored; it stays callable.
-
-        It returns or yields violations, as sentences or `Violation`; the request is refused with all of them. It can
-        raise `runtime.webhooks.AdmissionDeniedError` instead. An object that does not fit its class is refused
-        before the function is called, unless it is being deleted: its finalizers must be removable.
-
-        Args:
-            cls: A class with the decorator `konverge.crd.custom_resource`.
-            on: The operations; for ``DELETE`` the function gets the deleted object.
-            subresources: ``status``, to validate writes of the status too.
-            failure_policy: ``Fail`` refuses requests and ``Ignore`` admits them while the webhook does not respond.
-            timeout: The time limit of the API server, in whole seconds, 1 to 30.
-
-        Raises:
-            BuildError: The class is not a custom resource, or an argument is invalid.
-        """
+        """Register a handler; see `Operator.validates`."""
 
         def register(handler: Validator[T]) -> Validator[T]:
             self._register(Purpose.VALIDATE, cls, handler, on, subresources, failure_policy, timeout)
@@ -144,22 +129,7 @@ class WebhookRegistry:
         failure_policy: FailurePolicy = "Fail",
         timeout: timedelta = DEFAULT_TIMEOUT,
     ) -> Callable[[Defaulter[T]], Defaulter[T]]:
-        """Register a function that completes objects of the class before they are validated and stored.
-
-        It modifies the object, or returns another one. Its changes are sent as a patch; fields outside the class stay
-        as they are. In the metadata, it can change only labels, annotations and finalizers. It can be called again with
-        its own result, and must not change it then.
-
-        Args:
-            cls: A class with the decorator `konverge.crd.custom_resource`.
-            on: The operations; ``DELETE`` is not possible.
-            subresources: ``status``, to complete writes of the status too.
-            failure_policy: ``Fail`` refuses requests and ``Ignore`` admits them while the webhook does not respond.
-            timeout: The time limit of the API server, in whole seconds, 1 to 30.
-
-        Raises:
-            BuildError: The class is not a custom resource, or an argument is invalid.
-        """
+        """Register a handler; see `Operator.defaults`."""
 
         def register(handler: Defaulter[T]) -> Defaulter[T]:
             self._register(Purpose.DEFAULT, cls, handler, on, subresources, failure_policy, timeout)
@@ -170,19 +140,7 @@ class WebhookRegistry:
     def converts(
         self, source: type[S], target: type[T]
     ) -> Callable[[Callable[[S], T | Awaitable[T]]], Callable[[S], T | Awaitable[T]]]:
-        """Register a function that converts one version of a kind to another; each version is a separate class.
-
-        With functions from each version to the storage version and back, every conversion is possible. In the metadata,
-        only labels and annotations can change. The rest, and fields outside both classes (such as the conditions of the
-        status), are copied.
-
-        Args:
-            source: The class of the version that the function gets.
-            target: The class of the version that it returns.
-
-        Raises:
-            BuildError: The classes are not two versions of one kind, or have a function already.
-        """
+        """Register a handler; see `Operator.converts`."""
 
         def register(function: Callable[[S], T | Awaitable[T]]) -> Callable[[S], T | Awaitable[T]]:
             group_kind = find_definition(source).gvk.group_kind

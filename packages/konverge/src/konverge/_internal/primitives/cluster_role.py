@@ -19,7 +19,7 @@ class ClusterRole(StaticKind["ClusterRoleMutator"]):
     The client that writes a role must hold its permissions, or the verb ``escalate`` on cluster roles.
     """
 
-    gvk = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole")
+    gvk: GroupVersionKind = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole")
     is_cluster_scoped = True
 
     def create_mutator(self) -> ClusterRoleMutator:

@@ -19,7 +19,7 @@ class ClusterRoleBinding(StaticKind["ClusterRoleBindingMutator"]):
     must hold the role's permissions, or the verb ``bind`` on the role.
     """
 
-    gvk = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding")
+    gvk: GroupVersionKind = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding")
     is_cluster_scoped = True
 
     def create_mutator(self) -> ClusterRoleBindingMutator:

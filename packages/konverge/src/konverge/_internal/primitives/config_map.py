@@ -17,7 +17,7 @@ __all__ = ["ConfigMap", "ConfigMapMutator"]
 class ConfigMap(StaticKind["ConfigMapMutator"]):
     """A core ``v1`` ConfigMap: ready once applied, left alone by suspension."""
 
-    gvk = GroupVersionKind("", "v1", "ConfigMap")
+    gvk: GroupVersionKind = GroupVersionKind("", "v1", "ConfigMap")
 
     def create_mutator(self) -> ConfigMapMutator:
         """Return a new mutator for the callback of one mutation."""

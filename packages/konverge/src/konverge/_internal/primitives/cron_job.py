@@ -24,7 +24,7 @@ __all__ = ["CronJob", "CronJobMutator"]
 class CronJob(IntegrationKind["CronJobMutator"]):
     """A ``batch/v1`` CronJob. Suspension stops the creation of Jobs and waits for the running ones."""
 
-    gvk = GroupVersionKind("batch", "v1", "CronJob")
+    gvk: GroupVersionKind = GroupVersionKind("batch", "v1", "CronJob")
 
     def create_mutator(self) -> CronJobMutator:
         """Return a new mutator for the callback of one mutation."""

@@ -75,7 +75,7 @@ class Custom(IntegrationKind[ContentMutator]):
             delete_on_suspend=delete_on_suspend,
             **common,
         )
-        self.errors += tuple(_validate_condition_types(required))
+        self.errors: tuple[str, ...] = (*self.errors, *_validate_condition_types(required))
 
     def create_mutator(self) -> ContentMutator:
         """Return a new mutator for the callback of one mutation."""

@@ -29,7 +29,7 @@ class CustomResourceDefinition(IntegrationKind[ContentMutator]):
     it, also those of other owners.
     """
 
-    gvk = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+    gvk: GroupVersionKind = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
     is_cluster_scoped = True
 
     def create_mutator(self) -> ContentMutator:

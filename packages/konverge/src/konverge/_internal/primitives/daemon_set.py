@@ -20,7 +20,7 @@ __all__ = ["DaemonSet", "DaemonSetMutator"]
 class DaemonSet(WorkloadKind["DaemonSetMutator"]):
     """An ``apps/v1`` DaemonSet. Suspension deletes it, because a DaemonSet cannot be scaled to zero."""
 
-    gvk = GroupVersionKind("apps", "v1", "DaemonSet")
+    gvk: GroupVersionKind = GroupVersionKind("apps", "v1", "DaemonSet")
     deletes_on_suspend_by_default = True
 
     def create_mutator(self) -> DaemonSetMutator:

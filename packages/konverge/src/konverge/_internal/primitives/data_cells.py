@@ -50,8 +50,8 @@ class Data(Generic[T]):
     __slots__ = ("__weakref__", "holds_secret", "name")
 
     def __init__(self, name: str) -> None:
-        self.name = name
-        self.holds_secret = False
+        self.name: str = name
+        self.holds_secret: bool = False
 
     def __repr__(self) -> str:
         return f"Data({self.name!r})"  # without the value, which may belong to a Secret
@@ -117,8 +117,8 @@ class Extraction(Generic[T]):
     __slots__ = ("cell", "extractor")
 
     def __init__(self, cell: Data[T], extractor: Callable[[Object], T | None]) -> None:
-        self.cell = cell
-        self.extractor = extractor
+        self.cell: Data[T] = cell
+        self.extractor: Callable[[Object], T | None] = extractor
 
     def __call__(self, live: Object) -> None:
         """Fill the cell from the live object."""

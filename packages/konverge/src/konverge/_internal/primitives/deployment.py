@@ -23,7 +23,7 @@ __all__ = ["Deployment", "DeploymentMutator"]
 class Deployment(WorkloadKind["DeploymentMutator"]):
     """An ``apps/v1`` Deployment. Suspension scales it to zero."""
 
-    gvk = GroupVersionKind("apps", "v1", "Deployment")
+    gvk: GroupVersionKind = GroupVersionKind("apps", "v1", "Deployment")
 
     def create_mutator(self) -> DeploymentMutator:
         """Return a new mutator for the callback of one mutation."""

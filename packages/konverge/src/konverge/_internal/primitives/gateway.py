@@ -32,7 +32,7 @@ __all__ = ["Gateway"]
 class Gateway(IntegrationKind[ContentMutator]):
     """A ``gateway.networking.k8s.io/v1`` Gateway. Suspension leaves it in place, with its addresses."""
 
-    gvk = GroupVersionKind(GATEWAY_GROUP, "v1", "Gateway")
+    gvk: GroupVersionKind = GroupVersionKind(GATEWAY_GROUP, "v1", "Gateway")
 
     def create_mutator(self) -> ContentMutator:
         """Return a new mutator for the callback of one mutation."""

@@ -85,7 +85,7 @@ class Task(Primitive["ContentMutator"]):
             delete_on_suspend=delete_on_suspend,
         )
         super().__init__(obj, mutations=mutations, handlers=handlers, **common)
-        self.errors += _validate_handler(converging_status)
+        self.errors: tuple[str, ...] = (*self.errors, *_validate_handler(converging_status))
 
     def create_mutator(self) -> ContentMutator:
         """Return a new mutator for the callback of one mutation."""
@@ -129,7 +129,7 @@ class _GradedObject(Primitive["ContentMutator"]):
             delete_on_suspend=delete_on_suspend,
         )
         super().__init__(obj, mutations=mutations, handlers=handlers, **common)
-        self.errors += _validate_handler(converging_status)
+        self.errors: tuple[str, ...] = (*self.errors, *_validate_handler(converging_status))
 
     def create_mutator(self) -> ContentMutator:
         """Return a new mutator for the callback of one mutation."""

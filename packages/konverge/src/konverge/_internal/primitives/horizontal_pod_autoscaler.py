@@ -25,7 +25,7 @@ class HorizontalPodAutoscaler(IntegrationKind["HorizontalPodAutoscalerMutator"])
     omit ``spec.replicas``; otherwise the autoscaler and the operator overwrite each other's value.
     """
 
-    gvk = GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler")
+    gvk: GroupVersionKind = GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler")
     deletes_on_suspend_by_default = True
 
     def create_mutator(self) -> HorizontalPodAutoscalerMutator:

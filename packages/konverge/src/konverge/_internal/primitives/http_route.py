@@ -32,7 +32,7 @@ __all__ = ["HTTPRoute"]
 class HTTPRoute(IntegrationKind[ContentMutator]):
     """A ``gateway.networking.k8s.io/v1`` HTTPRoute. Suspension keeps it: gateways respond with 5xx without backends."""
 
-    gvk = GroupVersionKind(GATEWAY_GROUP, "v1", "HTTPRoute")
+    gvk: GroupVersionKind = GroupVersionKind(GATEWAY_GROUP, "v1", "HTTPRoute")
 
     def create_mutator(self) -> ContentMutator:
         """Return a new mutator for the callback of one mutation."""

@@ -25,7 +25,7 @@ class Ingress(IntegrationKind["IngressMutator"]):
     Some ingress controllers publish no address. For these, pass your own `converging_status` and `grace_status`.
     """
 
-    gvk = GroupVersionKind("networking.k8s.io", "v1", "Ingress")
+    gvk: GroupVersionKind = GroupVersionKind("networking.k8s.io", "v1", "Ingress")
 
     def create_mutator(self) -> IngressMutator:
         """Return a new mutator for the callback of one mutation."""

@@ -23,7 +23,7 @@ class Job(TaskKind["JobMutator"]):
     It has no grace status: a Job may take any time.
     """
 
-    gvk = GroupVersionKind("batch", "v1", "Job")
+    gvk: GroupVersionKind = GroupVersionKind("batch", "v1", "Job")
     deletes_on_suspend_by_default = True
 
     def create_mutator(self) -> JobMutator:

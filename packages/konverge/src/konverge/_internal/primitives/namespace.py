@@ -23,7 +23,7 @@ __all__ = ["Namespace"]
 class Namespace(IntegrationKind[ContentMutator]):
     """A core ``v1`` Namespace. Suspension keeps it and its content."""
 
-    gvk = GroupVersionKind("", "v1", "Namespace")
+    gvk: GroupVersionKind = GroupVersionKind("", "v1", "Namespace")
     is_cluster_scoped = True
 
     def create_mutator(self) -> ContentMutator:

@@ -12,7 +12,7 @@ __all__ = ["NetworkPolicy", "NetworkPolicyMutator"]
 class NetworkPolicy(StaticKind["NetworkPolicyMutator"]):
     """A ``networking.k8s.io/v1`` NetworkPolicy: ready once applied, left alone by suspension."""
 
-    gvk = GroupVersionKind("networking.k8s.io", "v1", "NetworkPolicy")
+    gvk: GroupVersionKind = GroupVersionKind("networking.k8s.io", "v1", "NetworkPolicy")
 
     def create_mutator(self) -> NetworkPolicyMutator:
         """Return a new mutator for the callback of one mutation."""

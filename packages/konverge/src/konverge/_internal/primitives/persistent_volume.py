@@ -17,7 +17,7 @@ __all__ = ["PersistentVolume", "PersistentVolumeMutator"]
 class PersistentVolume(IntegrationKind["PersistentVolumeMutator"]):
     """A core ``v1`` PersistentVolume. Suspension does not change it."""
 
-    gvk = GroupVersionKind("", "v1", "PersistentVolume")
+    gvk: GroupVersionKind = GroupVersionKind("", "v1", "PersistentVolume")
     is_cluster_scoped = True
 
     def create_mutator(self) -> PersistentVolumeMutator:

@@ -29,7 +29,7 @@ class PersistentVolumeClaim(IntegrationKind["PersistentVolumeClaimMutator"]):
     block later resources. A guard that waits for ``Bound`` would wait forever.
     """
 
-    gvk = GroupVersionKind("", "v1", "PersistentVolumeClaim")
+    gvk: GroupVersionKind = GroupVersionKind("", "v1", "PersistentVolumeClaim")
 
     def create_mutator(self) -> PersistentVolumeClaimMutator:
         """Return a new mutator for the callback of one mutation."""

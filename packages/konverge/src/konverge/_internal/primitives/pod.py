@@ -28,7 +28,7 @@ class Pod(WorkloadKind["PodMutator"]):
     Few fields of a live Pod are mutable: its metadata, its images, its active deadline and additional tolerations.
     """
 
-    gvk = GroupVersionKind("", "v1", "Pod")
+    gvk: GroupVersionKind = GroupVersionKind("", "v1", "Pod")
     deletes_on_suspend_by_default = True
 
     def create_mutator(self) -> PodMutator:

@@ -15,7 +15,7 @@ class PodDisruptionBudget(StaticKind["PodDisruptionBudgetMutator"]):
     It is not unhealthy if it allows no disruption: that is the state of its pods, which their own kind reports.
     """
 
-    gvk = GroupVersionKind("policy", "v1", "PodDisruptionBudget")
+    gvk: GroupVersionKind = GroupVersionKind("policy", "v1", "PodDisruptionBudget")
 
     def create_mutator(self) -> PodDisruptionBudgetMutator:
         """Return a new mutator for the callback of one mutation."""

@@ -18,7 +18,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypedDict, TypeVar
 
 import msgspec
 
-from konverge._internal.kube import GroupVersionKind, Object, format_identity
+from konverge._internal.kube import GroupVersionKind, Object, ObjectKey, format_identity
 from konverge._internal.mutation import (
     Mutation,
     Mutator,
@@ -168,9 +168,11 @@ class Primitive(ABC, Generic[M]):
         self._guard = guard
         self._extractors = tuple(extract) if isinstance(extract, Iterable) else (extract,)
         self._handlers = handlers
-        self.produces = tuple(
+        self.produces: tuple[Data[Any], ...] = tuple(
             {extractor.cell: None for extractor in self._extractors if isinstance(extractor, Extraction)}
         )
+        self.requires: tuple[Data[Any], ...]
+        self.optional_data: tuple[Data[Any], ...]
         self.requires, unusable_cells = read_cells("requires", requires)
         self.optional_data, unusable_optional = read_cells("optional_data", optional_data)
         self.recreates = recreate
@@ -180,10 +182,10 @@ class Primitive(ABC, Generic[M]):
             self.gvk = read_kind(fields)
         for cell in self.produces:
             cell.holds_secret |= self.gvk.is_secret
-        self.key = read_key(fields)
-        self.identity = format_identity(self.gvk, self.key)
+        self.key: ObjectKey = read_key(fields)
+        self.identity: str = format_identity(self.gvk, self.key)
         """``<apiVersion>/<kind>/<namespace>/<name>``, without the namespace if the object is cluster-scoped."""
-        self.metrics_identifier = self.gvk.kind.lower() if metrics_identifier is None else metrics_identifier
+        self.metrics_identifier: str = self.gvk.kind.lower() if metrics_identifier is None else metrics_identifier
         self._baseline, unencodable = _encode_baseline(fields, self.gvk)
         functions: list[tuple[str, object]] = [
             ("guard", guard),

@@ -22,7 +22,7 @@ __all__ = ["ReplicaSet", "ReplicaSetMutator"]
 class ReplicaSet(WorkloadKind["ReplicaSetMutator"]):
     """An ``apps/v1`` ReplicaSet. Suspension scales it to zero."""
 
-    gvk = GroupVersionKind("apps", "v1", "ReplicaSet")
+    gvk: GroupVersionKind = GroupVersionKind("apps", "v1", "ReplicaSet")
 
     def create_mutator(self) -> ReplicaSetMutator:
         """Return a new mutator for the callback of one mutation."""

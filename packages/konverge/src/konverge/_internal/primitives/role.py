@@ -18,7 +18,7 @@ class Role(StaticKind["RoleMutator"]):
     The client that writes a role must hold its permissions, or the verb ``escalate`` on roles.
     """
 
-    gvk = GroupVersionKind("rbac.authorization.k8s.io", "v1", "Role")
+    gvk: GroupVersionKind = GroupVersionKind("rbac.authorization.k8s.io", "v1", "Role")
 
     def create_mutator(self) -> RoleMutator:
         """Return a new mutator for the callback of one mutation."""

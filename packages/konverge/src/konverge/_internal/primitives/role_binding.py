@@ -20,7 +20,7 @@ class RoleBinding(StaticKind["RoleBindingMutator"]):
     must hold the role's permissions, or the verb ``bind`` on the role.
     """
 
-    gvk = GroupVersionKind("rbac.authorization.k8s.io", "v1", "RoleBinding")
+    gvk: GroupVersionKind = GroupVersionKind("rbac.authorization.k8s.io", "v1", "RoleBinding")
 
     def create_mutator(self) -> RoleBindingMutator:
         """Return a new mutator for the callback of one mutation."""

@@ -22,7 +22,7 @@ class Secret(StaticKind["SecretMutator"]):
     Values in ``data`` can be bytes. Errors of the author's functions appear only with their type.
     """
 
-    gvk = GroupVersionKind("", "v1", "Secret")
+    gvk: GroupVersionKind = GroupVersionKind("", "v1", "Secret")
 
     def create_mutator(self) -> SecretMutator:
         """Return a new mutator for the callback of one mutation."""

@@ -23,7 +23,7 @@ __all__ = ["Service", "ServiceMutator"]
 class Service(IntegrationKind["ServiceMutator"]):
     """A core ``v1`` Service. Suspension keeps it: without pods it needs no resources."""
 
-    gvk = GroupVersionKind("", "v1", "Service")
+    gvk: GroupVersionKind = GroupVersionKind("", "v1", "Service")
 
     def create_mutator(self) -> ServiceMutator:
         """Return a new mutator for the callback of one mutation."""

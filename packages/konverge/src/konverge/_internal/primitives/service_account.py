@@ -13,7 +13,7 @@ __all__ = ["ServiceAccount", "ServiceAccountMutator"]
 class ServiceAccount(StaticKind["ServiceAccountMutator"]):
     """A core ``v1`` ServiceAccount: ready once applied, left alone by suspension."""
 
-    gvk = GroupVersionKind("", "v1", "ServiceAccount")
+    gvk: GroupVersionKind = GroupVersionKind("", "v1", "ServiceAccount")
 
     def create_mutator(self) -> ServiceAccountMutator:
         """Return a new mutator for the callback of one mutation."""

@@ -25,7 +25,7 @@ __all__ = ["StatefulSet", "StatefulSetMutator"]
 class StatefulSet(WorkloadKind["StatefulSetMutator"]):
     """An ``apps/v1`` StatefulSet. Suspension scales it to zero; its volumes stay."""
 
-    gvk = GroupVersionKind("apps", "v1", "StatefulSet")
+    gvk: GroupVersionKind = GroupVersionKind("apps", "v1", "StatefulSet")
 
     def create_mutator(self) -> StatefulSetMutator:
         """Return a new mutator for the callback of one mutation."""

@@ -27,7 +27,7 @@ class TerminatingNamespaces:
         self.owner_uid = owner_uid
         self._owner_namespace = owner_namespace
         self._refusals: dict[str, tuple[ApiError, float]] = {}
-        self.was_hit = False
+        self.was_hit: bool = False
         """Whether a create was refused, by the server or from memory, since this was last set to False."""
 
     @property

@@ -67,7 +67,7 @@ class DryRunClient:
         self._server = server
         self.changes: list[ObjectChange] = []
         self.objects: dict[_ObjectId, Object | None] = {}
-        self.secret_values = SecretValues()
+        self.secret_values: SecretValues = SecretValues()
         self._predicted: dict[_ObjectId, Object | None] = {}
         self._conflicts: dict[_ObjectId, tuple[OwnershipConflict, ...]] = {}
 

@@ -85,7 +85,7 @@ class DryRun:
         time_limit: TimeLimit | None = None,
         adopt: bool = True,
     ) -> None:
-        self.client = DryRunClient(client)
+        self.client: DryRunClient = DryRunClient(client)
         self.owner: Object = copy_json(owner)
         self.reports: list[DryRunReport] = []
         self._clock = clock or SystemClock()

@@ -23,6 +23,7 @@ from konverge._internal.runtime.observability.webhook_metrics import ResourceMet
 from konverge.clock import Clock, SystemClock
 
 if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
     from prometheus_client.metrics_core import Metric
 
 __all__ = ["Metrics"]
@@ -57,11 +58,12 @@ class Metrics:
         self, sources: RuntimeSources | None = None, *, clock: Clock | None = None, per_owner_conditions: bool = False
     ) -> None:
         clock = clock or SystemClock()
+        self.registry: CollectorRegistry
         self._process_registry, self.registry = build_registries()
-        self.conditions = ConditionCounts(per_owner=per_owner_conditions)
-        self.webhooks = WebhookMetrics()
-        self.resources = ResourceMetrics()
-        self.process = ProcessMetrics(clock)
+        self.conditions: ConditionCounts = ConditionCounts(per_owner=per_owner_conditions)
+        self.webhooks: WebhookMetrics = WebhookMetrics()
+        self.resources: ResourceMetrics = ResourceMetrics()
+        self.process: ProcessMetrics = ProcessMetrics(clock)
         self._reconciles = ReconcileMetrics(clock)
         self._source_collector = SourceCollector(sources or RuntimeSources())
 

@@ -41,7 +41,7 @@ class ProcessMetrics:
         self._build = build_number_series(metric_families.BUILD)
         self._build.get_child(_read_version()).value = 1
         self._tasks = build_number_series(metric_families.TASKS)
-        self.last_lag_seconds = 0.0
+        self.last_lag_seconds: float = 0.0
         """Lag of the event loop for the last timer, in seconds."""
 
     @contextmanager

@@ -15,6 +15,9 @@ from konverge._internal.runtime.controller_observer import ReconcileOutcome
 from konverge._internal.runtime.observability import metric_families
 from konverge._internal.runtime.observability.metric_series import (
     FamilySample,
+    HistogramValue,
+    MetricSeries,
+    NumberValue,
     build_histogram_series,
     build_number_series,
 )
@@ -62,26 +65,28 @@ class ReconcileMetrics:
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
-        self.total = build_number_series(metric_families.RECONCILE_TOTAL)
-        self.errors = build_number_series(metric_families.RECONCILE_ERRORS)
-        self.terminal_errors = build_number_series(metric_families.TERMINAL_ERRORS)
-        self.panics = build_number_series(metric_families.RECONCILE_PANICS)
-        self.timeouts = build_number_series(metric_families.RECONCILE_TIMEOUTS)
-        self.seconds = build_histogram_series(metric_families.RECONCILE_SECONDS)
-        self.adds = build_number_series(metric_families.ADDS)
-        self.queue_seconds = build_histogram_series(metric_families.QUEUE_SECONDS)
-        self.work_seconds = build_histogram_series(metric_families.WORK_SECONDS)
-        self.retries = build_number_series(metric_families.RETRIES)
-        self.event_seconds = build_histogram_series(metric_families.EVENT_TO_RECONCILE)
-        self.reconcile_requests = build_histogram_series(metric_families.RECONCILE_REQUESTS)
-        self.reconcile_writes = build_histogram_series(metric_families.RECONCILE_WRITES)
-        self.noops = build_number_series(metric_families.RECONCILE_NOOPS)
-        self.breakers = build_number_series(metric_families.BREAKER)
-        self.requests = build_number_series(metric_families.REQUESTS)
-        self.request_seconds = build_histogram_series(metric_families.REQUEST_SECONDS)
-        self.request_bytes = build_histogram_series(metric_families.REQUEST_BYTES)
-        self.response_bytes = build_histogram_series(metric_families.RESPONSE_BYTES)
-        self.request_retries = build_number_series(metric_families.REQUEST_RETRIES)
+        self.total: MetricSeries[NumberValue] = build_number_series(metric_families.RECONCILE_TOTAL)
+        self.errors: MetricSeries[NumberValue] = build_number_series(metric_families.RECONCILE_ERRORS)
+        self.terminal_errors: MetricSeries[NumberValue] = build_number_series(metric_families.TERMINAL_ERRORS)
+        self.panics: MetricSeries[NumberValue] = build_number_series(metric_families.RECONCILE_PANICS)
+        self.timeouts: MetricSeries[NumberValue] = build_number_series(metric_families.RECONCILE_TIMEOUTS)
+        self.seconds: MetricSeries[HistogramValue] = build_histogram_series(metric_families.RECONCILE_SECONDS)
+        self.adds: MetricSeries[NumberValue] = build_number_series(metric_families.ADDS)
+        self.queue_seconds: MetricSeries[HistogramValue] = build_histogram_series(metric_families.QUEUE_SECONDS)
+        self.work_seconds: MetricSeries[HistogramValue] = build_histogram_series(metric_families.WORK_SECONDS)
+        self.retries: MetricSeries[NumberValue] = build_number_series(metric_families.RETRIES)
+        self.event_seconds: MetricSeries[HistogramValue] = build_histogram_series(metric_families.EVENT_TO_RECONCILE)
+        self.reconcile_requests: MetricSeries[HistogramValue] = build_histogram_series(
+            metric_families.RECONCILE_REQUESTS
+        )
+        self.reconcile_writes: MetricSeries[HistogramValue] = build_histogram_series(metric_families.RECONCILE_WRITES)
+        self.noops: MetricSeries[NumberValue] = build_number_series(metric_families.RECONCILE_NOOPS)
+        self.breakers: MetricSeries[NumberValue] = build_number_series(metric_families.BREAKER)
+        self.requests: MetricSeries[NumberValue] = build_number_series(metric_families.REQUESTS)
+        self.request_seconds: MetricSeries[HistogramValue] = build_histogram_series(metric_families.REQUEST_SECONDS)
+        self.request_bytes: MetricSeries[HistogramValue] = build_histogram_series(metric_families.REQUEST_BYTES)
+        self.response_bytes: MetricSeries[HistogramValue] = build_histogram_series(metric_families.RESPONSE_BYTES)
+        self.request_retries: MetricSeries[NumberValue] = build_number_series(metric_families.REQUEST_RETRIES)
         self.openings: deque[BreakerOpening] = deque(maxlen=_MAX_OPENINGS)
         self._costs: dict[str, _RequestCost] = {}
 

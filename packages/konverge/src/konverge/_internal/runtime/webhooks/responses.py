@@ -58,7 +58,7 @@ class AdmissionDeniedError(KonvergeError):
         self.message = message
         self.reason = reason
         self.code = code
-        self.violations = tuple(violations)
+        self.violations: tuple[Violation, ...] = tuple(violations)
 
 
 @dataclass(frozen=True, slots=True)
