@@ -9,7 +9,6 @@ import pytest
 from konverge_cluster.testing import Cluster
 from tests.box.file.sample_boxes import load_resource
 
-# Without ResourceQuota and LimitRange, which the embedded cluster does not serve.
 ENTRIES = [
     "deployments: [{image: nginx, replicas: 2, port: 80, env: {A: b}, resources: {requests: {cpu: 100m}}}]",
     "statefulSets: [{image: nginx, serviceName: web, port: 80, podLabels: {tier: web}}]",
@@ -31,6 +30,8 @@ ENTRIES = [
     "horizontalPodAutoscalers: [{maxReplicas: 3, targetCPUUtilizationPercentage: 70}]",
     "podDisruptionBudgets: [{maxUnavailable: 1}]",
     "networkPolicies: [{podSelector: {}, policyTypes: [Ingress]}]",
+    "resourceQuotas: [{hard: {pods: '10', requests.cpu: 4}, scopes: [NotTerminating]}]",
+    "limitRanges: [{limits: [{type: Container, default: {cpu: 500m}}]}]",
     "namespaces: [{labels: {a: b}}]",
     "clusterRoles: [{rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]}]",
 ]

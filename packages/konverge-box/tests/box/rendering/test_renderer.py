@@ -9,12 +9,13 @@ import yaml
 
 from konverge.errors import ConfigurationError
 from konverge_box._internal.calls.scripted_answers import ScriptedAnswer
-from konverge_box._internal.file import load_box
+from konverge_box._internal.file import CUSTOM, KINDS, load_box
 from konverge_box._internal.rendering import RenderedStep, Rendering, render_box
 from tests.box.running.box_harness import GROUP, build_box, build_box_text, build_config_map, build_custom_resource
 
 pytestmark = pytest.mark.anyio
 
+RBAC = "rbac.authorization.k8s.io"
 SECRET_TEXT = "open sesame"
 RANDOM = "{{ randomAlphanumeric(20) }}"
 
@@ -195,3 +196,42 @@ async def test_another_kind_than_those_of_the_box_is_refused() -> None:
             build_box(shelf=build_custom_resource("Shelf")),
             {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}},
         )
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != CUSTOM])
+async def test_each_kind_of_a_box_is_rendered(kind: str) -> None:
+    bodies: dict[str, Any] = {
+        "services": {"port": 80},
+        "cronJobs": {"schedule": "@daily"},
+        "persistentVolumeClaims": {"storage": "1Gi"},
+        "horizontalPodAutoscalers": {"maxReplicas": 1},
+        "ingresses": {"host": "example.com"},
+        "roleBindings": {"manifest": {"roleRef": {"apiGroup": RBAC, "kind": "Role", "name": "x"}}},
+        "clusterRoleBindings": {"manifest": {"roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "x"}}},
+        "customResourceDefinitions": {
+            "manifest": {
+                "spec": {
+                    "group": "example.com",
+                    "scope": "Cluster",
+                    "names": {"kind": "Made", "plural": "mades"},
+                    "versions": [],
+                }
+            }
+        },
+    }
+    body = {"image": "nginx"} if KINDS[kind].pods is not None else {}
+    declared = {kind: [{"name": "made", **body, **bodies.get(kind, {})}]}
+
+    found = await render_steps({"onReconcile": declared})
+
+    ((made,),) = [group.objects for group in step(found, "onReconcile").groups]
+    assert (made.problem, made.decision) == ("", "apply")
+
+
+async def test_a_kind_of_the_core_group_that_kubernetes_lacks_fails_alone() -> None:
+    unknown = {"apiVersion": "v1", "kind": "Wardrobe", "name": "made"}
+
+    found = await render_steps({"onReconcile": {"custom": [unknown]}})
+
+    assert found.result == "failed"
+    assert "v1/Wardrobe" in str(found.steps)

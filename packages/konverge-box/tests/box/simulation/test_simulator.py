@@ -110,3 +110,20 @@ async def is_namespace_gone(cluster: Cluster, namespace: str) -> bool:
     except NotFoundError:
         return True
     return False
+
+
+async def test_kinds_of_add_ons_can_be_created(cluster: Cluster, tmp_path: Path) -> None:
+    made = {
+        "resourceQuotas": [{"name": "made", "hard": {"pods": "3"}}],
+        "limitRanges": [{"name": "made", "limits": [{"type": "Container", "default": {"cpu": "1"}}]}],
+        "custom": [{"apiVersion": "cert-manager.io/v1", "kind": "Certificate", "name": "made", "spec": {"a": "b"}}],
+    }
+
+    (report,) = await reports(tmp_path, cluster, "{within: 5s, steady: true, noErrors: true}", onReconcile=made)
+
+    assert (report.failures, report.errors) == ((), ())
+    assert {each.object_name for each in report.operations} >= {
+        "ResourceQuota/made",
+        "LimitRange/made",
+        "Certificate/made",
+    }

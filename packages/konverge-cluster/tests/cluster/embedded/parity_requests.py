@@ -36,6 +36,7 @@ def build_definition() -> Object:
 
 CORE, APPS = "/api/v1/namespaces/{n}", "/apis/apps/v1/namespaces/{n}"
 BATCH, RBAC = "/apis/batch/v1/namespaces/{n}", "/apis/rbac.authorization.k8s.io/v1/namespaces/{n}"
+NETWORKING = "/apis/networking.k8s.io/v1"
 WEBAPPS = f"/apis/{GROUP}/v1/namespaces/{{n}}/webapps"
 TRY = "?dryRun=All"
 
@@ -67,6 +68,16 @@ def create_deployment_of_container(**fields: Any) -> list[ParityRequest]:
 
 def create_deployment(**spec: Any) -> list[ParityRequest]:
     return create_object(f"{APPS}/deployments", spec=workload(**spec))
+
+
+def create_limit_range(**limits: Any) -> list[ParityRequest]:
+    return create_object(f"{CORE}/limitranges", spec={"limits": [limits]})
+
+
+def labeled_pods() -> dict[str, Any]:
+    """Return a template of pods with one label."""
+    pods = {"containers": [{"name": "app", "image": "konverge.test/app:1"}]}
+    return {"metadata": {"labels": {"app": "web"}}, "spec": pods}
 
 
 def create_service(**spec: Any) -> list[ParityRequest]:
@@ -498,4 +509,49 @@ SEQUENCES: dict[str, list[ParityRequest]] = {
         apply_webapp("applied"),
         apply_webapp("applied", replicas=None),
     ),
+    "quotas": create_object(
+        f"{CORE}/resourcequotas", spec={"hard": {"pods": "10", "requests.cpu": "1000m", "count/a.b": 1}}
+    )
+    + create_object(f"{CORE}/resourcequotas")
+    + create_object(
+        f"{CORE}/resourcequotas", spec={"hard": {"pods": "1"}, "scopes": ["NotBestEffort"]}, status={"hard": {}}
+    )
+    + create_object(f"{CORE}/resourcequotas", spec={"hard": {"pods": "x"}})
+    + create_object(
+        f"{CORE}/resourcequotas", spec={"hard": {"pods": "1.5", "secrets": "-1", "foo": "1", "example.com/g": 1}}
+    )
+    + create_object(f"{CORE}/resourcequotas", spec={"scopes": ["Nope", "BestEffort", "NotBestEffort"]})
+    + [ParityRequest("PUT", f"{CORE}/resourcequotas/none", {"metadata": {"name": "none"}})],
+    "limits of a namespace": create_limit_range()
+    + create_limit_range(max={"cpu": "2"}, default={"cpu": "1"})
+    + create_limit_range(type="Container", max={"cpu": "2"}, default={"cpu": "1"})
+    + create_limit_range(type="Container", max={"cpu": "2"}, min={"cpu": "3"})
+    + create_limit_range(type="Container", max={"cpu": "2"}, default={"cpu": "3"})
+    + create_limit_range(type="Container", default={"cpu": "2"}, defaultRequest={"cpu": "3"})
+    + create_limit_range(type="Container", min={"cpu": "2"}, maxLimitRequestRatio={"cpu": "0.5"})
+    + create_limit_range(type="Pod", default={"cpu": "2"})
+    + create_object(f"{CORE}/limitranges", spec={"limits": [{"type": "Pod"}, {"type": "Pod"}]})
+    + create_object(f"{CORE}/limitranges", spec={}),
+    "pod templates": create_object(f"{CORE}/podtemplates", template=labeled_pods())
+    + create_object(f"{CORE}/podtemplates", template={"spec": {"containers": []}})
+    + create_object(f"{CORE}/podtemplates"),
+    "replication controllers": create_object(f"{CORE}/replicationcontrollers", spec={"template": labeled_pods()})
+    + create_object(f"{CORE}/replicationcontrollers", spec={"selector": {"x": "y"}, "template": labeled_pods()})
+    + create_object(f"{CORE}/replicationcontrollers", spec={"replicas": -1, "template": labeled_pods()})
+    + create_object(f"{CORE}/replicationcontrollers", spec={}),
+    "classes of Ingresses": create_object(f"{NETWORKING}/ingressclasses", spec={"controller": "example.com/a"})
+    + create_object(f"{NETWORKING}/ingressclasses"),
+    "applied quotas": [
+        ParityRequest(
+            "PATCH",
+            f"{CORE}/resourcequotas/applied{TRY}&fieldManager=me",
+            {
+                "apiVersion": "v1",
+                "kind": "ResourceQuota",
+                "metadata": {"name": "applied"},
+                "spec": {"hard": {"cpu": "1"}},
+            },
+            APPLY,
+        ),
+    ],
 }

@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 
 from konverge._internal.client import Client
-from konverge._internal.crd import UnstructuredResource, crd_manifest, find_definition, unstructured_resource
+from konverge._internal.crd import UnstructuredResource, crd_manifest, find_definition
 from konverge._internal.extras import missing_package
 from konverge._internal.kube import GroupVersionKind, Object, ObjectKey, format_identity
+from konverge._internal.operator.placeholder_definitions import install_placeholders
 from konverge.clock import Clock, Entropy
-from konverge.errors import ConfigurationError, ConflictError, KindNotServedError, KonvergeError
+from konverge.errors import ConfigurationError, ConflictError, KonvergeError
 
 __all__ = ["private_server", "store_object"]
 
@@ -56,8 +57,7 @@ async def private_server(
             for cls in kinds:
                 await client.apply(_build_definition(cls), field_manager=_FIELD_MANAGER)
             objects = list(given)
-            for gvk, is_namespaced in {**further_kinds, **_collect_kinds(objects)}.items():
-                await _serve_kind(client, gvk, is_namespaced=is_namespaced)
+            await install_placeholders(client, {**further_kinds, **_collect_kinds(objects)})
             await client.close()
             client = Client(cluster.transport(), user_agent=_USER_AGENT, clock=clock)  # one without cached discovery
             for obj in sorted(objects, key=lambda each: GroupVersionKind.of(each) != _NAMESPACE):
@@ -96,20 +96,10 @@ async def store_object(client: Client, obj: Object, namespace: str) -> Object:
     return stored
 
 
-async def _serve_kind(client: Client, gvk: GroupVersionKind, *, is_namespaced: bool) -> None:
-    try:
-        await client.mapping(gvk)
-    except KindNotServedError:
-        resource = unstructured_resource(gvk, {}, scope="Namespaced" if is_namespaced else "Cluster")
-        await client.apply(_build_definition(resource), field_manager=_FIELD_MANAGER)
-
-
 def _build_definition(cls: type[UnstructuredResource]) -> Object:
     """Return the definition of a kind; one without a schema in the box accepts any object."""
     definition = find_definition(cls)
     manifest = crd_manifest(cls)
-    if definition.gvk.group.endswith(".k8s.io"):  # the API server requires an approval for this group
-        manifest["metadata"].setdefault("annotations", {})["api-approved.kubernetes.io"] = "unapproved, made up"
     if definition.schema.get("properties", {}).get("spec", {}).get(_OPEN):
         for version in manifest["spec"]["versions"]:
             version["schema"]["openAPIV3Schema"][_OPEN] = True

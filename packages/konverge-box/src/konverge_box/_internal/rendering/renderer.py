@@ -23,7 +23,7 @@ from konverge.clock import Clock, SeededEntropy, SimulatedClock
 from konverge.errors import ConfigurationError, KonvergeError, format_error
 from konverge_box._internal.calls.scripted_answers import OfflineCaller, ScriptedAnswer
 from konverge_box._internal.expressions import mask_sensitive
-from konverge_box._internal.file import KINDS, OperatorBox
+from konverge_box._internal.file import OperatorBox
 from konverge_box._internal.providers import ProviderPool
 from konverge_box._internal.rendering.field_changes import find_changes
 from konverge_box._internal.rendering.private_server import private_server, store_object
@@ -85,9 +85,8 @@ async def render_box(
     pipeline = running.active.pipelines[name]
     clock, entropy = SimulatedClock(at), SeededEntropy()
     kinds = [build_resource_class(declared) for declared in box.spec.crds.values()]
-    further_kinds = _collect_kinds(box)
     async with private_server(
-        kinds, given, namespace, further_kinds=further_kinds, clock=clock, entropy=entropy
+        kinds, given, namespace, further_kinds=running.operator.registered.assumed_kinds, clock=clock, entropy=entropy
     ) as server:
         rendering = Rendering(
             box=box.metadata.name,
@@ -279,15 +278,6 @@ def _build_object(obj: Object) -> Object:
 def _order_fields(obj: Object) -> Object:
     """Return an object with its fields in the conventional order."""
     return {name: obj[name] for name in (*_FIRST, *obj) if name in obj}
-
-
-def _collect_kinds(box: OperatorBox) -> dict[GroupVersionKind, bool]:
-    """Return the kinds of all declared resources, and whether they are namespaced, as far as the file determines it."""
-    return {
-        resource.gvk: KINDS[resource.kind].namespaced
-        for declared in box.spec.crds.values()
-        for resource in declared.resources
-    }
 
 
 def _find_crd(box: OperatorBox, owner: Object) -> str:

@@ -15,7 +15,7 @@ from konverge._internal.runtime import Process
 from konverge._internal.runtime.background import background_task
 from konverge.clock import Clock, Entropy
 from konverge_box._internal.calls import Caller
-from konverge_box._internal.file import OperatorBox
+from konverge_box._internal.file import KINDS, OperatorBox
 from konverge_box._internal.providers import ProviderPool
 from konverge_box._internal.runtime.active_box import ActiveBox
 from konverge_box._internal.runtime.box_conditions import VALIDATION_FAILED
@@ -78,6 +78,12 @@ class BoxController:
         self._classes = {declared.resource.gvk: build_resource_class(declared) for declared in box.spec.crds.values()}
         for name in box.spec.crds:
             self._register_resource(name)
+        self.operator.registered.assumed_kinds |= {
+            resource.gvk: KINDS[resource.kind].namespaced
+            for declared in box.spec.crds.values()
+            for resource in declared.resources
+            if resource.gvk not in self._classes
+        }
         self.operator.runs_in_background(self._run_services)
 
     def _register_resource(self, name: str) -> None:

@@ -14,6 +14,7 @@ from konverge._internal.client import Client, Transport
 from konverge._internal.crd import crd_manifest, find_definition
 from konverge._internal.kube import GroupVersionKind, Object, ObjectKey, find_condition, is_deleting
 from konverge._internal.operator import RunOptions
+from konverge._internal.operator.placeholder_definitions import install_placeholders
 from konverge._internal.runtime import Process
 from konverge.clock import Clock, Entropy
 from konverge.errors import (
@@ -271,8 +272,12 @@ async def start_simulated_box(
     answers: Mapping[str, ScriptedAnswer],
     *,
     pool: ProviderPool | None = None,
+    later: Iterable[Object] = (),
 ) -> AsyncIterator[SimulatedBox]:
     """Run a box in the cluster, with its definitions and the given objects.
+
+    The embedded cluster also gets definitions for the other kinds of the box and of the given objects, unless one of
+    the objects, or one that the simulation applies later, is their definition.
 
     On exit, the operator is stopped; in a shared cluster, the applied objects are deleted before. Both also happen if
     the
@@ -291,6 +296,13 @@ async def start_simulated_box(
     for cls in running.operator.defined_resources:
         await client.apply(crd_manifest(cls), field_manager=_FIELD_MANAGER)
     await _wait_until_served(cluster, [find_definition(cls).gvk for cls in running.operator.defined_resources])
+    given = list(given)
+    if cluster.is_embedded:
+        defined = {gvk for obj in (*given, *later) if GroupVersionKind.of(obj) == _CRD for gvk in _list_kinds(obj)}
+        wanted = {GroupVersionKind.of(obj): bool(obj["metadata"].get("namespace")) for obj in given}
+        wanted |= running.operator.registered.assumed_kinds
+        kinds = {gvk: is_namespaced for gvk, is_namespaced in wanted.items() if gvk not in defined}
+        await _wait_until_served(cluster, await install_placeholders(client, kinds))
     recording = RecordingTransport(cluster.transport, cluster.namespace)
     simulated = SimulatedBox(cluster, running, recording, responses)
     try:

@@ -46,7 +46,10 @@ async def simulate(
     """
     spec = loaded.simulation.spec
     reports: list[StepReport] = []
-    async with start_simulated_box(loaded.box, cluster, loaded.given, spec.answers, pool=pool) as simulated:
+    later = [obj for objects in loaded.applied for obj in objects]
+    async with start_simulated_box(
+        loaded.box, cluster, loaded.given, spec.answers, pool=pool, later=later
+    ) as simulated:
         for step, objects in zip(spec.steps, loaded.applied, strict=True):
             report = await _run_step(loaded, simulated, step, objects)
             reports.append(report)

@@ -104,6 +104,7 @@ def list_builtin_resources() -> tuple[ServedResource, ...]:
         _build_resource("", "ConfigMap", "configmaps", "cm"),
         _build_resource("", "Endpoints", "endpoints", "ep", creates_on_update=True),
         _build_resource("", "Event", "events", "ev", creates_on_update=True, fields=_EVENT_FIELDS),
+        _build_resource("", "LimitRange", "limitranges", "limits", creates_on_update=True),
         _build_resource(
             "",
             "Namespace",
@@ -129,6 +130,18 @@ def list_builtin_resources() -> tuple[ServedResource, ...]:
             generation=True,
             fields=_POD_FIELDS,
         ),
+        _build_resource("", "PodTemplate", "podtemplates", generation=True),
+        _build_resource(
+            "",
+            "ReplicationController",
+            "replicationcontrollers",
+            "rc",
+            categories=_ALL,
+            subresources=_SCALABLE,
+            generation=True,
+            fields=("status.replicas",),
+        ),
+        _build_resource("", "ResourceQuota", "resourcequotas", "quota", subresources=_STATUS),
         _build_resource("", "Secret", "secrets", fields=("type",)),
         _build_resource("", "ServiceAccount", "serviceaccounts", "sa", subresources=frozenset({"token"})),
         _build_resource(
@@ -191,6 +204,7 @@ def list_builtin_resources() -> tuple[ServedResource, ...]:
             generation=True,
             fields=("status.successful",),
         ),
+        _build_resource("networking.k8s.io", "IngressClass", "ingressclasses", generation=True, namespaced=False),
         _build_resource("networking.k8s.io", "Ingress", "ingresses", "ing", subresources=_STATUS, generation=True),
         _build_resource("networking.k8s.io", "NetworkPolicy", "networkpolicies", "netpol", generation=True),
         _build_resource(

@@ -30,6 +30,8 @@ _SERVER_METADATA = (
 _INITIAL_STATUS: Mapping[str, Object] = {
     "namespaces": {"phase": "Active"},
     "persistentvolumeclaims": {"phase": "Pending"},
+    "replicationcontrollers": {"replicas": 0},
+    "resourcequotas": {},
     "services": {"loadBalancer": {}},
     "deployments.apps": {},
     "daemonsets.apps": {

@@ -88,6 +88,7 @@ _CONSTANTS: Mapping[str, Mapping[str, Any]] = {
     _APPS + "DaemonSetSpec": {"revisionHistoryLimit": 10},
     _APPS + "RollingUpdateDaemonSet": {"maxUnavailable": 1, "maxSurge": 0},
     _APPS + "ReplicaSetSpec": {"replicas": 1},
+    _CORE + "ReplicationControllerSpec": {"replicas": 1},
     _APPS + "StatefulSetSpec": {
         "podManagementPolicy": "OrderedReady",
         "replicas": 1,
@@ -284,6 +285,18 @@ def _build_strategy_rule(*, also_when_named: bool) -> Callable[[dict[str, Any]],
     return fill_strategy
 
 
+def _fill_replication_controller(controller: dict[str, Any]) -> None:
+    """Add the selector and the labels of a ReplicationController, which are those of its pods."""
+    spec, metadata = dict(_get_map(controller, "spec")), dict(_get_map(controller, "metadata"))
+    labels = _get_map(_get_map(_get_map(spec, "template"), "metadata"), "labels")
+    if not labels:
+        return
+    if not spec.get("selector"):
+        controller["spec"] = {**spec, "selector": dict(labels)}
+    if not metadata.get("labels"):
+        controller["metadata"] = {**metadata, "labels": dict(labels)}
+
+
 def _fill_job(job: dict[str, Any]) -> None:
     """Add the defaults of a Job that the template in a CronJob does not get."""
     spec = job["spec"] = dict(_get_map(job, "spec"))
@@ -370,6 +383,7 @@ _RULES: Mapping[str, Callable[[dict[str, Any]], None]] = {
     _CORE + "NodeStatus": _fill_node_status,
     _CORE + "Pod": _fill_pod,
     _CORE + "PodSpec": _fill_pod_spec,
+    _CORE + "ReplicationController": _fill_replication_controller,
     _CORE + "Secret": _fill_secret,
     _CORE + "ServiceAccount": _fill_service_account,
     _CORE + "ServiceSpec": _fill_service_spec,

@@ -24,6 +24,7 @@ from konverge._internal.crd import crd_manifest, find_definition
 from konverge._internal.extras import missing_package
 from konverge._internal.kube import GroupVersionKind
 from konverge._internal.operator import Operator, RunOptions
+from konverge._internal.operator.placeholder_definitions import install_placeholders
 from konverge._internal.runtime.log_formatters import LogFormat, install_formatter
 from konverge._internal.runtime.shutdown_watchdog import ShutdownWatchdog
 from konverge._internal.runtime.start_steps import StartSteps
@@ -150,6 +151,10 @@ async def _run(
                 await steps.run_step(
                     "installing the CustomResourceDefinitions", partial(install_definitions, client, operator, clock)
                 )
+            if local:
+                await steps.run_step(
+                    "installing definitions of other kinds", partial(_install_placeholders, client, operator, clock)
+                )
             await steps.run_step(
                 "discovery of the operator's kinds", partial(_check_served, client, operator, install_hints)
             )
@@ -179,15 +184,26 @@ async def install_definitions(client: Client, operator: Operator, clock: Clock) 
         definition = find_definition(resource)
         await client.apply(crd_manifest(resource), field_manager=_FIELD_MANAGER)
         try:
-            async with asyncio.timeout(_SERVED_SECONDS):
-                while not await _is_served(client, definition.gvk):
-                    await clock.sleep(_POLL_SECONDS)
+            await _wait_until_served(client, definition.gvk, clock)
         except TimeoutError:
             raise KonvergeError(
                 f"CustomResourceDefinition {definition.name}: not served after {_SERVED_SECONDS:g} s; "
                 f"find the reason with kubectl describe crd {definition.name}"
             ) from None
         _log.info("CustomResourceDefinition %s is installed", definition.name)
+
+
+async def _install_placeholders(client: Client, operator: Operator, clock: Clock) -> None:
+    """Define the kinds that the embedded cluster lacks and the operator does not define; any object fits."""
+    for gvk in await install_placeholders(client, operator.registered.assumed_kinds):
+        await _wait_until_served(client, gvk, clock)
+        _log.info("%s: the cluster of --local does not serve it; it accepts any object, and nothing works on it", gvk)
+
+
+async def _wait_until_served(client: Client, gvk: GroupVersionKind, clock: Clock) -> None:
+    async with asyncio.timeout(_SERVED_SECONDS):
+        while not await _is_served(client, gvk):
+            await clock.sleep(_POLL_SECONDS)
 
 
 async def _is_served(client: Client, gvk: GroupVersionKind) -> bool:

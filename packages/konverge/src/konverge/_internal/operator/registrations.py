@@ -79,6 +79,8 @@ class OperatorRegistrations:
         uses: The declared permissions, in addition to the derived ones.
         webhooks: The admission and conversion handlers.
         companions: The background services.
+        assumed_kinds: The kinds without a definition of the operator that a cluster must serve, and whether they are
+            namespaced. A private cluster gets definitions for those that it lacks.
     """
 
     name: str
@@ -91,6 +93,7 @@ class OperatorRegistrations:
     uses: list[ResourceAccess] = field(default_factory=list)
     webhooks: WebhookRegistry = field(default_factory=WebhookRegistry)
     companions: list[Companion] = field(default_factory=list)
+    assumed_kinds: dict[GroupVersionKind, bool] = field(default_factory=dict)
 
     @property
     def declaration(self) -> OperatorDeclaration:

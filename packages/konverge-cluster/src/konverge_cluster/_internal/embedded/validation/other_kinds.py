@@ -28,6 +28,7 @@ __all__ = [
     "validate_controller_revision",
     "validate_endpoint_slice",
     "validate_ingress",
+    "validate_ingress_class",
     "validate_lease",
     "validate_network_policy",
     "validate_role",
@@ -157,6 +158,12 @@ def validate_ingress(obj: Object) -> Iterator[FieldError]:
                 yield field_invalid(f"{at}.host", host, detail)
         for number, path in enumerate((rule.get("http") or {}).get("paths") or ()):
             yield from _validate_path(path, f"{at}.http.paths[{number}]")
+
+
+def validate_ingress_class(obj: Object) -> Iterator[FieldError]:
+    """Yield the validation errors of an IngressClass."""
+    if not (obj.get("spec") or {}).get("controller"):
+        yield field_required("spec.controller")
 
 
 def _validate_path(path: Mapping[str, Any], field: str) -> Iterator[FieldError]:

@@ -19,12 +19,14 @@ from konverge_cluster._internal.embedded.validation.pods import NOT_NEGATIVE, va
 from konverge_cluster._internal.embedded.validation.selectors import matches_template, validate_selector
 
 __all__ = [
+    "validate_bare_template",
     "validate_cron_job",
     "validate_daemon_set",
     "validate_deployment",
     "validate_job",
     "validate_job_update",
     "validate_replica_set",
+    "validate_replication_controller",
     "validate_selector_update",
     "validate_stateful_set",
     "validate_stateful_set_update",
@@ -87,6 +89,27 @@ def validate_replica_set(obj: Object) -> Iterator[FieldError]:
     spec = obj.get("spec") or {}
     yield from _validate_not_negative(spec, "replicas", "minReadySeconds")
     yield from _validate_pods(spec, "replicaset")
+
+
+def validate_replication_controller(obj: Object) -> Iterator[FieldError]:
+    """Yield the validation errors of a ReplicationController, whose selector is a mapping of labels."""
+    spec = obj.get("spec") or {}
+    yield from _validate_not_negative(spec, "replicas", "minReadySeconds")
+    selector, template = spec.get("selector"), spec.get("template")
+    if not selector:
+        yield field_required("spec.selector")
+    if template is None:
+        yield field_required("spec.template")
+        return
+    labels = (template.get("metadata") or {}).get("labels") or {}
+    if any(labels.get(name) != value for name, value in (selector or {}).items()):
+        yield field_invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
+    yield from validate_pod_template(template, "spec.template")
+
+
+def validate_bare_template(obj: Object) -> Iterator[FieldError]:
+    """Yield the validation errors of a PodTemplate."""
+    yield from validate_pod_template(obj.get("template") or {}, "template")
 
 
 def validate_daemon_set(obj: Object) -> Iterator[FieldError]:
