@@ -12,6 +12,7 @@ from typing import Any
 
 from konverge_box._internal.file.box_kinds import KINDS, find_child_kind
 from konverge_box._internal.file.crd_schemas import find_unknown_field
+from konverge_box._internal.file.schema_references import build_status_schema, find_comparison_error, find_loop_error
 from konverge_box._internal.file.struct_reader import has_expression
 from konverge_box._internal.file.template_analysis import TemplateSyntaxError, find_field_paths, find_read_paths
 from konverge_box._internal.file.validation_errors import Path, format_hint
@@ -106,7 +107,7 @@ def get_result_name(step: str, entry: Mapping[str, Any]) -> str:
 def _get_schema(entry: Any) -> Any:
     resource = entry.get("resource") if isinstance(entry, dict) else None
     schema = resource.get("schema") if isinstance(resource, dict) else None
-    return schema if isinstance(schema, dict) else None
+    return {**schema, "status": build_status_schema(entry)} if isinstance(schema, dict) else None
 
 
 def _build_scope(entry: dict[str, Any], schemas: Mapping[str, Any]) -> _DeclaredNames:
@@ -193,6 +194,7 @@ class _StepChecker:
                 self._check_text(key, at, items, entry)
             if key == "field" and isinstance(each, str) and not has_expression(each) and self._is_condition(path):
                 self._check_text(each, at, items, entry, is_field=True)
+                self._check_comparison(value, each, path, items)
             self.check_value(each, at, items, entry)
 
     def _is_condition(self, path: Path) -> bool:
@@ -204,6 +206,28 @@ class _StepChecker:
         over = loop.get("field")
         if isinstance(over, str) and _PATH.match(over):
             self._check_name(_split_path(over), (*path, "field"), items, entry)
+            schema, steps = self._find_schema(_split_path(over), items)
+            error = find_loop_error(schema, steps)
+            if error:
+                self._source.add_error((*path, "field"), f"{error}: {over}")
+
+    def _check_comparison(self, value: dict[str, Any], field: str, path: Path, items: frozenset[str]) -> None:
+        if not _PATH.match(field):
+            return
+        schema, steps = self._find_schema(_split_path(field), items)
+        error = find_comparison_error(value, schema, steps)
+        if error is not None:
+            self._source.add_error((*path, error[0]), error[1])
+
+    def _find_schema(self, name: Names, items: frozenset[str]) -> tuple[Any, Names]:
+        """Return the schema in which a path leads, and the rest of the path; None if the file does not describe it."""
+        scope, schema, rest = self._scope, self._scope.schema, name
+        if name[:1] == ("cross",) and len(name) > 2:
+            schema, rest = scope.cross.get(name[1]), name[2:]
+        is_written = rest is name and any(name[: len(each)] == each or each[: len(name)] == name for each in scope.written)
+        if not rest or rest[0] not in ("spec", "status") or rest[0] in items or is_written:
+            return None, ()
+        return (schema.get(rest[0]) if isinstance(schema, dict) else None), rest[1:]
 
     def _has_other_names(self, value: dict[str, Any], items: frozenset[str]) -> bool:
         manifest = value.get("manifest")
@@ -269,14 +293,15 @@ class _StepChecker:
                 self._source.add_error(path, f"children.{second}: unknown kind{format_hint(second, words)}")
             elif kind.key not in scope.children:
                 self._source.add_error(path, f"children.{second}: onCreate and onReconcile declare no {kind.key}")
-        elif root == "spec":
+        elif root in ("spec", "status"):
             self._check_in_schema(scope.schema, name, tuple(scope.written), "", path)
 
     def _check_in_schema(self, schema: Any, name: Names, written: tuple[Names, ...], prefix: str, path: Path) -> None:
-        if name[0] != "spec" or not isinstance(schema, dict) or "spec" not in schema:
+        part = name[0]
+        if part not in ("spec", "status") or not isinstance(schema, dict) or schema.get(part) is None:
             return
         if any(name[: len(each)] == each or each[: len(name)] == name for each in written):
             return
-        unknown = find_unknown_field(schema["spec"], name[1:])
+        unknown = find_unknown_field(schema[part], name[1:])
         if unknown is not None:
-            self._source.add_error(path, f"{prefix}spec.{unknown[0]} is not in the schema{unknown[1]}")
+            self._source.add_error(path, f"{prefix}{part}.{unknown[0]} is not in the schema{unknown[1]}")

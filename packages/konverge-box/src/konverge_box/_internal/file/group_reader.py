@@ -22,6 +22,7 @@ from konverge_box._internal.file.resource_entries import (
     SecretEntry,
     get_entry_type,
 )
+from konverge_box._internal.file.server_rules import find_server_errors, list_file_paths
 from konverge_box._internal.file.short_forms import expand_short_form
 from konverge_box._internal.file.struct_reader import BAD, StructReader, describe_type, has_expression
 from konverge_box._internal.file.validation_errors import Path, format_hint, format_path
@@ -107,6 +108,9 @@ class _GroupReader:
             return BAD
         rendered = expand_short_form(kind, entry, short, schema)
         self._check_object(kind, entry, rendered, schema, path)
+        for at, message in find_server_errors(kind, rendered):
+            places = ((*path, *each) for each in list_file_paths(kind, at))
+            self._source.add_error(next((each for each in places if each in self._source.positions), path), message)
         return BoxResource(
             path=format_path(path),
             kind=kind.key,

@@ -24,6 +24,7 @@ from konverge_box._internal.file.group_reader import build_reader
 from konverge_box._internal.file.imported_box import ImportedBox, merge_imports
 from konverge_box._internal.file.model import KIND, RESERVED_STATUS, OperatorBox
 from konverge_box._internal.file.randomness import check_randomness
+from konverge_box._internal.file.schema_references import find_reference_errors
 from konverge_box._internal.file.struct_reader import BAD, has_expression
 from konverge_box._internal.file.template_analysis import find_condition_error
 from konverge_box._internal.file.validation_errors import (
@@ -144,6 +145,8 @@ def _check_document(source: YamlSource, value: Any, *, knows_all: bool) -> None:
 def _check_entry(source: YamlSource, name: str, entry: dict[str, Any], crds: dict[str, Any]) -> None:
     path: Path = ("spec", "crds", name)
     _check_schema(source, entry, path)
+    for at, message in find_reference_errors(entry, path):
+        source.add_error(at, message)
     for other in _list_keys(entry, "dependsOn"):
         if other not in crds:
             source.add_error(

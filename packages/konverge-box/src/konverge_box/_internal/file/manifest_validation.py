@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from konverge._internal.apply.schema import DEDUCED, Schema
+from konverge._internal.kube.quantities import quantity_to_fraction
+from konverge._internal.message_text import quote
 from konverge_box._internal.file.box_kinds import MAIN, ObjectPath
 from konverge_box._internal.file.struct_reader import describe_type, has_expression
 from konverge_box._internal.file.validation_errors import Path, format_hint, format_path
@@ -26,15 +28,20 @@ def find_schema(schema: Schema | None, path: ObjectPath) -> Schema | None:
 
 
 def find_manifest_errors(value: Any, schema: Schema, path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the errors of a value, each with its path and a message that never contains the value itself.
+    """Yield the errors of a value, each with its path and message.
 
-    An expression matches every type because its value is known only at run time. A null removes the field.
+    A message contains only values of fields that cannot be secret: quantities and the words of an enum. An expression
+    matches every type because its value is known only at run time. A null removes the field.
     """
     if schema is DEDUCED or value is None or (isinstance(value, str) and has_expression(value)):
         return
     if _is_int_or_string(schema):
         if isinstance(value, dict | list | bool):
             yield path, f"expected a number or a string, found {describe_type(value)}"
+        elif isinstance(value, str) and schema.name.endswith(".Quantity") and not _is_quantity(value):
+            fits = next(filter(_is_quantity, _list_similar_quantities(value)), "")
+            hint = f"; did you mean {fits}?" if fits else ""
+            yield path, f"expected a quantity such as 500m, 1.5 or 2Gi, found {quote(value)}{hint}"
     elif schema.type == "array":
         if not isinstance(value, list):
             yield path, f"expected a list, found {describe_type(value)}"
@@ -56,8 +63,12 @@ def find_manifest_errors(value: Any, schema: Schema, path: Path) -> Iterator[tup
     elif schema.type in _SCALARS:
         fits = isinstance(value, _SCALARS[schema.type])
         if not fits or (isinstance(value, bool) and schema.type != "boolean"):
-            quote = "; quote it" if schema.type == "string" and not isinstance(value, dict | list) else ""
-            yield path, f"expected {_WORDS[schema.type]}, found {describe_type(value)}{quote}"
+            advice = "; quote it" if schema.type == "string" and not isinstance(value, dict | list) else ""
+            yield path, f"expected {_WORDS[schema.type]}, found {describe_type(value)}{advice}"
+        elif schema.enum and value not in schema.enum and value:
+            words = [str(word) for word in schema.enum]
+            hint = format_hint(str(value), words)
+            yield path, f"expected one of {', '.join(words)}, found {quote(value)}{hint if 'mean' in hint else ''}"
 
 
 def find_missing_fields(value: Any, schema: Schema, at: Path = ()) -> Iterator[str]:
@@ -83,6 +94,22 @@ def _is_int_or_string(schema: Schema) -> bool:
         or "oneOf" in source
         or schema.name.endswith(".Quantity")
     )
+
+
+def _is_quantity(text: str) -> bool:
+    try:
+        quantity_to_fraction(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _list_similar_quantities(text: str) -> Iterator[str]:
+    """Yield texts that may be meant: without spaces and the B of bytes, and with the case of the suffixes."""
+    plain = text.replace(" ", "").removesuffix("B").removesuffix("b")
+    yield plain
+    yield f"{plain[:-1]}{plain[-1:].upper()}"
+    yield f"{plain[:-2]}{plain[-2:].capitalize()}"
 
 
 def _describe_type(schema: Schema) -> str:

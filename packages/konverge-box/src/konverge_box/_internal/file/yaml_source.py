@@ -27,6 +27,8 @@ _MAX_TEXT = 256 * 1024
 _MAX_NAME = 1_024
 _MAX_ERRORS = 1_000
 _MAX_INTEGER = 2**63
+_BARE_EXPRESSION = re.compile(r"(?:[:-] +)(\{\{)")
+_QUOTE_EXPRESSION = 'put the expression in quotes: "{{ ... }}"'
 
 
 @dataclass
@@ -90,8 +92,7 @@ def parse_source(text: str | bytes, file: str) -> list[YamlSource]:
     except yaml.MarkedYAMLError as error:
         mark: Any = error.problem_mark or error.context_mark
         position = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
-        about = " ".join(f"{error.context or ''} {error.problem or ''}".split())
-        whole.add_error_at(position, (), f"invalid YAML: {about}")
+        whole.add_error_at(*_explain_syntax_error(text, position, error))
         return [whole]
     except yaml.YAMLError as error:
         whole.add_error((), f"invalid YAML: {' '.join(str(error).split())}")
@@ -103,6 +104,24 @@ def parse_source(text: str | bytes, file: str) -> list[YamlSource]:
         if source.value is not None or source.errors:
             sources.append(source)
     return sources
+
+
+def _explain_syntax_error(
+    text: str | bytes, position: tuple[int, int], error: yaml.MarkedYAMLError
+) -> tuple[tuple[int, int], Path, str]:
+    """Return the position and the message of a syntax error, in plain words for the two most common causes."""
+    lines = (text.decode(errors="replace") if isinstance(text, bytes) else text).splitlines()
+    number = position[0]
+    for nearby in (number, number - 1):
+        line = lines[nearby - 1] if 1 <= nearby <= len(lines) else ""
+        indent = line[: len(line) - len(line.lstrip())]
+        if "\t" in indent:
+            return (nearby, indent.index("\t") + 1), (), "found a tab; indent with spaces"
+        bare = _BARE_EXPRESSION.search(line)
+        if bare is not None:
+            return (nearby, bare.start(1) + 1), (), _QUOTE_EXPRESSION
+    about = " ".join(f"{error.context or ''} {error.problem or ''}".split())
+    return position, (), f"invalid YAML: {about}"
 
 
 class _YamlLoader(FastLoader):
@@ -160,6 +179,9 @@ class _NodeConverter:
             self._source.add_error(path[:8], f"nested deeper than {_MAX_DEPTH} levels")
             return None
         if isinstance(node, yaml.MappingNode) and node.tag == _MAP:
+            if _is_bare_expression(node):
+                self._source.add_error_at(_get_position(node), path, _QUOTE_EXPRESSION)
+                return "{{ '' }}"  # an expression, so that no other check reports a mapping
             return self._convert_mapping(node, path)
         if isinstance(node, yaml.SequenceNode) and node.tag == _SEQ:
             return [
@@ -258,6 +280,14 @@ class _NodeConverter:
 def _get_position(node: yaml.Node) -> tuple[int, int]:
     mark: Any = node.start_mark
     return mark.line + 1, mark.column + 1
+
+
+def _is_bare_expression(node: yaml.MappingNode) -> bool:
+    """Tell whether a mapping is an expression without quotes: braces in braces, whose only key is a mapping."""
+    if len(node.value) != 1 or not node.flow_style:
+        return False
+    key, value = node.value[0]
+    return isinstance(key, yaml.MappingNode) and bool(key.flow_style) and value.tag == _NULL
 
 
 def _list_merged_nodes(value: yaml.Node) -> list[yaml.Node]:
