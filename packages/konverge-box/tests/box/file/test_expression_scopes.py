@@ -219,7 +219,7 @@ def test_secrets_and_config_maps_are_observed_with_their_data(kind: str) -> None
 
 @pytest.mark.parametrize(("field", "expected"), [("'spec.{{ spec.size }}'", 0), ("spec.made", 1)])
 def test_where_an_expression_names_the_field_that_is_set_any_may_be_read(field: str, expected: int) -> None:
-    steps = f"mutation: [{{field: {field}, default: 1}}]\nvalidation: [{{field: spec.other}}]"
+    steps = f"mutation: [{{field: {field}, override: 1}}]\nvalidation: [{{field: spec.other}}]"
     text = build_box_text(steps).replace("resource: {apiVersion: test.konverge.dev/v1, kind: Web}", SCHEMA)
 
     assert len(find_file_errors(text)) == expected

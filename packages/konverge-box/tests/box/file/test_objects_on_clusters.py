@@ -1,13 +1,15 @@
-"""An API server accepts the objects that short forms expand to."""
+"""An API server accepts the objects that short forms expand to, and refuses what a box file refuses."""
 
 from __future__ import annotations
 
 import json
 
 import pytest
+import yaml
 
+from konverge.errors import BadRequestError, InvalidError, ServerError
 from konverge_cluster.testing import Cluster
-from tests.box.file.sample_boxes import load_resource
+from tests.box.file.sample_boxes import find_errors, load_resource
 
 ENTRIES = [
     "deployments: [{image: nginx, replicas: 2, port: 80, env: {A: b}, resources: {requests: {cpu: 100m}}}]",
@@ -48,3 +50,63 @@ async def test_a_server_takes_what_a_short_form_stands_for(cluster: Cluster, ent
     applied = await cluster.client.apply(wanted, field_manager="box", dry_run=True)
 
     assert applied.object["kind"] == wanted["kind"]
+
+
+# An entry, and in it a value that the file and the server accept and one that both refuse.
+REFUSED = [
+    ("deployments: [{image: nginx, port: VALUE}]", "8080", "80800"),
+    ("deployments: [{image: nginx, livenessProbe: {tcpSocket: {port: VALUE}}}]", "8080", "0"),
+    ("deployments: [{image: nginx, livenessProbe: {tcpSocket: {port: VALUE}}}]", "http", "'8080'"),
+    ("deployments: [{image: nginx, name: VALUE}]", "admin", "Admin"),
+    ("deployments: [{image: nginx, name: VALUE}]", "admin", "web_admin"),
+    ("deployments: [{image: nginx, containerName: VALUE}]", "web", "web.main"),
+    ("deployments: [{image: nginx, labels: {tier: VALUE}}]", "front-end", "front end"),
+    ("deployments: [{image: nginx, podLabels: {VALUE: a}}]", "tier", "the tier"),
+    ("deployments: [{image: nginx, annotations: {VALUE: a}}]", "note", "a note"),
+    ("deployments: [{image: nginx, replicas: VALUE}]", "7", "-7"),
+    ("deployments: [{image: nginx, imagePullPolicy: VALUE}]", "Always", "Allways"),
+    ("deployments: [{image: nginx, resources: {limits: {memory: VALUE}}}]", "512M", "512MB"),
+    ("statefulSets: [{image: nginx, serviceName: web, name: VALUE}]", "web", "web.main"),
+    ("services: [{port: 80, name: VALUE}]", "web", "web.main"),
+    ("services: [{port: 80, targetPort: VALUE}]", "web-port", "web_port"),
+    ("configMaps: [{data: {VALUE: a}}]", "site-title", "site title"),
+    ("secrets: [{stringData: {VALUE: a}}]", "site-title", "site/title"),
+    ("cronJobs: [{image: nginx, schedule: VALUE}]", "'@hourly'", "hourly"),
+    ("ingresses: [{host: VALUE}]", "example.com", "https://example.com"),
+    ("ingresses: [{host: example.com, path: VALUE}]", "/shop", "shop"),
+    ("ingresses: [{host: example.com, servicePort: VALUE}]", "80", "80800"),
+    ("persistentVolumeClaims: [{storage: 1Gi, accessModes: [VALUE]}]", "ReadWriteOnce", "ReadwriteOnce"),
+]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("entry", "accepted", "refused"), REFUSED)
+async def test_a_server_refuses_what_a_file_must_not_have(
+    cluster: Cluster, entry: str, accepted: str, refused: str
+) -> None:
+    obj = load_resource(f"onReconcile: {{{entry.replace('VALUE', accepted)}}}").object
+    good = json.loads(json.dumps(obj).replace("{{ metadata.name }}", "web"))
+    good["metadata"]["namespace"] = cluster.namespace
+    old, new = yaml.safe_load(accepted), yaml.safe_load(refused)
+    bad = json.loads(json.dumps(good).replace(json.dumps(old), json.dumps(new)))
+
+    assert find_errors(f"onReconcile: {{{entry.replace('VALUE', refused)}}}") != []
+    assert bad != good
+    await cluster.client.apply(good, field_manager="box", dry_run=True)
+    with pytest.raises((InvalidError, BadRequestError, ServerError)):  # the last one for a quantity
+        await cluster.client.apply(bad, field_manager="box", dry_run=True)
+
+
+@pytest.mark.anyio
+async def test_a_server_refuses_a_mount_without_a_volume(cluster: Cluster) -> None:
+    entry = "deployments: [{image: nginx, volumeMounts: [{name: date, mountPath: /data}], volumes: [VALUE]}]"
+    volume = "{name: date, emptyDir: {}}"
+    obj = load_resource(f"onReconcile: {{{entry.replace('VALUE', volume)}}}").object
+    bad = json.loads(json.dumps(obj).replace("{{ metadata.name }}", "web"))
+    bad["metadata"]["namespace"] = cluster.namespace
+    bad["spec"]["template"]["spec"]["volumes"][0]["name"] = "data"
+
+    (error,) = find_errors(f"onReconcile: {{{entry.replace('VALUE', volume.replace('date', 'data'))}}}")
+    assert "volumeMounts[0].name: expected a volume of this Pod, found 'date'; did you mean data?" in error
+    with pytest.raises(InvalidError):
+        await cluster.client.apply(bad, field_manager="box", dry_run=True)

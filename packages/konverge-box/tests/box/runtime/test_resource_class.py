@@ -32,8 +32,8 @@ def test_types_that_the_file_leaves_out_are_written() -> None:
 
 
 def test_the_status_has_what_is_ours_what_is_declared_and_room_for_what_is_written() -> None:
-    status = {"properties": {"url": {"type": "string"}, "parts": {"type": "object"}, "deep": {"properties": {}}}}
-    fields = [{"path": path, "value": "x"} for path in ("url", "parts.one", "deep.two", "other.three")]
+    status = {"properties": {"url": {"type": "string"}, "parts": {"type": "object"}, "deep": {"type": "object"}}}
+    fields = [{"path": path, "value": "x"} for path in ("url", "parts.one", "deep.two")]
     found = version(schema={"spec": {"properties": {}}, "status": status}, steps={"status": {"fields": fields}})
     root = found["schema"]["openAPIV3Schema"]["properties"]["status"]
 
@@ -51,7 +51,7 @@ def test_without_a_schema_the_definition_is_the_clusters() -> None:
 
 def test_columns_are_those_of_the_file_or_the_usual_ones() -> None:
     column = {"name": "Hosts", "type": "string", "jsonPath": ".spec.hosts", "priority": 1}
-    schema: Any = {"spec": {"properties": {}}}
+    schema: Any = {"spec": {"properties": {"hosts": {"type": "string"}}}}
 
     assert version(schema=schema, additionalPrinterColumns=[column])["additionalPrinterColumns"] == [column]
     assert [each["name"] for each in version(schema=schema)["additionalPrinterColumns"]] == ["Ready", "Reason", "Age"]

@@ -77,7 +77,9 @@ def test_a_name_that_is_none_is_a_problem_of_its_own() -> None:
         async def get(self, *args: object, **named: object) -> Object:
             raise BadRequestError("it may not contain '/'")
 
-    (entry,) = list_entries(build_plan("onReconcile: {configMaps: [{name: a/b, namespace: there}]}", reader=Strict()))
+    (entry,) = list_entries(
+        build_plan("onReconcile: {configMaps: [{name: \"{{ 'a/b' }}\", namespace: there}]}", reader=Strict())
+    )
     assert "it may not contain '/'" in entry.problem
 
 

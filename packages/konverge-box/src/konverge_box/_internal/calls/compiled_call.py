@@ -15,7 +15,7 @@ from konverge_box._internal.calls.call_errors import CallAttemptError
 from konverge_box._internal.calls.call_result import MAX_BODY_BYTES
 from konverge_box._internal.calls.credentials import CallCredential
 from konverge_box._internal.calls.postgres_calls import load_driver, split_query
-from konverge_box._internal.calls.requests import CallRequest, check_headers, parse_call_url
+from konverge_box._internal.calls.requests import SCHEMES, CallRequest, check_headers, parse_call_url
 from konverge_box._internal.calls.resp import READ_COMMANDS
 from konverge_box._internal.calls.retry_policy import NO_RETRIES, RetryPolicy
 from konverge_box._internal.expressions import (
@@ -39,6 +39,7 @@ __all__ = ["CompiledCall"]
 
 _FIXED_HOST = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#{%]+[/?#]")
 _WORD = re.compile(r"""(?:\{\{.*?\}\}|[^\s{]|\{(?!\{))+""", re.DOTALL)
+_EXPRESSION_START = re.compile(r"\{[{%#]")
 _MAX_WORDS = 100
 _MAX_SECONDS = 600.0
 
@@ -171,11 +172,24 @@ def _check_fields(declared: ExternalCall, where: str) -> None:
             check_headers({declared.auth.header: ""})
         except CallAttemptError as failure:
             raise ConfigurationError(f"{where}.auth: {failure.problem}") from None
+    hint = _suggest_scheme(declared.url, protocol)
     if not is_expression(declared.url):
         try:
             parse_call_url(declared.url, protocol)
         except CallAttemptError as failure:
-            raise ConfigurationError(f"{where}.url: {failure.problem}") from None
+            raise ConfigurationError(f"{where}.url: {failure.problem}{hint}") from None
+    elif hint:
+        raise ConfigurationError(f"{where}.url: expected a URL such as {SCHEMES[protocol][0]}://host/…{hint}")
+
+
+def _suggest_scheme(url: str, protocol: str) -> str:
+    """Return the end of a message about a URL without a scheme; empty if its literal beginning can have one."""
+    beginning = _EXPRESSION_START.split(url, 1)[0]
+    schemes = [f"{scheme}://" for scheme in SCHEMES[protocol]]
+    if not beginning or "://" in beginning or any(scheme.startswith(beginning.lower()) for scheme in schemes):
+        return ""
+    secure = schemes[-1] if protocol in ("http", "prometheus") else schemes[0]
+    return f"; did you mean {secure}{beginning}{'…' if beginning != url else ''}?"
 
 
 def _split_query(declared: ExternalCall, where: str) -> tuple[str, list[str]]:

@@ -17,9 +17,9 @@ from konverge._internal.cli.plurals import format_count
 from konverge._internal.cli.yaml_documents import STDIN
 from konverge.errors import ConfigurationError
 from konverge_box._internal.file import BoxFieldError
-from konverge_box._internal.file.yaml_source import MAX_BYTES
+from konverge_box._internal.file.yaml_source import MAX_BYTES, parse_source
 
-__all__ = ["box", "read_box"]
+__all__ = ["box", "find_document_kind", "read_box"]
 
 # Commands in their own modules, which are imported when a command is called or listed: module and command.
 _COMMANDS = {
@@ -65,17 +65,23 @@ def box() -> None:
 @verbose_option
 @click.pass_context
 def lint(ctx: click.Context, files: tuple[Path, ...], output: Literal["text", "json"]) -> None:
-    """Validate box files without a cluster. Use - for stdin.
+    """Validate box and simulation files without a cluster. Use - for stdin.
 
-    Each error has the file, line, column and field, so that an editor can open its position. Exit code 0: no errors, 1:
-    validation errors, 3: a file cannot be read.
+    The check of a simulation includes its box. Each error has the file, line, column and field, so that an editor can
+    open its position. Exit code 0: no errors, 1: validation errors, 3: a file cannot be read.
     """
     # It imports everything that a running box needs, so it is not imported to list the commands.
     from konverge_box._internal.runtime.box_validation import find_box_errors
+    from konverge_box._internal.simulation import find_simulation_errors
+    from konverge_box._internal.simulation.simulation_model import KIND
 
     errors: list[BoxFieldError] = []
     for file in files:
-        errors += find_box_errors(read_box(file), file=str(file))
+        text = read_box(file)
+        if find_document_kind(text) == KIND:
+            errors += find_simulation_errors(file, text=text)
+        else:
+            errors += find_box_errors(text, file=str(file))
     if output == "json":
         click.echo(json.dumps({"files": len(files), "errors": msgspec.to_builtins(errors)}, indent=2))
     else:
@@ -84,6 +90,13 @@ def lint(ctx: click.Context, files: tuple[Path, ...], output: Literal["text", "j
         click.echo(f"{format_count(len(files), 'file')}, {format_count(len(errors), 'error')}", err=True)
     if errors:
         ctx.exit(ExitCode.FAILED)
+
+
+def find_document_kind(text: bytes) -> str:
+    """Return the kind of the first document in a file; empty if it has none or is not valid YAML."""
+    sources = parse_source(text, "")
+    value = sources[0].value if sources else None
+    return str(value.get("kind", "")) if isinstance(value, dict) else ""
 
 
 def read_box(file: Path) -> bytes:

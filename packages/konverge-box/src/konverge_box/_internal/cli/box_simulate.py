@@ -24,10 +24,9 @@ from konverge._internal.extras import missing_package
 from konverge._internal.kube import GroupVersionKind, Object, ObjectKey
 from konverge.clock import SeededEntropy, SimulatedClock, SimulatedLoop, SystemClock, SystemEntropy
 from konverge.errors import ConfigurationError, KonvergeError
-from konverge_box._internal.cli.box import read_box
+from konverge_box._internal.cli.box import find_document_kind, read_box
 from konverge_box._internal.cli.box_inputs import input_options, read_answers, read_input_objects
 from konverge_box._internal.file import OperatorBox
-from konverge_box._internal.file.yaml_source import parse_source
 from konverge_box._internal.rendering import DEFAULT_TIME
 from konverge_box._internal.runtime.box_validation import load_valid_box
 from konverge_box._internal.runtime.resource_class import build_resource_class
@@ -114,7 +113,7 @@ def box_simulate(
         # In a shared cluster, each simulation has its own namespace.
         is_shared = cluster == "kubeconfig"
         namespace = f"simulation-{SystemEntropy().name_suffix(8)}" if is_shared else _DEFAULT_NAMESPACE
-        if _read_kind(file) == KIND:
+        if find_document_kind(read_box(file)) == KIND:
             loaded = load_simulation(file, namespace=namespace)
             starts_at = datetime.fromisoformat(loaded.simulation.spec.starts_at)
             is_well = _run_in_cluster(cluster, namespace, starts_at, partial(_simulate, loaded))
@@ -232,9 +231,3 @@ def _list_files(path: Path) -> list[Path]:
     if not files:
         raise ConfigurationError(f"{path}: expected a {_FILE} in this folder or in its subfolders, found none")
     return files
-
-
-def _read_kind(file: Path) -> str:
-    sources = parse_source(read_box(file), str(file))
-    value = sources[0].value if sources else None
-    return str(value.get("kind", "")) if isinstance(value, dict) else ""

@@ -6,7 +6,7 @@ The checks work on plain values, so that a box with other errors gets these erro
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -149,6 +149,11 @@ def _split_path(path: str) -> Names:
     return tuple(step for step in _STEP.findall(path) if not step.isdigit())
 
 
+def _is_related(name: Names, paths: Iterable[Names]) -> bool:
+    """Tell whether a path is, contains or is contained in one of the others."""
+    return any(name[: len(each)] == each or each[: len(name)] == name for each in paths)
+
+
 class _StepChecker:
     """Checks the values of one step of one custom resource."""
 
@@ -224,8 +229,7 @@ class _StepChecker:
         scope, schema, rest = self._scope, self._scope.schema, name
         if name[:1] == ("cross",) and len(name) > 2:
             schema, rest = scope.cross.get(name[1]), name[2:]
-        is_written = rest is name and any(name[: len(each)] == each or each[: len(name)] == name for each in scope.written)
-        if not rest or rest[0] not in ("spec", "status") or rest[0] in items or is_written:
+        if not rest or rest[0] not in ("spec", "status") or name[0] in items or _is_related(name, scope.written):
             return None, ()
         return (schema.get(rest[0]) if isinstance(schema, dict) else None), rest[1:]
 
@@ -300,7 +304,7 @@ class _StepChecker:
         part = name[0]
         if part not in ("spec", "status") or not isinstance(schema, dict) or schema.get(part) is None:
             return
-        if any(name[: len(each)] == each or each[: len(name)] == name for each in written):
+        if _is_related(name, written):
             return
         unknown = find_unknown_field(schema[part], name[1:])
         if unknown is not None:

@@ -39,8 +39,8 @@ def find_manifest_errors(value: Any, schema: Schema, path: Path) -> Iterator[tup
         if isinstance(value, dict | list | bool):
             yield path, f"expected a number or a string, found {describe_type(value)}"
         elif isinstance(value, str) and schema.name.endswith(".Quantity") and not _is_quantity(value):
-            fits = next(filter(_is_quantity, _list_similar_quantities(value)), "")
-            hint = f"; did you mean {fits}?" if fits else ""
+            similar = next(filter(_is_quantity, _list_similar_quantities(value)), "")
+            hint = f"; did you mean {similar}?" if similar else ""
             yield path, f"expected a quantity such as 500m, 1.5 or 2Gi, found {quote(value)}{hint}"
     elif schema.type == "array":
         if not isinstance(value, list):

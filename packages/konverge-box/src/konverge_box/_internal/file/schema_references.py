@@ -61,7 +61,7 @@ def build_status_schema(entry: Any) -> Mapping[str, Any] | None:
     schema = resource.get("schema") if isinstance(resource, Mapping) else None
     declared = schema.get("status") if isinstance(schema, Mapping) else None
     properties = declared.get("properties") if isinstance(declared, Mapping) else None
-    if not isinstance(properties, Mapping):
+    if not isinstance(declared, Mapping) or not isinstance(properties, Mapping):
         return None
     written = [str(field.get("path")).lstrip(".").split(".")[0] for _, field in _iter_status_fields(entry)]
     return {**declared, "properties": {**{name: {} for name in (*RESERVED_STATUS, *written)}, **properties}}
@@ -74,9 +74,7 @@ def find_loop_error(schema: Any, steps: tuple[str, ...]) -> str:
     return f"expected a list or a map, found {_WORDS[kind]} in the schema" if kind in _WORDS else ""
 
 
-def find_comparison_error(
-    declared: Mapping[str, Any], schema: Any, steps: tuple[str, ...]
-) -> tuple[str, str] | None:
+def find_comparison_error(declared: Mapping[str, Any], schema: Any, steps: tuple[str, ...]) -> tuple[str, str] | None:
     """Return the operator of a comparison with a word that the field never has, and the message; None without one.
 
     Args:

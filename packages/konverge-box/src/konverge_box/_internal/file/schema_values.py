@@ -163,4 +163,6 @@ def _as_number(value: Any) -> int | float | None:
 
 
 def _describe(value: Any) -> str:
-    return quote(value) if isinstance(value, str) else str(value) if isinstance(value, int | float) else describe_type(value)
+    if isinstance(value, str):
+        return quote(value)
+    return str(value) if isinstance(value, int | float) else describe_type(value)

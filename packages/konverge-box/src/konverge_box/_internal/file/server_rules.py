@@ -94,7 +94,8 @@ def _check_pods(obj: Object, template: tuple[str, ...]) -> Errors:
     pods: Any = obj
     for step in template:
         pods = _as_mapping(pods).get(step)
-    yield from _check_labels(_as_mapping(_as_mapping(pods).get("metadata")).get("labels"), (*template, "metadata", "labels"))
+    labels = _as_mapping(_as_mapping(pods).get("metadata")).get("labels")
+    yield from _check_labels(labels, (*template, "metadata", "labels"))
     spec = _as_mapping(_as_mapping(pods).get("spec"))
     volumes = _list_volumes(obj, spec)
     for field in ("initContainers", "containers"):
@@ -131,9 +132,9 @@ def _check_ingress_rule(rule: Mapping[str, Any], at: Path) -> Errors:
         yield (*at, "host"), f"expected a host name without scheme and path, found {quote(host)}{hint}"
     for place, path in _iter_items(_as_mapping(rule.get("http")).get("paths"), (*at, "http", "paths")):
         text = path.get("path", "/")
-        if path.get("pathType") != "ImplementationSpecific" and isinstance(text, str):
-            if not text.startswith(("/", "{{", "{%")):
-                yield (*place, "path"), f"expected a path that starts with /, found {quote(text)}; did you mean /{text}?"
+        is_absolute = not isinstance(text, str) or text.startswith(("/", "{{", "{%"))
+        if not is_absolute and path.get("pathType") != "ImplementationSpecific":
+            yield (*place, "path"), f"expected a path that starts with /, found {quote(text)}; did you mean /{text}?"
         service = _as_mapping(_as_mapping(path.get("backend")).get("service"))
         yield from _check_port(_as_mapping(service.get("port")), "number", (*place, "backend", "service", "port"))
 
@@ -145,7 +146,8 @@ def _check_port(owner: Mapping[str, Any], field: str, at: Path) -> Errors:
             yield (*at, field), f"expected a port from 1 to {_MAX_PORT}, found {port}"
     elif isinstance(port, str) and not has_expression(port) and not _PORT_NAME.fullmatch(port):
         hint = f"; did you mean {port} without quotes?" if port.isdigit() else ""
-        yield (*at, field), f"expected a port or its name of at most 15 letters, digits and dashes, found {quote(port)}{hint}"
+        expected = "expected a port or its name of at most 15 letters, digits and dashes"
+        yield (*at, field), f"{expected}, found {quote(port)}{hint}"
 
 
 def _check_name(text: Any, at: Path, *, is_label: bool) -> Errors:

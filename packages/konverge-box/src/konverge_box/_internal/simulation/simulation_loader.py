@@ -18,10 +18,11 @@ from konverge._internal.kube.yaml_loader import load_yaml_documents
 from konverge.errors import ConfigurationError
 from konverge_box._internal.file import KINDS, BoxFieldError, BoxFileError, OperatorBox
 from konverge_box._internal.file.struct_reader import BAD, StructReader
-from konverge_box._internal.file.validation_errors import Path, format_hint
+from konverge_box._internal.file.validation_errors import Path, format_hint, format_path
 from konverge_box._internal.file.yaml_source import MAX_BYTES, YamlSource, parse_source
 from konverge_box._internal.providers import ProviderPool
 from konverge_box._internal.runtime.box_validation import load_valid_box
+from konverge_box._internal.simulation.box_references import BoxReferences
 from konverge_box._internal.simulation.simulation_model import KIND, ExpectedObject, ObjectName, Patch, Simulation
 
 __all__ = ["LoadedSimulation", "find_simulation_errors", "load_simulation"]
@@ -78,18 +79,21 @@ def load_simulation(file: File, *, namespace: str = "default", pool: ProviderPoo
     return loaded
 
 
-def find_simulation_errors(file: File, *, namespace: str = "default") -> tuple[BoxFieldError, ...]:
+def find_simulation_errors(
+    file: File, *, text: bytes | None = None, namespace: str = "default"
+) -> tuple[BoxFieldError, ...]:
     """Return the errors of a simulation file, or else of its box; empty for a valid simulation.
 
     Args:
         file: The file.
+        text: Its content; None to read the file.
         namespace: The namespace of the simulation.
 
     Raises:
         konverge.errors.ConfigurationError: The file or its box cannot be read.
     """
     try:
-        return tuple(_load_file(_read_file(file), file, namespace, None)[0])
+        return tuple(_load_file(_read_file(file) if text is None else text, file, namespace, None)[0])
     except BoxFileError as error:
         return error.errors
 
@@ -134,7 +138,43 @@ def _load_file(
                 )
     if source.errors:
         return _sort_errors(source), None
-    return [], LoadedSimulation(simulation, box, box_file, given, applied, kinds)
+    loaded = LoadedSimulation(simulation, box, box_file, given, applied, kinds)
+    _check_references(source, loaded)
+    return (_sort_errors(source), None) if source.errors else ([], loaded)
+
+
+def _check_references(source: YamlSource, loaded: LoadedSimulation) -> None:
+    """Check the custom resources, patches and expectations of a simulation against its box."""
+    references = BoxReferences(loaded.box)
+    spec = loaded.simulation.spec
+    lists: list[tuple[Path, tuple[dict[str, Any] | str, ...], tuple[Object, ...]]] = [
+        (("spec", "given"), spec.given, loaded.given)
+    ]
+    for index, step in enumerate(spec.steps):
+        path: Path = ("spec", "steps", index)
+        lists.append(((*path, "apply"), step.apply, loaded.applied[index]))
+        for place, patch in enumerate(step.patch):
+            gvk = loaded.find_gvk(patch)
+            references.add_conditions(gvk, patch.merge)
+            for at, message in references.find_object_errors(gvk, patch.merge, (*path, "patch", place, "merge")):
+                source.add_error(at, message)
+    for at, listed, objects in lists:
+        inline = {id(each): (*at, index) for index, each in enumerate(listed)}
+        for obj in objects:
+            gvk = GroupVersionKind.of(obj)
+            references.add_conditions(gvk, obj)
+            place_of_obj = inline.get(id(obj))
+            for field, message in references.find_object_errors(gvk, obj, place_of_obj or ()):
+                if place_of_obj is None:  # in another file
+                    name = f"{gvk.kind}/{obj['metadata']['name']}"
+                    source.add_error(at, f"{name}: {format_path(field)}: {message}")
+                else:
+                    source.add_error(field, message)
+    for index, step in enumerate(spec.steps):
+        for place, expected in enumerate(step.expect.objects if step.expect is not None else ()):
+            path = ("spec", "steps", index, "expect", "objects", place)
+            for at, message in references.find_expectation_errors(loaded.find_gvk(expected), expected, path):
+                source.add_error(at, message)
 
 
 def _sort_errors(source: YamlSource) -> list[BoxFieldError]:

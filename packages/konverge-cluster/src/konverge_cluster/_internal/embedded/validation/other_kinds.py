@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from konverge._internal.kube import Object
@@ -15,7 +15,7 @@ from konverge_cluster._internal.embedded.validation.field_errors import (
     field_not_supported,
     field_required,
 )
-from konverge_cluster._internal.embedded.validation.pods import NOT_NEGATIVE
+from konverge_cluster._internal.embedded.validation.pods import NOT_NEGATIVE, validate_port
 from konverge_cluster._internal.embedded.validation.selectors import validate_selector
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "validate_volume_update",
 ]
 
+_ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _SUBJECTS = ("ServiceAccount", "User", "Group")
 
 
@@ -76,9 +77,18 @@ def validate_claim(obj: Object) -> Iterator[FieldError]:
     spec = obj.get("spec") or {}
     if not spec.get("accessModes"):
         yield field_required("spec.accessModes", "at least 1 access mode is required")
+    yield from _validate_access_modes(spec.get("accessModes") or [])
     if "storage" not in ((spec.get("resources") or {}).get("requests") or {}):
         yield field_required("spec.resources[storage]")
     yield from validate_selector(spec.get("selector"), "spec.selector")
+
+
+def _validate_access_modes(modes: Sequence[str]) -> Iterator[FieldError]:
+    for mode in modes:
+        if mode not in _ACCESS_MODES:
+            yield field_not_supported("spec.accessModes", mode, _ACCESS_MODES)
+    if "ReadWriteOncePod" in modes and len(set(modes)) > 1:
+        yield field_forbidden("spec.accessModes", "may not use ReadWriteOncePod with other access modes")
 
 
 def validate_claim_update(old: Object, new: Object) -> Iterator[FieldError]:
@@ -101,6 +111,7 @@ def validate_volume(obj: Object) -> Iterator[FieldError]:
     spec = obj.get("spec") or {}
     if not spec.get("accessModes"):
         yield field_required("spec.accessModes")
+    yield from _validate_access_modes(spec.get("accessModes") or [])
     if not spec.get("capacity"):
         yield field_required("spec.capacity")
 
@@ -187,6 +198,12 @@ def _validate_backend(backend: Mapping[str, Any], field: str) -> Iterator[FieldE
     port = service.get("port") or {}
     if not port.get("name") and not port.get("number"):
         yield field_required(field, "port name or number is required")
+    elif port.get("name") and port.get("number"):
+        yield field_invalid(field, "", "cannot set both port name & port number")
+    elif port.get("name"):
+        yield from validate_port(port["name"], f"{field}.service.port.name")
+    else:
+        yield from validate_port(port["number"], f"{field}.service.port.number")
 
 
 def validate_network_policy(obj: Object) -> Iterator[FieldError]:
