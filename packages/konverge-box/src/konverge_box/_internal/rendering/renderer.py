@@ -214,7 +214,7 @@ async def _record_reconcile(
             owner=dry_run.owner,
             clock=clock,
             time_limit=limit,
-            observer=dry_run,
+            runner=dry_run.reconcile,
             dry_run_cluster=cluster,
         )
         async with OfflineCaller(answers, clock=clock, entropy=entropy) as caller:

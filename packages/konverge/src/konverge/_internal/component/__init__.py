@@ -12,13 +12,13 @@ reconcile writes the status at most once (4).
 from konverge._internal.component.applied_cache import AppliedCache
 from konverge._internal.component.builder import ComponentBuilder
 from konverge._internal.component.client_protocol import ApplyResult, ComponentClient
-from konverge._internal.component.component import Component, ReconcileObserver
+from konverge._internal.component.component import Component
 from konverge._internal.component.component_spec import Unplannable
 from konverge._internal.component.condition_reason import ConditionReason
 from konverge._internal.component.data_flow import DataEdge
 from konverge._internal.component.owner_condition import aggregate, summarize_conditions
 from konverge._internal.component.prerequisites import Prerequisite, PrerequisiteResult, PrerequisiteStatus
-from konverge._internal.component.reconcile_context import ReconcileContext
+from konverge._internal.component.reconcile_context import ComponentRunner, ReconcileContext
 from konverge._internal.component.reporting import ApplyMetrics, ConditionMetrics, EventRecorder
 from konverge._internal.component.time_limit import TimeLimit, call_with_limit
 
@@ -29,6 +29,7 @@ __all__ = [
     "Component",
     "ComponentBuilder",
     "ComponentClient",
+    "ComponentRunner",
     "ConditionMetrics",
     "ConditionReason",
     "DataEdge",
@@ -37,7 +38,6 @@ __all__ = [
     "PrerequisiteResult",
     "PrerequisiteStatus",
     "ReconcileContext",
-    "ReconcileObserver",
     "TimeLimit",
     "Unplannable",
     "aggregate",

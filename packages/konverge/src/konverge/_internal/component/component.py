@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from konverge._internal.component.component_spec import ComponentSpec
 from konverge._internal.component.condition_reason import ConditionReason
@@ -15,13 +15,12 @@ from konverge._internal.component.desired_object import render_desired
 from konverge._internal.component.engine import ComponentReconcile
 from konverge._internal.component.error_wrapping import wrap_errors
 from konverge._internal.component.reconcile_context import ReconcileContext
-from konverge._internal.component.reporting import ResourceObserver
 from konverge._internal.component.resource_options import ResourceMode
 from konverge._internal.kube import Condition, Object, find_condition
 from konverge._internal.primitives.resource_protocol import Resource
 from konverge.errors import ReconcileError
 
-__all__ = ["Component", "ReconcileObserver"]
+__all__ = ["Component"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +40,8 @@ class Component(ComponentSpec):
             konverge.errors.ReconcileError: A step failed; the condition reports the error already.
             asyncio.CancelledError: The reconcile was cancelled; some objects may have been written, each completely.
         """
-        observer = ctx.observer
-        # The check for None is first: an observer is rare, and isinstance of a protocol takes microseconds.
-        if observer is not None and isinstance(observer, ReconcileObserver):
-            return await observer.reconcile(self, ctx)
+        if ctx.runner is not None:
+            return await ctx.runner(self, ctx)
         return await ComponentReconcile(self, ctx).run()
 
     def condition(self, owner: Object) -> Condition:
@@ -104,11 +101,3 @@ class Component(ComponentSpec):
     def _list_mutations(self, names_of: Callable[[Resource], tuple[str, ...]]) -> tuple[str, ...]:
         managed = (entry.resource for entry in self.entries if entry.treatment.mode is ResourceMode.MANAGED)
         return tuple(dict.fromkeys(name for resource in managed for name in names_of(resource)))
-
-
-@runtime_checkable
-class ReconcileObserver(ResourceObserver, Protocol):
-    """An observer that runs the reconciles of components itself, to explain their conditions afterwards."""
-
-    async def reconcile(self, component: Component, ctx: ReconcileContext) -> Condition:
-        """Reconcile a component; called instead of the engine."""

@@ -6,11 +6,11 @@ changed (invariant 4).
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from konverge._internal.component.applied_cache import AppliedCache
 from konverge._internal.component.client_protocol import ComponentClient
@@ -32,9 +32,12 @@ from konverge._internal.mutation import copy_json
 from konverge.clock import Clock, SystemClock
 from konverge.errors import ConflictError, InvalidError, NotFoundError
 
-__all__ = ["ReconcileContext"]
+__all__ = ["ComponentRunner", "ReconcileContext"]
 
 T = TypeVar("T")
+
+ComponentRunner: TypeAlias = "Callable[[Any, ReconcileContext], Awaitable[Condition]]"
+"""A function that reconciles a component in a context and returns its condition."""
 
 # A conflict means that another client writes this owner's status: five tries, with the delays of client-go's
 # RetryOnConflict.
@@ -54,8 +57,8 @@ class ReconcileContext:
         applied_cache: The results of earlier applies. Share one between all reconciles of an operator.
         apply_metrics: The metrics of each managed resource; None records none.
         time_limit: The time limit of each author function; None is without a limit.
-        observer: An observer of the resources. A `konverge.component.ReconcileObserver` runs components in place of the
-            engine. None observes nothing.
+        observer: An observer of the resources; None observes nothing.
+        runner: The function that reconciles components, such as that of a dry run; None is the engine.
         adopt: The default for resources without the option `konverge.options.adopt`: True lets components adopt
             objects that exist already and do not belong to them.
     """
@@ -69,6 +72,7 @@ class ReconcileContext:
     apply_metrics: ApplyMetrics | None = None
     time_limit: TimeLimit | None = None
     observer: ResourceObserver | None = None
+    runner: ComponentRunner | None = None
     adopt: bool = True
     requeue_at: datetime | None = field(default=None, init=False)
     secret_values: SecretValues = field(init=False, repr=False)

@@ -67,10 +67,7 @@ class ApplyMetrics(Protocol):
 
 
 class ResourceObserver(Protocol):
-    """An observer of each resource in a reconcile.
-
-    An observer that also runs the reconciles of components is a `konverge.component.ReconcileObserver`.
-    """
+    """An observer of each resource in a reconcile."""
 
     def on_processed(self, identity: str, live: Object | None, halt: Convergence | None) -> None:
         """Handle an applied or read resource. With `halt`, the component stops at it; with neither, it is absent."""

@@ -114,7 +114,7 @@ async def dry_run_owner(
                 owner=dry_run.owner,
                 clock=clock,
                 time_limit=limit,
-                observer=dry_run,
+                runner=dry_run.reconcile,
                 adopt=adopt,
                 dry_run_cluster=DryRunCluster(client, dry_run.client, indexes or {}),
             )

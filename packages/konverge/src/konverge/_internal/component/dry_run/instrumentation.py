@@ -92,7 +92,7 @@ class InstrumentedResource:
 
 @dataclass(slots=True)
 class InstrumentedComponent:
-    """A component and the records of one reconcile.
+    """A component and the records of one reconcile; the observer of its resources.
 
     Args:
         component: The component.
@@ -113,6 +113,26 @@ class InstrumentedComponent:
     gate: Literal["none", "on", "off", "Error"] = "none"
     prerequisites: list[PrerequisiteReport] = field(default_factory=list)
     """The prerequisites that were checked."""
+
+    def on_processed(self, identity: str, live: Object | None, halt: Convergence | None) -> None:
+        """Record the result of a resource."""
+        self.results[identity] = live, halt
+
+    def on_suspended(self, identity: str, suspension: Suspension) -> None:
+        """Record the suspension status of a resource."""
+        self.suspensions[identity] = suspension
+
+    def on_adopted(self, identity: str, message: str) -> None:
+        """Record the adoption of an object."""
+        self.adoptions[identity] = message
+
+    def on_left_alone(self, identity: str, message: str) -> None:
+        """Record the reason why an object is not deleted."""
+        self.reasons_to_leave[identity] = message
+
+    def on_overridden(self, identity: str, message: str) -> None:
+        """Record the fields that would be stored with other values."""
+        self.overrides[identity] = message
 
     def build_component(self) -> Component:
         """Build the component with instrumented parts."""

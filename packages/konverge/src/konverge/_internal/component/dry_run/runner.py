@@ -30,7 +30,7 @@ from konverge._internal.component.resource_options import ResourceMode
 from konverge._internal.component.time_limit import TimeLimit
 from konverge._internal.kube import Condition, Object
 from konverge._internal.mutation import copy_json
-from konverge._internal.primitives.resource_protocol import READY, Convergence, ConvergingStatus, Suspension
+from konverge._internal.primitives.resource_protocol import READY, Convergence, ConvergingStatus
 from konverge.clock import Clock, SystemClock
 from konverge.errors import ReconcileError
 
@@ -61,7 +61,7 @@ async def dry_run_component(
 class DryRun:
     """A dry run of any number of components of one owner; each one reads the predicted writes of the earlier ones.
 
-    It is the `konverge.component.ReconcileObserver` of its contexts.
+    `reconcile` is the runner of its contexts.
 
     Args:
         client: The cluster; it gets reads, and applies with dry run.
@@ -91,7 +91,6 @@ class DryRun:
         self._clock = clock or SystemClock()
         self._time_limit = time_limit
         self._adopt = adopt
-        self._observed: InstrumentedComponent | None = None
         self._one_at_a_time = asyncio.Lock()
 
     def create_context(self) -> ReconcileContext:
@@ -101,7 +100,7 @@ class DryRun:
             owner=self.owner,
             clock=self._clock,
             time_limit=self._time_limit,
-            observer=self,
+            runner=self.reconcile,
             adopt=self._adopt,
         )
 
@@ -112,7 +111,7 @@ class DryRun:
             konverge.errors.ReconcileError: A step failed; the report has the error.
         """
         async with self._one_at_a_time:
-            self._observed = observed = InstrumentedComponent(component, self.client.secret_values)
+            ctx.observer = observed = InstrumentedComponent(component, self.client.secret_values)
             before, requeue_before, start = (
                 ctx.condition(component.condition_type),
                 ctx.requeue_at,
@@ -134,31 +133,6 @@ class DryRun:
             if failure is not None:
                 raise failure
             return after
-
-    def on_processed(self, identity: str, live: Object | None, halt: Convergence | None) -> None:
-        """Record the result of a resource."""
-        assert self._observed is not None
-        self._observed.results[identity] = live, halt
-
-    def on_suspended(self, identity: str, suspension: Suspension) -> None:
-        """Record the suspension status of a resource."""
-        assert self._observed is not None
-        self._observed.suspensions[identity] = suspension
-
-    def on_adopted(self, identity: str, message: str) -> None:
-        """Record the adoption of an object."""
-        assert self._observed is not None
-        self._observed.adoptions[identity] = message
-
-    def on_left_alone(self, identity: str, message: str) -> None:
-        """Record the reason why an object is not deleted."""
-        assert self._observed is not None
-        self._observed.reasons_to_leave[identity] = message
-
-    def on_overridden(self, identity: str, message: str) -> None:
-        """Record the fields that would be stored with other values."""
-        assert self._observed is not None
-        self._observed.overrides[identity] = message
 
 
 class _FinishedRun:
