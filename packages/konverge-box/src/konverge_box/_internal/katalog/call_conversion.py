@@ -15,7 +15,7 @@ from konverge_box._internal.katalog.condition_conversion import (
 from konverge_box._internal.katalog.expression_translator import TemplateUse
 from konverge_box._internal.katalog.findings import INCLUDE, SLEEP, FindingReason, KatalogFields
 from konverge_box._internal.katalog.known_fields import KnownFields
-from konverge_box._internal.katalog.value_conversion import MISSING, convert_text_field, convert_tree
+from konverge_box._internal.katalog.value_conversion import MISSING, convert_text_field, convert_tree, set_if_present
 
 __all__ = ["convert_calls"]
 
@@ -74,7 +74,7 @@ def _convert_call(each: KatalogFields, known: KnownFields) -> dict[str, Any]:
         )
     if "body" in found and "content-type" not in {key.lower() for key in found.get("headers", {})}:
         found.setdefault("headers", {})["Content-Type"] = "application/json"
-    _convert_authentication(each, found)
+    _convert_authentication(each, found, known)
     for key in ("timeout", "cacheFor"):
         if (value := each.take_text(key)) is not None:
             found[key] = value
@@ -83,7 +83,7 @@ def _convert_call(each: KatalogFields, known: KnownFields) -> dict[str, Any]:
     if each.take_typed("continueOnError", bool):
         found["continueOnError"] = True
     if "retryBackoff" in each:
-        found["retry"] = _convert_retry(each)
+        set_if_present(found, "retry", _convert_retry(each) or None)
     found |= convert_conditions(each, known)
     each.report_remaining(
         {
@@ -97,16 +97,20 @@ def _convert_call(each: KatalogFields, known: KnownFields) -> dict[str, Any]:
     return found
 
 
-def _convert_authentication(each: KatalogFields, found: dict[str, Any]) -> None:
+_SECRET_KEY = ("name", "namespace", "key")
+
+
+def _convert_authentication(each: KatalogFields, found: dict[str, Any], known: KnownFields) -> None:
     if "auth" not in each:
         return
     block = each.take_mapping("auth")
     made: dict[str, Any] = {}
     if "secretRef" in block:
         reference = block.take_mapping("secretRef")
-        made["secretRef"] = {
-            key: value for key in ("name", "namespace", "key") if (value := reference.take_text(key)) is not None
-        }
+        parts = {key: convert_text_field(reference, key, TemplateUse.REQUIRED, known) for key in _SECRET_KEY}
+        if MISSING in parts.values():
+            raise NotConvertedError
+        made["secretRef"] = {key: value for key, value in parts.items() if value is not None}
         reference.report_remaining()
         if "namespace" not in made["secretRef"]:
             block.add_note(
@@ -124,16 +128,18 @@ def _convert_authentication(each: KatalogFields, found: dict[str, Any]) -> None:
 
 
 def _convert_retry(each: KatalogFields) -> dict[str, Any]:
-    value = each.peek("retryBackoff")
-    if isinstance(value, str):
-        each.take("retryBackoff")
-        return {"initial": value}
+    if isinstance(each.peek("retryBackoff"), str):
+        initial = each.take_text("retryBackoff")
+        return {} if initial is None else {"initial": initial}
     block = each.take_mapping("retryBackoff")
     found: dict[str, Any] = {}
     for key, here in (("initial", "initial"), ("max", "max")):
         if (period := block.take_text(key)) is not None:
             found[here] = period
-    if (factor := block.take("multiplier")) is not None:
+    if isinstance(block.peek("multiplier"), str):
+        block.reject_field("multiplier", "a factor", "expected a number", "write a number")
+        block.take("multiplier")
+    elif (factor := block.take("multiplier")) is not None:
         found["factor"] = factor
     if (attempts := block.take_typed("maxAttempts", int)) is not None:
         found["attempts"] = attempts

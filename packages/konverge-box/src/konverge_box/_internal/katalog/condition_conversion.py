@@ -10,12 +10,11 @@ from typing import Any, TypeVar
 
 from konverge_box._internal.katalog.expression_translator import (
     TemplateUse,
-    has_template,
     translate_field_path,
     translate_template,
 )
 from konverge_box._internal.katalog.findings import FindingReason, KatalogFields
-from konverge_box._internal.katalog.go_template import TemplateProblemError
+from konverge_box._internal.katalog.go_template import TemplateProblemError, has_template
 from konverge_box._internal.katalog.known_fields import KnownFields
 
 __all__ = ["NotConvertedError", "convert_conditions", "convert_each", "convert_field", "convert_operator", "take_fires"]
@@ -162,7 +161,7 @@ def convert_field(fields: KatalogFields, known: KnownFields) -> str:
     Raises:
         NotConvertedError: It has no counterpart; its finding exists.
     """
-    text = fields.take_text("field") or ""
+    text = fields.take_text("field", may_be_template=True) or ""
     try:
         if has_template(text):
             return translate_template(text, TemplateUse.FIELD, known)
@@ -236,7 +235,9 @@ def take_fires(rule: KatalogFields) -> None:
 
 def _convert_operand(operator: str, value: Any, known: KnownFields) -> Any:
     if isinstance(value, list) and operator in ("in", "notIn", "between", "notBetween"):
-        return [_parse_number(each) if operator in ("between", "notBetween") else each for each in value]
+        if operator in ("between", "notBetween"):
+            return [_parse_number(each) for each in value]
+        return [_translate_item(each, known) for each in value]
     if isinstance(value, list | dict):
         raise ValueError("expected a string, a number or a boolean")
     if isinstance(value, str) and has_template(value):
@@ -255,6 +256,12 @@ def _convert_operand(operator: str, value: Any, known: KnownFields) -> Any:
     if operator in ("equals", "notEquals"):
         return value
     return ("true" if value else "false") if isinstance(value, bool) else str(value)
+
+
+def _translate_item(value: Any, known: KnownFields) -> Any:
+    if isinstance(value, str) and has_template(value):
+        return translate_template(value, TemplateUse.PLAIN, known)
+    return value
 
 
 def _parse_number(value: Any) -> Any:

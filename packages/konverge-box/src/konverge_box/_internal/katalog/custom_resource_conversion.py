@@ -399,7 +399,7 @@ def _convert_reconcile(places: _EntryMappings) -> dict[str, Any]:
 def _convert_finalizers(places: _EntryMappings, around: KatalogContext) -> list[str]:
     found = list(around.finalizers)
     if (holder := places.find_mapping("finalizers")) is not None:
-        found += [str(each) for each in holder.take_typed("finalizers", list) or []]
+        found += holder.take_texts("finalizers")
     return list(dict.fromkeys(found))
 
 

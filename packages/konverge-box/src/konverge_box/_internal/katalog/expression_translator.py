@@ -27,12 +27,13 @@ from konverge_box._internal.katalog.go_template import (
     TextNode,
     VariableNode,
     WithNode,
+    has_template,
     parse_template,
 )
 from konverge_box._internal.katalog.known_fields import CHILDREN, KnownFields
 from konverge_box._internal.katalog.operands import Operand, quote_text, strip_brackets
 
-__all__ = ["TemplateUse", "has_template", "translate_field_path", "translate_template"]
+__all__ = ["TemplateUse", "translate_field_path", "translate_template"]
 
 _MAX_LENGTH = 1 << 16
 _MAX_NOTES = 10
@@ -74,11 +75,6 @@ _OBJECT_FUNCTIONS = {
     "resourceName",
 }  # fmt: skip
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
-
-
-def has_template(text: str) -> bool:
-    """Tell whether a string of a Katalog is a template."""
-    return "{{" in text
 
 
 def translate_field_path(field: str, known: KnownFields) -> str:

@@ -9,6 +9,7 @@ import msgspec
 
 from konverge_box._internal.file.validation_errors import Path, format_path
 from konverge_box._internal.file.yaml_source import YamlSource
+from konverge_box._internal.katalog.go_template import has_template
 
 __all__ = [
     "INCLUDE",
@@ -38,6 +39,7 @@ class FindingReason(NamedTuple):
 
 INCLUDE = FindingReason("another file", "a box is one file", "copy its content here, and import again")
 PROFILE = FindingReason("a profile", "konverge has no profiles", "write its values")
+_NO_TEMPLATE = FindingReason("a template", "a box has no expression in this field", "write the value")
 SLEEP = FindingReason("a pause for tests", "a reconcile does not sleep", "remove it")
 
 
@@ -167,9 +169,18 @@ class KatalogFields:
         self.reject_field(key, "a value of an unexpected type", f"expected {_WORDS[type_]}", "convert it by hand")
         return None
 
-    def take_text(self, key: str) -> str | None:
-        """Take a string; numbers and booleans are converted to strings, as in a Katalog."""
+    def take_text(self, key: str, *, may_be_template: bool = False) -> str | None:
+        """Take a string; numbers and booleans are converted to strings, as in a Katalog.
+
+        Args:
+            key: The field.
+            may_be_template: True if the caller translates templates. Otherwise a template becomes a finding, and counts
+                as absent.
+        """
         value = self.take(key)
+        if isinstance(value, str) and has_template(value) and not may_be_template:
+            self.notes.add_finding(self.build_path(key), _NO_TEMPLATE)
+            return None
         if value is None or isinstance(value, str):
             return value
         if isinstance(value, bool):
@@ -178,6 +189,14 @@ class KatalogFields:
             return str(value)
         self.reject_field(key, "a value of an unexpected type", "expected a string", "convert it by hand")
         return None
+
+    def take_texts(self, key: str) -> list[str]:
+        """Take a list of strings; a template in it becomes a finding, and is left out."""
+        texts = [str(each) for each in self.take_typed(key, list) or []]
+        for index, text in enumerate(texts):
+            if has_template(text):
+                self.notes.add_finding((*self.build_path(key), index), _NO_TEMPLATE)
+        return [text for text in texts if not has_template(text)]
 
     def take_mapping(self, key: str) -> KatalogFields:
         """Take a mapping; an absent one counts as empty."""

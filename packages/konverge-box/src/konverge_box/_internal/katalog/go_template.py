@@ -27,6 +27,7 @@ __all__ = [
     "TextNode",
     "VariableNode",
     "WithNode",
+    "has_template",
     "parse_template",
 ]
 
@@ -167,6 +168,11 @@ _WORDS = re.compile(
 )
 _UNSUPPORTED = {"template", "define", "block", "break", "continue"}
 _MAX_INTEGER = 1 << 63
+
+
+def has_template(text: str) -> bool:
+    """Tell whether a string of a Katalog is a template."""
+    return "{{" in text
 
 
 def parse_template(text: str) -> tuple[Node, ...]:

@@ -144,7 +144,7 @@ def _convert_box(
         spec.notes.add_finding(spec.build_path("imports"), _TOP["imports"])
     crds = spec.take_mapping("crds")
     names = _build_names(crds.list_remaining())
-    finalizers = tuple(str(each) for each in spec.take_typed("finalizers", list) or [])
+    finalizers = tuple(spec.take_texts("finalizers"))
     around = KatalogContext(names, read, functions, finalizers)
     found: dict[str, Any] = {}
     comments: dict[tuple[str | int, ...], str] = {("apiVersion",): about} if about else {}
@@ -202,7 +202,7 @@ def _convert_functions(fields: KatalogFields) -> dict[str, str]:
     """Convert the functions that the Katalog defines; each is inserted where it is called."""
     found: dict[str, str] = {}
     for each in fields.take_items("functions"):
-        name, expression = each.take_text("name"), each.take_text("expression")
+        name, expression = each.take_text("name"), each.take_text("expression", may_be_template=True)
         each.take("description")
         each.report_remaining()
         if name and expression:
@@ -222,12 +222,12 @@ def _convert_providers(fields: KatalogFields) -> dict[str, Any]:
         settings: dict[str, Any] = {}
         auth = each.take_mapping("auth")
         for key in auth.list_remaining():
-            value = auth.take(key)
+            value = auth.take(key) if not isinstance(auth.peek(key), str) else auth.take_text(key)
             if isinstance(value, str) and value.startswith("$"):
                 auth.reject_field(
                     key, "a setting from the environment", "settings of a box are values or Secrets", "use secretRefs"
                 )
-            else:
+            elif value is not None:
                 settings[key] = value
         each.report_remaining(
             {

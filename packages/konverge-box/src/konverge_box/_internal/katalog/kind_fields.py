@@ -8,6 +8,7 @@ from typing import Any
 from konverge_box._internal.katalog.condition_conversion import NotConvertedError
 from konverge_box._internal.katalog.expression_translator import TemplateUse
 from konverge_box._internal.katalog.findings import PROFILE, FindingReason, KatalogFields
+from konverge_box._internal.katalog.go_template import has_template
 from konverge_box._internal.katalog.known_fields import KnownFields
 from konverge_box._internal.katalog.value_conversion import (
     MISSING,
@@ -18,7 +19,7 @@ from konverge_box._internal.katalog.value_conversion import (
     copy_fields,
     set_if_present,
 )
-from konverge_box._internal.katalog.workload_conversion import OWNER_LABEL
+from konverge_box._internal.katalog.workload_conversion import OWNER_LABEL, convert_access_modes
 
 __all__ = ["BODIES", "NOT_IN_BODIES"]
 
@@ -60,11 +61,13 @@ def _convert_secret(fields: KatalogFields, known: KnownFields) -> dict[str, Any]
         tls = {
             **copy_fields(block, known, "commonName", use=TemplateUse.REQUIRED),
             **copy_fields(block, known, "dnsNames", use=TemplateUse.REQUIRED),
-            **copy_fields(block, known, "validFor"),
         }
+        valid_for = block.take_text("validFor")
         block.report_remaining()
-        if "validFor" not in tls and fields.peek("rotateAfter"):
-            tls["validFor"] = fields.peek("rotateAfter")
+        rotation = fields.peek("rotateAfter")
+        if valid_for is None and isinstance(rotation, str) and not has_template(rotation):
+            valid_for = rotation
+        set_if_present(tls, "validFor", valid_for)
         found["tls"] = tls
         if fields.take("data") is not None:
             fields.reject_field("data", "data beside tls", "a Katalog ignores it as well", "remove it")
@@ -83,7 +86,9 @@ def _convert_network_policy(fields: KatalogFields, known: KnownFields) -> dict[s
         if key in fields:
             types.append(type_)
             found[key] = [_convert_rule(rule, peers, known) for rule in fields.take_items(key)]
-    declared = fields.take_typed("policyTypes", list)
+    declared = convert_tree(
+        fields, fields.take_typed("policyTypes", list), fields.build_path("policyTypes"), TemplateUse.VALUE, known
+    )
     found["policyTypes"] = declared or types
     if not declared and not types:
         raise NotConvertedError(FindingReason("a NetworkPolicy", "it has no convertible rules", "write its rules"))
@@ -257,7 +262,7 @@ def _convert_budget(fields: KatalogFields, known: KnownFields) -> dict[str, Any]
 def _convert_claim(fields: KatalogFields, known: KnownFields) -> dict[str, Any]:
     found = copy_fields(fields, known, "storageClassName", "volumeMode", "volumeName")
     set_if_present(found, "storage", convert_text_field(fields, "storage", TemplateUse.TEXT, known))
-    found["accessModes"] = fields.take_typed("accessModes", list) or ["ReadWriteOnce"]
+    found["accessModes"] = convert_access_modes(fields, known)
     return _require_field(found, "storage", "a PersistentVolumeClaim")
 
 
@@ -266,7 +271,7 @@ def _convert_volume(fields: KatalogFields, known: KnownFields) -> dict[str, Any]
     capacity = convert_text_field(fields, "capacity", TemplateUse.TEXT, known)
     if capacity not in (None, MISSING):
         found["capacity"] = {"storage": capacity}
-    found["accessModes"] = fields.take_typed("accessModes", list) or ["ReadWriteOnce"]
+    found["accessModes"] = convert_access_modes(fields, known)
     policy = convert_text_field(fields, "reclaimPolicy", TemplateUse.VALUE, known)
     found["persistentVolumeReclaimPolicy"] = "Retain" if policy in (None, MISSING) else policy
     path = convert_text_field(fields, "hostPath", TemplateUse.TEXT, known)

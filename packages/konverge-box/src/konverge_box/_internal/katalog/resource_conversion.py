@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any
 
 from konverge_box._internal.katalog.condition_conversion import NotConvertedError, convert_conditions, convert_each
-from konverge_box._internal.katalog.expression_translator import TemplateUse, has_template
+from konverge_box._internal.katalog.expression_translator import TemplateUse
 from konverge_box._internal.katalog.findings import SLEEP, FindingReason, KatalogFields
+from konverge_box._internal.katalog.go_template import has_template
 from konverge_box._internal.katalog.kind_fields import BODIES, NOT_IN_BODIES
 from konverge_box._internal.katalog.known_fields import KnownFields
 from konverge_box._internal.katalog.value_conversion import MISSING, convert_labels, convert_text_field
@@ -93,7 +94,7 @@ def convert_for_each(fields: KatalogFields, known: KnownFields) -> tuple[dict[st
     if "forEach" not in fields:
         return {}, known
     block = fields.take_mapping("forEach")
-    field = (block.take_text("field") or "").removeprefix(".")
+    field = (block.take_text("field", may_be_template=True) or "").removeprefix(".")
     name = block.take_text("as") or "item"
     block.report_remaining()
     if not field or has_template(field):

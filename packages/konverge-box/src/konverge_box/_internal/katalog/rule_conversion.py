@@ -13,8 +13,9 @@ from konverge_box._internal.katalog.condition_conversion import (
     convert_operator,
     take_fires,
 )
-from konverge_box._internal.katalog.expression_translator import TemplateUse, has_template
+from konverge_box._internal.katalog.expression_translator import TemplateUse
 from konverge_box._internal.katalog.findings import INCLUDE, FindingReason, KatalogFields
+from konverge_box._internal.katalog.go_template import has_template
 from konverge_box._internal.katalog.known_fields import KnownFields
 from konverge_box._internal.katalog.value_conversion import MISSING, TYPES, convert_text_field, convert_tree
 
@@ -57,7 +58,7 @@ def convert_validations(fields: KatalogFields, known: KnownFields) -> list[dict[
 
 
 def _convert_mutation(rule: KatalogFields, known: KnownFields) -> dict[str, Any]:
-    field = (rule.take_text("field") or "").removeprefix(".")
+    field = (rule.take_text("field", may_be_template=True) or "").removeprefix(".")
     if not field or has_template(field):
         raise NotConvertedError(
             FindingReason("a rule of mutation", "its field is computed", "write one rule for each field")

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from konverge_box._internal.file.validation_errors import Path
-from konverge_box._internal.katalog.expression_translator import TemplateUse, has_template, translate_template
+from konverge_box._internal.katalog.expression_translator import TemplateUse, translate_template
 from konverge_box._internal.katalog.findings import PROFILE, FindingReason, KatalogFields
-from konverge_box._internal.katalog.go_template import TemplateProblemError
+from konverge_box._internal.katalog.go_template import TemplateProblemError, has_template
 from konverge_box._internal.katalog.known_fields import KnownFields
 
 __all__ = [
@@ -99,7 +99,7 @@ def convert_labels(fields: KatalogFields, key: str, known: KnownFields) -> dict[
         pairs: dict[str, Any] = {}
         for index, each in enumerate(value):
             pair = KatalogFields(fields.notes, each, (*fields.path, key, index))
-            name, content = pair.take_text("key"), pair.take("value")
+            name, content = pair.take_text("key", may_be_template=True), pair.take("value")
             pair.report_remaining()
             if name:
                 pairs[name] = content

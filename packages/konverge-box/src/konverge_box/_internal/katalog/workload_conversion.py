@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from konverge_box._internal.expressions import is_expression
 from konverge_box._internal.file.validation_errors import Path
 from konverge_box._internal.katalog.expression_translator import TemplateUse
 from konverge_box._internal.katalog.findings import PROFILE, FindingReason, KatalogFields
@@ -18,7 +19,7 @@ from konverge_box._internal.katalog.value_conversion import (
     set_if_present,
 )
 
-__all__ = ["OWNER_LABEL", "convert_pods", "label_pods"]
+__all__ = ["OWNER_LABEL", "convert_access_modes", "convert_pods", "label_pods"]
 
 OWNER_LABEL = "orkestra-owner"
 """The default selector of Services in a Katalog; pods in a box get it if a selector uses it."""
@@ -102,7 +103,11 @@ def convert_pods(fields: KatalogFields, kind: str, known: KnownFields) -> dict[s
     if kind == "cronJobs":
         set_if_present(found, "schedule", convert_text_field(fields, "schedule", TemplateUse.TEXT, known))
         policy = convert_text_field(fields, "concurrencyPolicy", TemplateUse.VALUE, known)
-        set_if_present(found, "concurrencyPolicy", policy.capitalize() if isinstance(policy, str) else policy)
+        if isinstance(policy, str) and not is_expression(policy):
+            policy = policy.capitalize()
+        elif isinstance(policy, str):
+            fields.add_note("concurrencyPolicy", "the value must be Allow, Forbid or Replace, with this case")
+        set_if_present(found, "concurrencyPolicy", policy)
     if "autoscale" in fields:
         fields.take("autoscale")
         fields.notes.add_finding(fields.build_path("autoscale"), _AUTOSCALE)
@@ -168,10 +173,17 @@ def _convert_environment_sources(
             at: Path = (*block.path, key, index)
             source = KatalogFields(fields.notes, {"name": each} if isinstance(each, str) else each, at)
             name = convert_text_field(source, "name", TemplateUse.REQUIRED, known)
-            prefix, suffix = source.take_text("prefix") or "", source.take_text("suffix") or ""
-            keys, optional = source.take_typed("keys", list), source.take_typed("optional", bool)
+            prefix, suffix = (
+                convert_text_field(source, word, TemplateUse.TEXT, known) or "" for word in ("prefix", "suffix")
+            )
+            keys = convert_tree(
+                source, source.take_typed("keys", list), source.build_path("keys"), TemplateUse.REQUIRED, known
+            )
+            optional = source.take_typed("optional", bool)
             source.report_remaining()
-            if name in (None, MISSING):
+            if MISSING in (name, prefix, suffix):
+                continue
+            if name is None:
                 fields.notes.add_finding(at, FindingReason("a source of variables", "it has no name", "name it"))
                 continue
             more = {} if optional is None else {"optional": optional}
@@ -294,7 +306,7 @@ def _convert_claims(fields: KatalogFields, found: dict[str, Any], known: KnownFi
         name = convert_text_field(each, "name", TemplateUse.REQUIRED, known)
         name = "data" if name in (None, MISSING) else name
         mount = convert_text_field(each, "mountPath", TemplateUse.REQUIRED, known)
-        spec: dict[str, Any] = {"accessModes": each.take("accessModes") or ["ReadWriteOnce"]}
+        spec: dict[str, Any] = {"accessModes": convert_access_modes(each, known)}
         _, storage_class = each.take_first("storageClass", "storageClassName")
         set_if_present(
             spec,
@@ -317,6 +329,12 @@ def _convert_claims(fields: KatalogFields, found: dict[str, Any], known: KnownFi
         )
     if claims:
         found["volumeClaimTemplates"] = claims
+
+
+def convert_access_modes(fields: KatalogFields, known: KnownFields) -> Any:
+    """Convert the access modes of a claim or a volume; a Katalog has a default."""
+    modes = fields.take_typed("accessModes", list)
+    return convert_tree(fields, modes, fields.build_path("accessModes"), TemplateUse.VALUE, known) or ["ReadWriteOnce"]
 
 
 def label_pods(fields: KatalogFields, found: dict[str, Any], known: KnownFields) -> None:
