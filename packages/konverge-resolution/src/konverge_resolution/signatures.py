@@ -1,4 +1,4 @@
-"""Signatures of definitions."""
+"""Keys and signatures for remote definitions."""
 
 from __future__ import annotations
 

@@ -376,7 +376,7 @@ async def test_git_follows_no_redirect(
     with git_server(repositories.root) as other, git_server(repositories.root) as asked:
         asked.moves[part] = (status, other.url("").rstrip("/"))
         engine = engine_of(GitResolver(), build_guarded_http(), f"git+{asked.url('')}", folder=tmp_path)
-        with pytest.raises(ResolutionError, match="has moved; give the address where it is"):
+        with pytest.raises(ResolutionError, match="has moved; use its current address"):
             await resolve(engine, {"url": asked.url("boxes.git"), "pathInRepo": "box.yaml"})
         assert asked.seen
         assert other.seen == []

@@ -139,7 +139,7 @@ class ClusterObjectReader:
         return tuple(found.values())
 
     async def get(self, gvk: GroupVersionKind, key: ObjectKey) -> Object:
-        """Return one object."""
+        """Return one object of the cluster as it is stored."""
         return await self._client.get(gvk, key)
 
     async def may_get(self, gvk: GroupVersionKind, key: ObjectKey, *, user: str) -> bool:

@@ -24,7 +24,7 @@ CREDENTIAL_SETTINGS: dict[str, Setting] = {
 
 
 class CredentialDestination(Protocol):
-    """Destination of a credential."""
+    """Destination of a request that carries a credential."""
 
     @property
     def scheme(self) -> str:

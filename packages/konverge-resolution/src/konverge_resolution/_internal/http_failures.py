@@ -83,7 +83,7 @@ class StatusResponse(Protocol):
 
     @property
     def status(self) -> int:
-        """The HTTP status code."""
+        """HTTP status code of the response."""
 
     @property
     def headers(self) -> Mapping[str, str]:

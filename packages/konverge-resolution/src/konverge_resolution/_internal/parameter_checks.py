@@ -19,14 +19,14 @@ _SECRET_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 _SECRET_KEY = re.compile(r"[A-Za-z0-9._-]{1,253}")
 
 
-def build_param_error(name: str, told: str) -> ResolutionError:
+def build_param_error(name: str, message: str) -> ResolutionError:
     """Return the error for one parameter: ``InvalidParams``.
 
     Args:
         name: The parameter.
-        told: The expected value, and the actual one where it may be printed.
+        message: The expected value, and the actual one where it may be printed.
     """
-    return ResolutionError(Reason.INVALID_PARAMETERS, f"parameter {name[:_MAX_TEXT]!r}: {told}")
+    return ResolutionError(Reason.INVALID_PARAMETERS, f"parameter {name[:_MAX_TEXT]!r}: {message}")
 
 
 def check_names(params: Parameters, known: Mapping[str, Parameter]) -> None:

@@ -84,7 +84,7 @@ def test_a_password_is_shown_to_the_registry_itself_and_to_whom_the_operator_nam
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"token": 1}', b'{"token": "a\\nX: y"}', b'{"token": "a b"}'])
 def test_what_is_no_token_is_not_sent(body: bytes) -> None:
-    with pytest.raises(ResolutionError, match="expected a token"):
+    with pytest.raises(ResolutionError, match="expected a JSON object with a token"):
         parse_token(body, what="realm")
 
 

@@ -72,11 +72,11 @@ def test_without_a_type_from_the_registry_the_document_says_it() -> None:
 @pytest.mark.parametrize(
     ("data", "content_type", "told"),
     [
-        (b"not json", MANIFEST, "found something else"),
-        (b"[]", MANIFEST, "found something else"),
+        (b"not json", MANIFEST, "found another document"),
+        (b"[]", MANIFEST, "found another document"),
         (build_changed_manifest(manifests=[]), MANIFEST, "either layers or manifests"),
-        (BUNDLE[0], INDEX, "that says"),
-        (build_changed_manifest(mediaType=""), INDEX, "the other one of manifest and index"),
+        (BUNDLE[0], INDEX, "a document with mediaType"),
+        (build_changed_manifest(mediaType=""), INDEX, "expected manifests in a document of type"),
         (b'{"schemaVersion": 2}', MANIFEST, "either layers or manifests"),
         (build_changed_manifest(schemaVersion=1), MANIFEST, "schema 1"),
         (b"{}", "application/vnd.docker.distribution.manifest.v1+prettyjws", "schema 1"),
@@ -89,11 +89,11 @@ def test_without_a_type_from_the_registry_the_document_says_it() -> None:
         (
             build_changed_manifest(layers=[{"mediaType": "a", "digest": digest_of(b""), "size": -1}]),
             MANIFEST,
-            "a negative one",
+            "expected entries with a size of 0 or more, found -1",
         ),
-        (build_changed_manifest(layers=[{"mediaType": "a", "size": 1}]), MANIFEST, "found something else"),
-        (b"[" * 100_000, MANIFEST, "found something else"),
-        (b'{"a":' + b"[" * 100_000, MANIFEST, "found something else"),
+        (build_changed_manifest(layers=[{"mediaType": "a", "size": 1}]), MANIFEST, "found another document"),
+        (b"[" * 100_000, MANIFEST, "found another document"),
+        (b'{"a":' + b"[" * 100_000, MANIFEST, "found another document"),
     ],
 )
 def test_a_document_that_is_not_clearly_one_of_the_two_is_refused(data: bytes, content_type: str, told: str) -> None:
@@ -151,7 +151,7 @@ def test_a_kind_that_ends_in_s_is_found() -> None:
 def test_a_name_that_is_not_there_is_told_with_those_that_are_and_not_too_many_of_them() -> None:
     error = layer_refused(manifest_of(*(object_layer(f"task{number}") for number in range(20))))
     assert error.reason is Reason.NOT_FOUND
-    assert "has no 'task/build'; there are: 'task/task0', 'task/task1'" in error.message
+    assert "has no 'task/build'; available: 'task/task0', 'task/task1'" in error.message
     long = layer_refused(
         manifest_of(*(Layer(b"", annotations=build_annotations(f"{number}" * 5000)) for number in range(10)))
     )
@@ -200,7 +200,7 @@ def test_an_artefact_of_one_file_without_a_title_is_that_file() -> None:
 
 
 def test_what_a_plain_artefact_does_not_have_or_has_twice_is_refused() -> None:
-    assert "there are: 'other.yaml'" in layer_refused(manifest_of(build_titled_layer("other.yaml"))).message
+    assert "available: 'other.yaml'" in layer_refused(manifest_of(build_titled_layer("other.yaml"))).message
     assert (
         "2 with the title"
         in layer_refused(manifest_of(build_titled_layer("build.yaml"), build_titled_layer("build.yml"))).message

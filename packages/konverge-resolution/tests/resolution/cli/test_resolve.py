@@ -158,7 +158,7 @@ def test_a_setting_that_a_failure_names_is_told_as_its_option(konverge: Konverge
     host = server.url("boxes", host="127.0.0.1").removeprefix("http://")
     done = konverge("resolve", "bundles", "--bundle", host, "--name", "a", "--allow-network", "127.0.0.0/8")
     assert done.returncode == 3
-    assert done.stderr.endswith("if it is meant to have none, name it in --setting plain-http-registries=…\n")
+    assert done.stderr.endswith("if it has no TLS on purpose, add it to --setting plain-http-registries=…\n")
 
 
 def test_every_refused_network_has_the_option_named(konverge: Konverge) -> None:

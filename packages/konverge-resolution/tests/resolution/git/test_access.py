@@ -81,8 +81,8 @@ async def test_no_repository_no_token_and_a_wrong_token_have_three_reasons(priva
         Reason.DENIED,
     ]
     assert "does not exist" in missing.message
-    assert "none was given" in without.message
-    assert "refuses the credential" in wrong.message
+    assert "the request had none" in without.message
+    assert "rejects the credential" in wrong.message
 
 
 async def test_a_missing_secret_and_a_missing_key_read_the_same(private: GitServer, folder: Path) -> None:

@@ -199,4 +199,7 @@ async def test_a_machine_without_git_says_so(server: GitServer, folder: Path, mo
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(ResolutionError) as caught:
         await resolve(build_fetch(folder, {"url": server.url("boxes.git"), "pathInRepo": "box.yaml"}))
-    assert (caught.value.reason, "git 2.37 or newer" in caught.value.message) == (Reason.INTERNAL, True)
+    assert (caught.value.reason, "git: expected version 2.37 or newer" in caught.value.message) == (
+        Reason.INTERNAL,
+        True,
+    )

@@ -19,7 +19,7 @@ from tests.resolution.servers.http_server import Handler, http_server
 pytestmark = pytest.mark.anyio
 
 URI = "git+http://git.test"
-NO_SERVER = "does not speak git's own protocol; expected what can be cloned from a git server"
+NO_SERVER = "is on a web server without git's protocol; expected the clone address of a git server"
 
 
 async def expect_resolution_error(folder: Path, params: Mapping[str, str]) -> ResolutionError:
@@ -117,7 +117,7 @@ async def test_what_is_in_a_submodule_is_of_another_repository(
     server: GitServer, samples: SampleRepositories, folder: Path, path: str
 ) -> None:
     error = await expect_resolution_error(folder, {"url": server.url("boxes.git"), "pathInRepo": path})
-    message = f"path {path!r} is of the submodule 'module' at {samples.commit}; name that repository in its place"
+    message = f"path {path!r} is in submodule 'module' at {samples.commit}; use the address of that repository"
     assert (error.reason, error.message) == (Reason.NOT_FOUND, message)
 
 
@@ -126,23 +126,25 @@ async def test_a_server_that_refuses_asks_for_a_credential(server: GitServer, fo
     server.statuses["boxes.git"] = status
     error = await expect_resolution_error(folder, {"url": server.url("boxes.git")})
     assert error.reason is Reason.AUTHENTICATION_REQUIRED
-    assert (
-        "is not read without a credential, and none was given; name a Secret with parameter 'gitToken'" in error.message
-    )
+    assert "requires a credential, but the request had none; name a Secret with parameter 'gitToken'" in error.message
 
 
 @pytest.mark.parametrize(
     ("said", "reason", "told"),
     [
-        ("fatal: server is speaking an unknown protocol", Reason.NOT_FOUND, "in no version of git's protocol"),
-        ("fatal: invalid server response; got '# service=git-receive-pack'", Reason.NOT_FOUND, "in no version of git"),
-        ("fatal: exceeded maximum allowed tree depth", Reason.TOO_LARGE, "folders too deep in each other"),
-        ("error: index-pack died of signal 11", Reason.TOO_LARGE, "folders too deep in each other"),
+        ("fatal: server is speaking an unknown protocol", Reason.NOT_FOUND, "an unknown version of git's protocol"),
+        (
+            "fatal: invalid server response; got '# service=git-receive-pack'",
+            Reason.NOT_FOUND,
+            "an unknown version of git",
+        ),
+        ("fatal: exceeded maximum allowed tree depth", Reason.TOO_LARGE, "more nested directories than git supports"),
+        ("error: index-pack died of signal 11", Reason.TOO_LARGE, "more nested directories than git supports"),
         ("error: index-pack died of signal 24", Reason.TOO_LARGE, "more time or memory to unpack"),
         ("fatal: fetch-pack: invalid index-pack output", Reason.TOO_LARGE, "more time or memory to unpack"),
         ("fatal: early EOF\nfatal: fetch-pack: invalid index-pack output", Reason.UNREACHABLE, "closed the connection"),
         ("fatal: pack has bad object at offset 12", Reason.UNREACHABLE, "closed the connection"),
-        ("error: index-pack died of signal 9", Reason.TOO_LARGE, "more memory to unpack"),
+        ("error: index-pack died of signal 9", Reason.TOO_LARGE, "needs more memory to unpack"),
         ("fatal: mismatched algorithms: client sha256; server sha1", Reason.NOT_FOUND, "commit ids of another length"),
         ("ssh: connect to host a port 22: Connection refused", Reason.UNREACHABLE, "cannot be connected to"),
         ("fatal: Could not read from remote repository.", Reason.INTERNAL, "without a known cause"),

@@ -98,14 +98,14 @@ async def test_progress_without_end_is_ended(folder: Path) -> None:
     error = await expect_resolution_error(
         HostileRepository("1" * 40, [tuple], progress=lambda: repeat(b"counting\n" * 100)), folder
     )
-    assert (error.reason, "says more" in error.message) == (Reason.TOO_LARGE, True)
+    assert (error.reason, "sends more output" in error.message) == (Reason.TOO_LARGE, True)
 
 
 async def test_other_objects_than_were_asked_for_are_no_answer(folder: Path) -> None:
     error = await expect_resolution_error(
         HostileRepository("1" * 40, [lambda: pack([encode_object(BLOB, [b"a"])], 1)]), folder
     )
-    assert (error.reason, "does not send what it was asked for" in error.message) == (Reason.UNREACHABLE, True)
+    assert (error.reason, "does not send the requested objects" in error.message) == (Reason.UNREACHABLE, True)
 
 
 async def test_folders_deep_in_each_other_and_a_wide_one_do_no_harm(folder: Path) -> None:

@@ -150,11 +150,11 @@ def test_a_path_has_one_spelling(path: str, spelled: str) -> None:
         ({**OK, "repo": "a"}, "parameter 'repo': expected either url or repo"),
         ({**OK, "pathInrepo": "a"}, "parameter 'pathInrepo': no such parameter; expected one of "
          f"{', '.join(PARAMETERS)}; did you mean 'pathInRepo'?"),
-        ({**OK, "org": "a"}, "parameter 'org': without repo, git is used"),
+        ({**OK, "org": "a"}, "parameter 'org': has no effect without repo"),
         ({**OK, "gitToken": "../x"}, "parameter 'gitToken': expected the name of a Secret"),
         ({**OK, "gitToken": "a", "gitTokenKey": "a/b"}, "parameter 'gitTokenKey': expected a key"),
         ({**OK, "gitSSHSecret": "a"}, "parameter 'gitSSHSecret': expected parameter 'gitToken' for https"),
-        ({"repo": "a", "pathInRepo": "a"}, "parameter 'org': expected whose repository"),
+        ({"repo": "a", "pathInRepo": "a"}, "parameter 'org': expected the owner of the repository"),
         ({"repo": "a/b", "org": "a", "pathInRepo": "a"}, "parameter 'repo': expected letters"),
         ({"repo": "..", "org": "a", "pathInRepo": "a"}, "parameter 'repo': expected letters"),
         ({"repo": "a", "org": "a/b", "pathInRepo": "a"}, "parameter 'org': expected letters"),

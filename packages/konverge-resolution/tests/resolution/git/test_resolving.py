@@ -148,16 +148,16 @@ async def test_what_does_not_exist_is_told_apart_and_asked_for_once(
     errors = [await expect_resolution_error(server, folder, params) for params in cases]
     assert {error.reason for error in errors} == {Reason.NOT_FOUND}
     assert [error.message.replace(samples.commit, "C").replace(server.url(""), "") for error in errors] == [
-        "repository git+none.git does not exist, or is hidden",
+        "repository git+none.git does not exist, or requires a credential",
         "parameter 'revision': repository git+boxes.git has no branch, tag or reference 'nope'",
         f"parameter 'revision': repository git+boxes.git has no branch or tag '{samples.commit[:8]}'; for a commit "
         "give its id in full, all 40 or 64 digits",
-        f"repository git+boxes.git does not have commit {'0' * 40}, or does not give it by its id",
+        f"repository git+boxes.git does not have commit {'0' * 40}, or does not send it by its id",
         "file 'no.yaml' does not exist in repository git+boxes.git at C; did you mean 'box.yaml'?",
         "path 'deep' is a directory at C; expected a file",
         "path 'box.yaml/x': a part before the last is a file at C",
         "path 'nowhere' at C leads through a symbolic link to a file that does not exist",
-        "path 'module' is of the submodule 'module' at C; name that repository in its place",
+        "path 'module' is in submodule 'module' at C; use the address of that repository",
     ]
     info = [seen for seen in server.seen if "/none.git/info/refs" in seen.path]
     assert len(info) == 1
@@ -183,7 +183,7 @@ async def test_what_is_misspelt_is_told_with_what_may_be_meant(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "told"),
-    [("large.bin", "is larger than a definition may be"), ("zeros.bin", "has 67108864 bytes")],
+    [("large.bin", "is larger than the limit for a definition"), ("zeros.bin", "has 67108864 bytes")],
 )
 async def test_a_file_that_is_too_large_is_refused_packed_or_unpacked(
     server: GitServer, folder: Path, path: str, told: str

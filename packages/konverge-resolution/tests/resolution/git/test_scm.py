@@ -210,7 +210,7 @@ async def test_what_is_no_json_is_no_answer_of_that_kind_of_server(folder: Path,
     api.replies.append(Reply(200, body=body))
     error = await expect_resolution_error(api, folder, {"scm-type": "gitlab"})
     assert error.reason is Reason.UNREACHABLE
-    assert error.message.endswith("something that is not JSON; is it a gitlab server?")
+    assert error.message.endswith("a response that is not JSON; check that it is a gitlab server")
 
 
 async def test_pinning_asks_for_the_commit_alone(folder: Path) -> None:

@@ -60,7 +60,7 @@ async def test_a_key_that_is_not_accepted_is_refused(ssh: SshServer, samples: Sa
     secret = {"ssh-privatekey": new_key(folder.parent), "known_hosts": ssh.format_known_hosts(HOST)}
     with pytest.raises(ResolutionError) as caught:
         await resolve_file(ssh, samples, folder, secret)
-    assert (caught.value.reason, "refuses the credential" in caught.value.message) == (Reason.DENIED, True)
+    assert (caught.value.reason, "rejects the credential" in caught.value.message) == (Reason.DENIED, True)
 
 
 @pytest.mark.slow

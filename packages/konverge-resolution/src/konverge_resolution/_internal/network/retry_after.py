@@ -1,4 +1,4 @@
-"""Parser of ``Retry-After``. Pure."""
+"""Parser of the HTTP header ``Retry-After``. Pure."""
 
 from __future__ import annotations
 

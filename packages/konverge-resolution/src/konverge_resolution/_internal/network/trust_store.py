@@ -1,4 +1,4 @@
-"""Trusted certificates for TLS."""
+"""Trusted certificates for TLS connections to sources."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class ResolutionRequestSpec:
 
 @dataclass(frozen=True)
 class SourceRecord:
-    """Source of content (`konverge_resolution.Provenance`)."""
+    """Source of content in a status; the fields of `konverge_resolution.Provenance`."""
 
     uri: str = ""
     digest: dict[str, str] = field(default_factory=dict)

@@ -117,7 +117,7 @@ class RequestReconciler:
             yield
 
     def on_config_change(self, config_maps: Mapping[str, Object]) -> None:
-        """Apply changed ConfigMaps."""
+        """Apply changed ConfigMaps to the configuration and report it."""
         self.context.apply_config_maps(config_maps)
         self._reporter.report_config(config_maps, self.context.configuration)
 

@@ -60,7 +60,7 @@ class ClusterResolver:
         "default-namespace": Setting("Namespace of references without one"),
         "allowed-namespaces": Setting("Namespaces that may be read; * or empty for all", "list"),
         "blocked-namespaces": Setting(
-            "Namespaces that must not be read; * for all that are not allowed by name", "list"
+            "Namespaces that must not be read; * for all except those that are allowed by name", "list"
         ),
         "as-requester": Setting(
             "Refuse objects that the requester's ServiceAccount may not read itself", "boolean", "false"
@@ -189,7 +189,7 @@ def is_readable(namespace: str, *, allowed: tuple[str, ...], blocked: tuple[str,
     Args:
         namespace: The namespace.
         allowed: Names, or ``*``; empty for all.
-        blocked: Names, or ``*`` for all that are not allowed by name.
+        blocked: Names, or ``*`` for all except those that are allowed by name.
     """
     if namespace in blocked:
         return False

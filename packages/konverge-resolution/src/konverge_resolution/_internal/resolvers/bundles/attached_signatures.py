@@ -1,6 +1,6 @@
-"""Gets the signatures that a registry keeps beside an image: by its list of referrers, and by cosign's tag.
+"""Signatures beside an image in a registry, found by the list of referrers and by cosign's tag.
 
-A registry that has no such list may have a tag that stands for it, as OCI's distribution specification has it.
+A registry without such a list can have a tag in its place (OCI distribution specification, "Referrers Tag Schema").
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from konverge_resolution._internal.signatures.cosign_signatures import (
 __all__ = ["MAX_SIGNATURES", "fetch_signatures"]
 
 MAX_SIGNATURES = 20
-"""Of one image; what comes after these is not looked at."""
+"""Maximum number of signatures of one image; further ones are ignored."""
 
 _MAX_BYTES = 256 * 1024
 _ARTIFACT = "application/vnd.dev.cosign.artifact.sig.v1+json"
@@ -29,21 +29,21 @@ _ANNOTATION = "dev.cosignproject.cosign/signature"
 
 
 async def fetch_signatures(registry: RegistryClient, digests: Iterable[Digest]) -> tuple[AttachedSignature, ...]:
-    """The signatures of what has one of these digests. What cannot be read is no signature.
+    """Return the signatures for manifests with these digests; signatures that cannot be read are ignored.
 
     Args:
-        registry: Where the image is.
-        digests: Of the manifest, and of the index that led to it.
+        registry: The client for the image's repository.
+        digests: The digests of the manifest and of its index.
 
     Raises:
-        ResolutionError: The registry does not answer.
+        ResolutionError: The registry cannot be reached.
     """
-    found: list[AttachedSignature] = []
+    signatures: list[AttachedSignature] = []
     for digest in dict.fromkeys(digests):
         for manifest in await _fetch_manifests(registry, digest):
             for layer in manifest.layers:
-                if len(found) >= MAX_SIGNATURES:
-                    return tuple(found)
+                if len(signatures) >= MAX_SIGNATURES:
+                    return tuple(signatures)
                 if is_attached_signature(layer.media_type):
                     try:
                         payload = await registry.get_blob(layer, max_bytes=_MAX_BYTES, what="a signature")
@@ -51,27 +51,27 @@ async def fetch_signatures(registry: RegistryClient, digests: Iterable[Digest]) 
                         if error.traits.is_transient:
                             raise
                         continue
-                    found.append(
+                    signatures.append(
                         AttachedSignature(layer.media_type, payload, str(digest), layer.get_annotation(_ANNOTATION))
                     )
-    return tuple(found)
+    return tuple(signatures)
 
 
 async def _fetch_manifests(registry: RegistryClient, digest: Digest) -> list[Manifest]:
     tag = f"{digest.algorithm}-{digest.hex}"
-    asked: list[Digest | str] = [
+    references: list[Digest | str] = [
         entry.parsed_digest
         for entry in await _list_referrers(registry, digest, tag)
         if entry.artifact_type in (_ARTIFACT, SIMPLE_SIGNING) or (entry.artifact_type or "").startswith(SIGSTORE_BUNDLE)
     ]
-    asked = [*asked[:MAX_SIGNATURES], f"{tag}.sig"]
-    found = [await registry.find_manifest(each) for each in asked]
-    return [each.document for each in found if each is not None and isinstance(each.document, Manifest)]
+    references = [*references[:MAX_SIGNATURES], f"{tag}.sig"]
+    manifests = [await registry.find_manifest(reference) for reference in references]
+    return [pulled.document for pulled in manifests if pulled is not None and isinstance(pulled.document, Manifest)]
 
 
 async def _list_referrers(registry: RegistryClient, digest: Digest, tag: str) -> tuple[Descriptor, ...]:
     index = await registry.list_referrers(digest)
     if index is not None:
         return index.manifests
-    found = await registry.find_manifest(tag)
-    return found.document.manifests if found is not None and isinstance(found.document, ImageIndex) else ()
+    pulled = await registry.find_manifest(tag)
+    return pulled.document.manifests if pulled is not None and isinstance(pulled.document, ImageIndex) else ()

@@ -1,4 +1,4 @@
-"""What is wrong with what a registry gave: the sentences that its manifests, layouts and layers share. Pure."""
+"""Errors about content of a registry that manifests, layouts and layers share. Pure."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from konverge_resolution._internal.reasons import Reason
 
 __all__ = ["PLAIN_HTTP_HINT", "build_size_error", "build_unsupported_error"]
 
-PLAIN_HTTP_HINT = "if it is meant to have none, name it in setting 'plain-http-registries'"
-"""How a registry without TLS is asked."""
+PLAIN_HTTP_HINT = "if it has no TLS on purpose, add it to setting 'plain-http-registries'"
+"""Hint for a registry without TLS."""
 
 
 def build_unsupported_error(what: str, expected: str, found: str) -> ResolutionError:
-    """``UnsupportedContent``: something is not of a form that is read here.
+    """Return an ``UnsupportedContent`` error for content in an unsupported form.
 
     Args:
-        what: What it is.
-        expected: What it should be.
-        found: What it is instead; nothing of its content.
+        what: The name of the content.
+        expected: The supported form.
+        found: The actual form, without parts of the content.
     """
     return ResolutionError(Reason.UNSUPPORTED_CONTENT, f"{what}: expected {expected}, found {found}")
 
 
 def build_size_error(what: str, max_bytes: int, found: str) -> ResolutionError:
-    """``TooLarge``: something has more bytes than there may be.
+    """Return a ``TooLarge`` error for content above its size limit.
 
     Args:
-        what: What it is.
-        max_bytes: How many there may be.
-        found: How many there are, or who says so.
+        what: The name of the content.
+        max_bytes: The limit in bytes.
+        found: The actual size, or its source.
     """
-    return ResolutionError(Reason.TOO_LARGE, f"{what} is too large: expected at most {max_bytes} bytes, found {found}")
+    return ResolutionError(Reason.TOO_LARGE, f"{what}: too large: expected at most {max_bytes} bytes, found {found}")

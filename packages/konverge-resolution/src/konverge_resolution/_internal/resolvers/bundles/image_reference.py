@@ -1,4 +1,4 @@
-"""What names an image: a registry, a repository, a tag or a digest, each in one spelling. Pure."""
+"""Names of images: registry, repository, tag or digest, each in one spelling. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from konverge_resolution._internal.reference import Digest
 __all__ = ["DEFAULT_TAG", "DOCKER_HUB", "ImageReference", "name_source", "normalize_registry", "parse_image"]
 
 DOCKER_HUB = "docker.io"
-"""Whose registry has another name than its images (``registry-1.docker.io``)."""
+"""Registry of Docker Hub in image names; its host is ``registry-1.docker.io``."""
 
 DEFAULT_TAG = "latest"
 
@@ -30,13 +30,13 @@ _OF_A_REPOSITORY = re.compile(r"(https?)://([^/]+)/v2/(.+)/(?:manifests|blobs|re
 
 @dataclass(frozen=True, slots=True)
 class ImageReference:
-    """One image; made by `parse_image`.
+    """Reference to one image; created by `parse_image`.
 
     Args:
         registry: Host, and port where it is not 443; ``docker.io`` for all names of Docker Hub.
         repository: For example ``team/boxes``.
-        tag: Empty when a digest names it.
-        digest: What the manifest has to be; None when a tag names it.
+        tag: Empty if the reference has a digest.
+        digest: The digest of the manifest; None if the reference has a tag.
     """
 
     registry: str
@@ -46,21 +46,21 @@ class ImageReference:
 
     @property
     def host(self) -> str:
-        """Where the registry answers: host, and port where it is not 443."""
+        """Host of the registry for connections, with the port if it is not 443."""
         return _HUB_HOST if self.registry == DOCKER_HUB else self.registry
 
     @property
     def uri(self) -> str:
-        """The repository, without tag and digest, as policies and records name it."""
+        """URI of the repository for policies and records, without tag and digest."""
         return f"oci://{self.registry}/{self.repository}"
 
     @property
     def name(self) -> str:
-        """The repository as a reference writes it."""
+        """Name of the repository as in a reference."""
         return f"{self.registry}/{self.repository}"
 
     def with_digest(self, digest: Digest) -> ImageReference:
-        """The same repository's image of that digest."""
+        """Return the image of the same repository with this digest."""
         return replace(self, tag="", digest=digest)
 
     def __str__(self) -> str:
@@ -69,13 +69,13 @@ class ImageReference:
 
 @lru_cache(maxsize=256)  # one resolution reads the same text several times
 def parse_image(text: str) -> ImageReference:
-    """Read ``host[:port]/repository[:tag][@digest]``; ``oci://`` and ``docker://`` before it do not count.
+    """Parse ``host[:port]/repository[:tag][@digest]``; the prefixes ``oci://`` and ``docker://`` are ignored.
 
-    A name without a host is Docker Hub's, and one of its own (``library/``) when it has no slash. With a digest, a tag
-    beside it says nothing and is left out.
+    A name without a host is an image of Docker Hub; without a slash, it is one of ``library/``. The tag beside a
+    digest is ignored.
 
     Raises:
-        ValueError: It is none; the message says what was expected.
+        ValueError: The text is not an image reference; the message has the expected form.
     """
     if len(text) > _MAX_LENGTH:
         raise ValueError(f"expected at most {_MAX_LENGTH} characters, found {len(text)}")
@@ -99,7 +99,7 @@ def parse_image(text: str) -> ImageReference:
 
 
 def name_source(url: str) -> str:
-    """What policies call the place of a URL: the repository whose manifest or blob it is, else the URL itself.
+    """Return the name of a URL in policies: the repository of a manifest or blob, otherwise the URL itself.
 
     Args:
         url: The URL, without a query.
@@ -110,9 +110,9 @@ def name_source(url: str) -> str:
     scheme, authority, repository = found.groups()
     port = urlsplit(url).port
     if scheme == "http" and port == 443:
-        return url  # as an image's it would be one with TLS
+        return url  # the same name as an image would mean a registry with TLS
     if scheme == "http" and port is None:
-        authority += ":80"  # without a port, a registry is one with TLS
+        authority += ":80"  # a registry without a port uses TLS
     try:
         return ImageReference(normalize_registry(authority), repository).uri
     except ValueError:
@@ -120,10 +120,10 @@ def name_source(url: str) -> str:
 
 
 def normalize_registry(text: str) -> str:
-    """A registry in its one spelling.
+    """Return the canonical spelling of a registry.
 
     Raises:
-        ValueError: It is none, or its address can be read in several ways.
+        ValueError: The text is not a registry, or its address has several readings.
     """
     found = _HOST.fullmatch(text.lower())
     port = int(found["port"]) if found is not None and found["port"] else 443
@@ -136,9 +136,11 @@ def normalize_registry(text: str) -> str:
         if host.startswith("["):
             host = f"[{ipaddress.IPv6Address(host[1:-1])}]"
         elif all(_NUMBER.fullmatch(label) for label in host.split(".")):
-            host = str(ipaddress.IPv4Address(host))  # nothing like 127.1, which others read as an address
+            host = str(
+                ipaddress.IPv4Address(host)
+            )  # refuses forms like 127.1, which other software reads as an address
     except ValueError:
-        raise ValueError(f"expected an address in its usual form, found {text[:80]!r}") from None
+        raise ValueError(f"expected an IP address in canonical form, found {text[:80]!r}") from None
     if host in _HUB_NAMES and port == 443:
         return DOCKER_HUB
     return host if port == 443 else f"{host}:{port}"

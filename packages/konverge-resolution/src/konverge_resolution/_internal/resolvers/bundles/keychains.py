@@ -1,4 +1,4 @@
-"""Which user and password of Secrets are for a registry: exactly the one they name. Pure."""
+"""Users and passwords of registries in Secrets; each is for exactly the registry of its entry. Pure."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ _MAX_ENTRIES = 1000
 
 @dataclass(frozen=True, slots=True)
 class RegistryLogin:
-    """A user and a password; its text shows neither."""
+    """User and password for a registry; the representation contains neither."""
 
     user: str = field(repr=False)
     password: str = field(repr=False)
 
 
 def find_login(image: ImageReference, secret: Mapping[str, bytes]) -> RegistryLogin | None:
-    """The user and password that a Secret has for an image; None for none.
+    """Return the user and password of a Secret for an image; None if it has none.
 
-    Its entries are those of ``kubernetes.io/dockerconfigjson`` and ``kubernetes.io/dockercfg``. Host and port have to
-    be the very same, and a path (``registry.example.com/team``) the beginning of the image's; the longest one counts.
-    There are no patterns: one that is too wide sends a password to somebody else.
+    The Secret has the format of ``kubernetes.io/dockerconfigjson`` or ``kubernetes.io/dockercfg``. Host and port must
+    be equal. A path (``registry.example.com/team``) must be a prefix of the image's path; the longest one is used.
+    There are no patterns: a pattern that is too wide would send a password to another registry.
 
     Args:
         image: The image.
         secret: The data of the Secret.
     """
-    found: list[tuple[int, RegistryLogin]] = []
+    logins: list[tuple[int, RegistryLogin]] = []
     for name, entry in _parse_entries(secret):
         if (length := _match_length(name, image)) is not None and (login := _parse_login(entry)) is not None:
-            found.append((length, login))
-    return max(found, key=lambda each: each[0])[1] if found else None
+            logins.append((length, login))
+    return max(logins, key=lambda item: item[0])[1] if logins else None
 
 
 def _parse_entries(secret: Mapping[str, bytes]) -> list[tuple[str, Any]]:
@@ -53,7 +53,7 @@ def _parse_entries(secret: Mapping[str, bytes]) -> list[tuple[str, Any]]:
         try:
             document: Any = msgspec.json.decode(secret[key])
         except DECODE_ERRORS:
-            continue  # told as a Secret without an entry: its content is nobody's business
+            continue  # handled as a Secret without entries: a message must not describe its content
         listed = document.get("auths") if isinstance(document, dict) and key != ".dockercfg" else document
         if isinstance(listed, dict):
             return list(listed.items())[:_MAX_ENTRIES]
@@ -61,7 +61,7 @@ def _parse_entries(secret: Mapping[str, bytes]) -> list[tuple[str, Any]]:
 
 
 def _match_length(name: str, image: ImageReference) -> int | None:
-    """How many parts of the image's path an entry names; None when it is for something else."""
+    """Return the number of path segments that an entry matches; None if it is for another registry or path."""
     host, _, path = name.removeprefix("https://").removeprefix("http://").partition("/")
     path = path.strip("/")
     try:

@@ -1,13 +1,14 @@
-"""Which layer of an image is the definition that a reference names. Pure.
+"""Selection of the layer with the definition that a reference names. Pure.
 
-Two layouts: Tekton's bundles, whose layers each say name, kind and version of their object; and plain artefacts, whose
-layers are YAML files with a title, as other tools push them.
+There are two layouts. In Tekton bundles, annotations of each layer give name, kind and version of its object. In plain
+artifacts, as other tools push them, layers are YAML files with a title.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from konverge._internal.suggestions import closest_match
 from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.reasons import Reason
 from konverge_resolution._internal.resolvers.bundles.failures import build_unsupported_error
@@ -21,7 +22,7 @@ API_VERSION = "dev.tekton.image.apiVersion"
 TITLE = "org.opencontainers.image.title"
 
 MAX_LAYERS = 20
-"""Of a bundle; Tekton's own limit."""
+"""Maximum number of layers in a bundle; the same limit as in Tekton."""
 
 _FILE_TYPES = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "application/json")
 _MAX_LISTED = 20
@@ -29,21 +30,21 @@ _MAX_TEXT = 80
 
 
 def is_bundle(manifest: Manifest) -> bool:
-    """Tell whether it has Tekton's layout, complete or not."""
+    """Tell whether an image has Tekton's layout, complete or not."""
     return any(layer.get_annotation(name) for layer in manifest.layers for name in (NAME, KIND, API_VERSION))
 
 
 def select_layer(manifest: Manifest, *, name: str, kind: str, what: str) -> Descriptor:
-    """The layer of the definition.
+    """Return the layer with the definition.
 
     Args:
-        manifest: The image.
-        name: The object's name, or the file's title with or without its ending.
-        kind: The object's kind in any case; a plain artefact does not say it.
-        what: What messages call the image.
+        manifest: The manifest of the image.
+        name: The name of the object, or the title of the file with or without its extension.
+        kind: The kind of the object in upper or lower case; ignored for a plain artifact.
+        what: The name of the image in messages.
 
     Raises:
-        ResolutionError: ``UnsupportedContent``: the image has neither layout; ``NotFound``: it has, and not this one.
+        ResolutionError: ``UnsupportedContent``: the image has neither layout; ``NotFound``: no layer matches.
     """
     if not manifest.layers:
         raise build_unsupported_error(what, "layers", "none")
@@ -61,17 +62,17 @@ def _select_bundle_layer(manifest: Manifest, name: str, kind: str, what: str) ->
     for number, layer in enumerate(manifest.layers):
         for annotation in (NAME, KIND, API_VERSION):
             if not layer.get_annotation(annotation):
-                raise build_unsupported_error(what, f"annotation {annotation} of layer {number}", "none")
+                raise build_unsupported_error(what, f"annotation {annotation} on layer {number}", "none")
         identity = (layer.get_annotation(API_VERSION), layer.get_annotation(KIND).lower(), layer.get_annotation(NAME))
         if identity in seen:
-            raise build_unsupported_error(what, "every object once", f"{' '.join(identity)[:200]!r} twice")
+            raise build_unsupported_error(what, "each object once", f"{' '.join(identity)[:200]!r} twice")
         seen.add(identity)
-    # An object can be there in several versions: the first one is meant, as Tekton's own resolver reads it.
+    # A bundle can contain several versions of an object: the first one is used, as in Tekton's resolver.
     for layer in manifest.layers:
         if layer.get_annotation(NAME) == name and layer.get_annotation(KIND).lower() == kind.lower():
             return layer
-    there = [f"{layer.get_annotation(KIND)}/{layer.get_annotation(NAME)}" for layer in manifest.layers]
-    raise _build_not_found_error(what, f"{kind}/{name}", there)
+    available = [f"{layer.get_annotation(KIND)}/{layer.get_annotation(NAME)}" for layer in manifest.layers]
+    raise _build_not_found_error(what, f"{kind}/{name}", available)
 
 
 def _select_titled_layer(manifest: Manifest, name: str, what: str) -> Descriptor:
@@ -81,13 +82,13 @@ def _select_titled_layer(manifest: Manifest, name: str, what: str) -> Descriptor
         raise build_unsupported_error(
             what, f"layers with {NAME}, or layers of a media type such as {_FILE_TYPES[0]}", types
         )
-    found = [layer for layer in files if name in _list_names(layer.get_annotation(TITLE))]
-    if len(found) > 1:
-        raise build_unsupported_error(what, "every file once", f"{len(found)} with the title {name[:_MAX_TEXT]!r}")
-    if found:
-        return found[0]
+    matches = [layer for layer in files if name in _list_names(layer.get_annotation(TITLE))]
+    if len(matches) > 1:
+        raise build_unsupported_error(what, "each file once", f"{len(matches)} with the title {name[:_MAX_TEXT]!r}")
+    if matches:
+        return matches[0]
     if len(manifest.layers) == 1 and not files[0].get_annotation(TITLE):
-        return files[0]  # the artefact is this file
+        return files[0]  # the artifact consists of this file
     raise _build_not_found_error(
         what, name, [layer.get_annotation(TITLE) or "a file without a title" for layer in files]
     )
@@ -103,6 +104,8 @@ def _list_names(title: str) -> tuple[str, ...]:
     return (title, stem) if dot and stem and ending in ("yaml", "yml", "json") else (title,)
 
 
-def _build_not_found_error(what: str, wanted: str, there: Sequence[str]) -> ResolutionError:
-    shown = ", ".join(repr(each[:_MAX_TEXT]) for each in there[:_MAX_LISTED])
-    return ResolutionError(Reason.NOT_FOUND, f"{what} has no {wanted[:200]!r}; there are: {shown}")
+def _build_not_found_error(what: str, wanted: str, available: Sequence[str]) -> ResolutionError:
+    listed = ", ".join(repr(name[:_MAX_TEXT]) for name in available[:_MAX_LISTED])
+    near = closest_match(wanted, available)
+    hint = f"; did you mean {near[:_MAX_TEXT]!r}?" if near else ""
+    return ResolutionError(Reason.NOT_FOUND, f"{what} has no {wanted[:200]!r}; available: {listed}{hint}")

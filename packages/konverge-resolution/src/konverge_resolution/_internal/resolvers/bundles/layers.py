@@ -1,7 +1,7 @@
-"""From a layer's bytes to the one file in them: tar or not, gzip or not, within a bound from the first byte on. Pure.
+"""Unpacking of a layer to its one file: tar or not, gzip or not, with a size limit from the first byte on. Pure.
 
-What a header says of a size is compared with what is there before anything is made of that size. The bound of the
-upstream resolver was the header's word.
+A size in a header is compared with the actual bytes before memory of that size is allocated. The upstream resolver
+relied on the header as its limit.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from konverge_resolution._internal.resolvers.bundles.failures import build_size_
 __all__ = ["PACKING_BYTES", "unpack"]
 
 PACKING_BYTES = 64 * 1024
-"""What a tar may have around a file: headers, long names, padding."""
+"""Bytes that a tar may contain beside a file: headers, long names, padding."""
 
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
@@ -25,16 +25,16 @@ _EXTENSIONS = (b"x", b"g", b"L", b"K")
 
 
 def unpack(data: bytes, media_type: str, *, max_bytes: int, what: str) -> bytes:
-    """The file in a layer.
+    """Return the file in a layer.
 
     Args:
-        data: The layer, whose digest is compared already.
-        media_type: What the manifest says it is.
-        max_bytes: How large the file may be.
-        what: What messages call it.
+        data: The bytes of the layer, with verified digest.
+        media_type: The media type in the manifest.
+        max_bytes: The maximum size of the file.
+        what: The name of the file in messages.
 
     Raises:
-        ResolutionError: ``TooLarge``, or ``UnsupportedContent``: it is compressed otherwise, damaged, or a tar with
+        ResolutionError: ``TooLarge``; ``UnsupportedContent``: another compression, a damaged layer, or a tar with
             anything but one file.
     """
     if data.startswith(_ZSTD) or media_type.endswith(("+zstd", ".zstd")):
@@ -42,7 +42,7 @@ def unpack(data: bytes, media_type: str, *, max_bytes: int, what: str) -> bytes:
     if data.startswith(_GZIP):
         data = _decompress(data, max_bytes + PACKING_BYTES, what)
     elif media_type.endswith(("+gzip", ".gzip")) and not data:
-        raise build_unsupported_error(what, "a layer compressed with gzip", "nothing")
+        raise build_unsupported_error(what, "a layer compressed with gzip", "an empty one")
     content = _read_tar_file(data, max_bytes, what) if _is_tar(data) else data
     if len(content) > max_bytes:
         raise build_size_error(what, max_bytes, str(len(content)))
@@ -52,20 +52,20 @@ def unpack(data: bytes, media_type: str, *, max_bytes: int, what: str) -> bytes:
 def _decompress(data: bytes, limit: int, what: str) -> bytes:
     pieces: list[bytes] = []
     size = 0
-    while data:  # gzip may have several parts, one after the other; each copies what is behind it
+    while data:  # gzip can have several members; each copies the bytes after it
         if len(pieces) == _MAX_PARTS:
-            raise build_unsupported_error(what, f"a layer compressed with gzip in at most {_MAX_PARTS} parts", "more")
+            raise build_unsupported_error(what, f"a layer compressed with gzip in at most {_MAX_PARTS} members", "more")
         unpacking = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
         try:
-            # One byte more than may be there tells that there is more; the rest of a bomb is never unpacked.
+            # One byte above the limit proves that there are more; the rest of a bomb is never unpacked.
             piece = unpacking.decompress(data, limit - size + 1)
         except zlib.error:
             raise build_unsupported_error(what, "a layer compressed with gzip", "a damaged one") from None
         size += len(piece)
         if size > limit:
-            raise build_size_error(what, limit - PACKING_BYTES, "more, unpacked")
+            raise build_size_error(what, limit - PACKING_BYTES, "more after decompression")
         if not unpacking.eof:
-            raise build_unsupported_error(what, "a layer compressed with gzip", "one that is cut off")
+            raise build_unsupported_error(what, "a layer compressed with gzip", "a truncated one")
         pieces.append(piece)
         data = unpacking.unused_data.lstrip(b"\0")
     return b"".join(pieces)
@@ -86,7 +86,7 @@ def _has_valid_checksum(header: bytes) -> bool:
 
 
 def _read_tar_file(data: bytes, max_bytes: int, what: str) -> bytes:
-    found: bytes | None = None
+    content: bytes | None = None
     at = 0
     while at < len(data) and data[at : at + _BLOCK].strip(b"\0"):
         header = data[at : at + _BLOCK]
@@ -95,29 +95,31 @@ def _read_tar_file(data: bytes, max_bytes: int, what: str) -> bytes:
         size, type_ = _parse_size(header, what), header[156:157]
         start = at + _BLOCK
         if type_ in _FILES and size > max_bytes:
-            raise build_size_error(what, max_bytes, f"{size}, as the tar says")
+            raise build_size_error(what, max_bytes, f"{size} in the header of the tar")
         if size > len(data) - start:
-            raise build_unsupported_error(what, "a tar", "one that is cut off, or whose header lies about a size")
+            raise build_unsupported_error(what, "a tar", "a truncated one, or one with a wrong size in a header")
         body = data[start : start + size]
         if type_ in _FILES:
-            if found is not None:
+            if content is not None:
                 raise build_unsupported_error(what, "a tar with one file", "several")
-            found = body
+            content = body
         elif type_ in _EXTENSIONS:
-            # These change the size of what follows, or where its bytes are; nobody packs a definition so.
+            # These records change the size or the position of the next file; no tool packs a definition this way.
             if b" size=" in body or b" GNU.sparse" in body:
-                raise build_unsupported_error(what, "a tar with one plain file", "a sparse one, or one of another size")
+                raise build_unsupported_error(
+                    what, "a tar with one plain file", "a sparse file, or one with a second size"
+                )
         elif type_ != _FOLDER:
             raise build_unsupported_error(what, "a tar with one plain file", "a link, a device or a sparse file")
         at = start + -(-size // _BLOCK) * _BLOCK
-    if found is None:
+    if content is None:
         raise build_unsupported_error(what, "a tar with one file", "none")
-    return found
+    return content
 
 
 def _parse_size(header: bytes, what: str) -> int:
     field = header[124:136]
-    if field[0] & 0x80:  # sizes from 8 GiB on, in binary
+    if field[0] & 0x80:  # sizes of 8 GiB and more are binary
         return int.from_bytes(bytes([field[0] & 0x7F]) + field[1:], "big")
     try:
         size = int(field.strip(b"\0 ") or b"0", 8)

@@ -1,6 +1,7 @@
-"""What a registry says an image is: manifests and indexes, read strictly and after their digest was compared. Pure.
+"""Manifests and indexes of a registry, parsed strictly and after verification of their digest. Pure.
 
-A document that can be read as either of the two is refused (CVE-2021-41190): a registry chooses the ``Content-Type``.
+A document with two readings, as manifest and as index, is refused (CVE-2021-41190): the registry chooses the
+``Content-Type``.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ __all__ = [
 ]
 
 MAX_MANIFEST_BYTES = 1 << 20
-"""Of a manifest or an index; those of bundles are a few kilobytes."""
+"""Maximum size of a manifest or an index; those of bundles have a few kilobytes."""
 
 OCI_INDEX = "application/vnd.oci.image.index.v1+json"
-"""Also what a registry's list of referrers is."""
+"""Media type of an index; a list of referrers has it too."""
 
 _MANIFESTS = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json")
 _INDEXES = (OCI_INDEX, "application/vnd.docker.distribution.manifest.list.v2+json")
@@ -38,19 +39,19 @@ _MAX_ENTRIES = 1000
 _DEFAULT_PLATFORM = ("linux", "amd64")
 
 ACCEPTED = (*_MANIFESTS, *_INDEXES)
-"""The media types that a registry is asked for and whose documents are read."""
+"""Media types that requests accept and `parse_manifest` reads."""
 
 
 class Descriptor(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Points to bytes.
+    """Entry of a manifest or an index that points to content.
 
     Attributes:
-        media_type: What they are.
-        digest: Theirs.
-        size: How many there are.
-        annotations: What the manifest says of them.
-        platform: Of an entry of an index.
-        artifact_type: Of an entry of an index.
+        media_type: The media type of the content.
+        digest: The digest of the content.
+        size: The size of the content in bytes.
+        annotations: The annotations of the entry.
+        platform: The platform of an entry in an index.
+        artifact_type: The artifact type of an entry in an index.
     """
 
     media_type: str = msgspec.field(name="mediaType")
@@ -62,29 +63,29 @@ class Descriptor(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def parsed_digest(self) -> Digest:
-        """The digest, as a value; it was checked when the document was read."""
+        """Digest as a value; `parse_manifest` has validated it."""
         return Digest.parse(self.digest)
 
     def get_annotation(self, name: str) -> str:
-        """One annotation, empty for none."""
+        """Return one annotation, an empty text if it is absent."""
         return (self.annotations or {}).get(name, "")
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """An image: layers.
+    """Manifest of an image.
 
     Attributes:
-        layers: In the manifest's order.
+        layers: The layers in the order of the manifest.
     """
 
     layers: tuple[Descriptor, ...]
 
 
 class ImageIndex(msgspec.Struct, frozen=True):
-    """Several images under one name.
+    """Index of several images under one name.
 
     Attributes:
-        manifests: In the index's order.
+        manifests: The entries in the order of the index.
     """
 
     manifests: tuple[Descriptor, ...]
@@ -93,7 +94,7 @@ class ImageIndex(msgspec.Struct, frozen=True):
 class _ManifestDocument(msgspec.Struct, frozen=True):
     schema_version: int = msgspec.field(name="schemaVersion", default=0)
     media_type: str = msgspec.field(name="mediaType", default="")
-    config: Descriptor | None = None  # of no use here; one that is damaged is a damaged document
+    config: Descriptor | None = None  # not used here; an invalid entry makes the document invalid
     layers: tuple[Descriptor, ...] | None = None
     manifests: tuple[Descriptor, ...] | None = None
 
@@ -102,43 +103,44 @@ _decoder = msgspec.json.Decoder(_ManifestDocument)
 
 
 def parse_manifest(data: bytes, content_type: str, *, what: str) -> Manifest | ImageIndex:
-    """Read a manifest or an index.
+    """Parse a manifest or an index.
 
     Args:
-        data: The bytes, whose digest is compared already.
-        content_type: As the registry says.
-        what: What messages call it.
+        data: The bytes, with verified digest.
+        content_type: The ``Content-Type`` of the response.
+        what: The name of the document in messages.
 
     Raises:
-        ResolutionError: ``UnsupportedContent``: it is neither, or of an old form, or one that can be read as both.
+        ResolutionError: ``UnsupportedContent``: another format, an obsolete one, or a document with two readings.
     """
     media_type = content_type.partition(";")[0].strip().lower()
     try:
-        found = _decoder.decode(data)
+        document = _decoder.decode(data)
     except DECODE_ERRORS:
-        raise build_unsupported_error(what, "a manifest or an index", "something else") from None
+        raise build_unsupported_error(what, "a manifest or an index", "another document") from None
     if media_type in ("", "application/json", "application/octet-stream"):
-        media_type = found.media_type
-    if media_type.startswith(_OLD) or found.schema_version == 1:
+        media_type = document.media_type
+    if media_type.startswith(_OLD) or document.schema_version == 1:
         raise build_unsupported_error(
-            what, "a manifest or an index", "a manifest of Docker's schema 1, which has no layers to check"
+            what, "a manifest or an index", "a manifest of Docker's schema 1; push the image again with a current tool"
         )
     if media_type not in ACCEPTED:
         raise build_unsupported_error(what, "a manifest or an index", f"media type {media_type[:80]!r}")
-    if found.media_type and found.media_type != media_type:
+    if document.media_type and document.media_type != media_type:
         raise build_unsupported_error(
-            what, f"{media_type}, as the registry says", f"a document that says {found.media_type[:80]!r}"
+            what, f"{media_type} as in the Content-Type", f"a document with mediaType {document.media_type[:80]!r}"
         )
-    if found.schema_version != 2 or (found.layers is None) == (found.manifests is None):
+    if document.schema_version != 2 or (document.layers is None) == (document.manifests is None):
         raise build_unsupported_error(
-            what, "either layers or manifests in a document of schema version 2", "something else"
+            what, "a document of schema version 2 with either layers or manifests", "another document"
         )
-    if (found.manifests is not None) != (media_type in _INDEXES):
-        raise build_unsupported_error(what, f"what {media_type} is", "the other one of manifest and index")
-    entries = found.layers if found.layers is not None else found.manifests or ()
+    if (document.manifests is not None) != (media_type in _INDEXES):
+        expected, actual = ("manifests", "layers") if media_type in _INDEXES else ("layers", "manifests")
+        raise build_unsupported_error(what, f"{expected} in a document of type {media_type}", actual)
+    entries = document.layers if document.layers is not None else document.manifests or ()
     _check(entries, what)
-    if found.manifests is not None:
-        return ImageIndex(found.manifests)
+    if document.manifests is not None:
+        return ImageIndex(document.manifests)
     return Manifest(entries)
 
 
@@ -151,21 +153,22 @@ def _check(entries: Sequence[Descriptor], what: str) -> None:
         except ValueError as error:
             raise build_unsupported_error(what, "entries with digests", str(error)) from None
         if entry.size < 0:
-            raise build_unsupported_error(what, "entries with sizes", "a negative one")
+            raise build_unsupported_error(what, "entries with a size of 0 or more", str(entry.size))
 
 
 def select_manifest(index: ImageIndex, *, what: str) -> Descriptor:
-    """The manifest that an index stands for. A definition is for no platform, so that its index should have one entry.
+    """Return the entry for the manifest that an index represents.
 
-    Entries of other tools (attestations, artefacts, unknown platforms) do not count. The only entry is taken, else the
-    only one without a platform, else that for linux/amd64, which is what others take when nobody says.
+    A definition has no platform, so its index should have one entry. Entries of other tools (attestations, artifacts,
+    unknown platforms) are ignored. The order of preference: the only entry, the only entry without a platform, the
+    entry for linux/amd64, which is the default of other tools.
 
     Args:
         index: The index.
-        what: What messages call the image.
+        what: The name of the image in messages.
 
     Raises:
-        ResolutionError: ``UnsupportedContent``: there is none, or nothing says which.
+        ResolutionError: ``UnsupportedContent``: the index has no such entry, or several.
     """
     entries = [entry for entry in index.manifests if entry.media_type in _MANIFESTS and not _is_attestation(entry)]
     for among in (
@@ -175,7 +178,7 @@ def select_manifest(index: ImageIndex, *, what: str) -> Descriptor:
     ):
         if len(among) == 1:
             return among[0]
-    found = f"{len(entries)} of {len(index.manifests)} that could be meant; name one by its digest"
+    found = f"{len(entries)} of {len(index.manifests)} possible entries; name one by its digest"
     raise build_unsupported_error(
         what, "an index with one manifest, one without a platform, or one for linux/amd64", found
     )

@@ -1,4 +1,4 @@
-"""What a reference to a bundle says, and what the operator says of bundles. Pure."""
+"""Parameters and settings of the bundles resolver. Pure."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ __all__ = ["PARAMETERS", "SETTINGS", "is_plain_http", "parse_image_param", "vali
 
 PARAMETERS: dict[str, Parameter] = {
     "bundle": Parameter(
-        "The image: `host/repository`, with `:tag` or `@sha256:…`", required=True, role=ParameterRole.VERSION
+        "The image: `host/repository` with `:tag` or `@sha256:…`", required=True, role=ParameterRole.VERSION
     ),
-    "name": Parameter("The object's name; of a plain artefact the file's title", required=True),
+    "name": Parameter("The name of the object; for a plain artifact, the title of the file", required=True),
     "kind": Parameter(
-        "The object's kind, in any case; of a plain artefact it is not looked at", setting="default-kind"
+        "The kind of the object in upper or lower case; ignored for a plain artifact", setting="default-kind"
     ),
     "secret": Parameter(
-        "A Secret of the requester's namespace with credentials for registries", role=ParameterRole.CREDENTIAL
+        "A Secret in the requester's namespace with credentials for registries", role=ParameterRole.CREDENTIAL
     ),
     "serviceAccount": Parameter(
-        "A ServiceAccount of the requester's namespace, whose `imagePullSecrets` are used",
+        "A ServiceAccount in the requester's namespace; the resolver uses its `imagePullSecrets`",
         setting="default-service-account",
         role=ParameterRole.CREDENTIAL,
     ),
 }
-"""By name, in the order of the documentation."""
+"""Parameters by name, in the order of the documentation."""
 
 SETTINGS: dict[str, Setting] = {
     **FETCH_SETTINGS,
-    "default-kind": Setting("The kind of references without one", default="task"),
+    "default-kind": Setting("The kind for references without one", default="task"),
     "default-service-account": Setting(
-        "The ServiceAccount of references without one; empty for none", default="default"
+        "The ServiceAccount for references without one; empty for none", default="default"
     ),
-    "allowed-registries": Setting("The registries that may be asked; empty for all", "list"),
-    "plain-http-registries": Setting("The registries that are spoken to without TLS", "list"),
+    "allowed-registries": Setting("The permitted registries; empty for all", "list"),
+    "plain-http-registries": Setting("The registries that are reached without TLS", "list"),
     "token-realms": Setting(
-        "The hosts, other than a registry's own, that may see passwords for its tokens: `registry=host`",
+        "Token servers beside a registry's own host that may receive its passwords: `registry=host`",
         "list",
         "registry-1.docker.io=auth.docker.io, registry.gitlab.com=gitlab.com",
     ),
@@ -61,14 +61,14 @@ _MAX_NAME = 253
 
 
 def validate_params(params: Parameters, settings: Mapping[str, str]) -> dict[str, str]:
-    """Parameters with their defaults, the image in its one spelling.
+    """Return the normalized parameters with their defaults.
 
     Args:
-        params: As the reference has them.
-        settings: The resolver's configuration.
+        params: The parameters of the reference.
+        settings: The settings of the resolver.
 
     Raises:
-        ResolutionError: ``InvalidParams``, naming the parameter; ``Denied``: the registry may not be asked.
+        ResolutionError: ``InvalidParams`` with the parameter; ``Denied``: the registry is not permitted.
     """
     check_names(params, PARAMETERS)
     found = {
@@ -94,7 +94,8 @@ def validate_params(params: Parameters, settings: Mapping[str, str]) -> dict[str
     allowed = _parse_registries(settings, "allowed-registries")
     if allowed and image.registry not in allowed:
         message = (
-            f"parameter 'bundle': registry {image.registry} is none that may be asked; there are: {', '.join(allowed)}"
+            f"parameter 'bundle': registry {image.registry} is not permitted; expected one of setting "
+            f"'allowed-registries': {', '.join(allowed)}"
         )
         raise ResolutionError(Reason.DENIED, message)
     found |= {"bundle": str(image), "kind": found["kind"].lower()}
@@ -102,25 +103,25 @@ def validate_params(params: Parameters, settings: Mapping[str, str]) -> dict[str
 
 
 def parse_image_param(params: Parameters) -> ImageReference:
-    """The image of checked parameters."""
+    """Return the image of validated parameters."""
     return parse_image(str(params["bundle"]))
 
 
 def is_plain_http(image: ImageReference, settings: Mapping[str, str]) -> bool:
-    """Tell whether the image's registry is spoken to without TLS.
+    """Tell whether connections to the image's registry use no TLS.
 
     Args:
         image: The image.
-        settings: The resolver's configuration.
+        settings: The settings of the resolver.
 
     Raises:
-        ResolutionError: ``InvalidConfiguration``: the setting names something else than registries.
+        ResolutionError: ``InvalidConfiguration``: the setting contains an entry that is not a registry.
     """
     return image.registry in _parse_registries(settings, "plain-http-registries")
 
 
 def _parse_registries(settings: Mapping[str, str], key: str) -> tuple[str, ...]:
     try:
-        return tuple(normalize_registry(each) for each in as_list(settings.get(key, "")))
+        return tuple(normalize_registry(name) for name in as_list(settings.get(key, "")))
     except ValueError as error:
-        raise ResolutionError(Reason.INVALID_CONFIGURATION, f"{key}: {error}") from None
+        raise ResolutionError(Reason.INVALID_CONFIGURATION, f"setting {key!r}: {error}") from None

@@ -1,6 +1,6 @@
-"""Shows a registry what it wants to see before it answers: a password, or a token that is given for one.
+"""Authentication at registries: a password, or a token from the registry's token server.
 
-An `Authorization` is for one image and one resolution, and what it has found goes to that registry alone.
+A `RegistryAuth` is for one image and one resolution. It sends its credential only to that registry.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ __all__ = ["RegistryAccess", "RegistryAuth"]
 
 @dataclass(frozen=True, slots=True)
 class RegistryAccess:
-    """How a registry is asked.
+    """Means to send requests to a registry.
 
     Args:
-        http: Who asks.
-        clock: The time.
-        login: Finds the user and password for it, when it wants to see some.
-        realms: Which hosts may see them for its tokens, besides its own: ``registry=host``.
-        is_plain_http: Whether it is spoken to without TLS.
+        http: The HTTP client.
+        clock: The clock for ``Retry-After``.
+        login: Looks up the user and password when the registry requires them.
+        realms: Further token servers that may receive the password: ``registry=host``.
+        is_plain_http: Whether connections to the registry use no TLS.
     """
 
     http: GuardedHttp
@@ -48,21 +48,21 @@ class RegistryAccess:
     is_plain_http: bool = False
 
     def build_origin(self, image: ImageReference) -> str:
-        """Scheme, host and port of an image's registry."""
+        """Return scheme, host and port of an image's registry."""
         return f"{'http' if self.is_plain_http else 'https'}://{image.host}"
 
 
 class RegistryAuth:
-    """What a registry is shown for an image; nothing until it wants to see something.
+    """Credential for the requests about one image; none until the registry requires one.
 
     Args:
-        access: How the registry is asked.
-        session: Its connections.
-        image: Which image.
+        access: The means to send requests to the registry.
+        session: The connections to the registry.
+        image: The image that the credential is for.
 
     Attributes:
-        credential: What the registry is shown now; None for nothing.
-        has_login: Whether there was a user and a password to show.
+        credential: The current credential; None for none.
+        has_login: Whether a user and a password were available.
     """
 
     def __init__(self, access: RegistryAccess, session: HttpSession, image: ImageReference) -> None:
@@ -73,16 +73,16 @@ class RegistryAuth:
         self._image = image
 
     async def handle_challenge(self, response: HttpResponse) -> bool:
-        """Find what a registry wants to see that has answered 401.
+        """Get the credential that a registry requires with status 401.
 
         Args:
-            response: The answer.
+            response: The response with the challenge.
 
         Returns:
-            Whether there is anything to show that it has not seen yet.
+            Whether there is a credential that the registry has not received yet.
 
         Raises:
-            ResolutionError: It wants a token that is not given, or for which nobody may be asked.
+            ResolutionError: The token server gives no token, or must not receive a request.
         """
         before = self.credential
         challenge = parse_challenges(response.headers.get("www-authenticate", ""))
@@ -97,7 +97,7 @@ class RegistryAuth:
         return self.credential != before
 
     def _name_realm(self, url: str) -> str:
-        """What policies call a place of tokens: one of the registry's own is part of the image's registry."""
+        """Return the name of a token server in policies: the image's repository if it is the registry itself."""
         is_own = URL(url).origin() == URL(self._access.build_origin(self._image)).origin()
         return self._image.uri if is_own else url
 
@@ -106,26 +106,30 @@ class RegistryAuth:
 
     async def _fetch_token(self, challenge: BearerChallenge, login: RegistryLogin | None) -> str:
         is_plain_http = self._access.is_plain_http
-        who = f"registry {self._image.registry}: {challenge.host}, which gives its tokens,"
+        who = f"registry {self._image.registry}: token server {challenge.host}"
         if not challenge.realm.startswith("https://") and not is_plain_http:
-            raise ResolutionError(Reason.DENIED, f"{who} is to be asked without TLS, while the registry has it")
+            raise ResolutionError(
+                Reason.DENIED, f"{who} has a URL without TLS; expected https, as the registry has TLS"
+            )
         realms = self._access.realms
         if login is not None and not may_receive_password(
             challenge, self._image.host, realms, is_plain_http=is_plain_http
         ):
-            message = f"{who} may not see the password; setting 'token-realms' does not name it for this registry"
+            message = (
+                f"{who} is not permitted to receive the password; add it to setting 'token-realms' for this registry"
+            )
             raise ResolutionError(Reason.DENIED, message)
-        shown = (
+        credential = (
             None if login is None else OriginCredential(encode_basic_auth(login.user, login.password), challenge.origin)
         )
         with wrap_network_errors(who):
-            answer = await self._session.with_address_names(name_address=self._name_realm).get(
+            response = await self._session.with_address_names(name_address=self._name_realm).get(
                 challenge.build_url(self._image.repository),
                 headers={"Accept": "application/json"},
                 max_bytes=MAX_TOKEN_BYTES,
-                credential=shown,
+                credential=credential,
             )
-        if answer.status != 200:
+        if response.status != 200:
             now = self._access.clock.now()
-            raise build_status_error(answer, who, has_credential=login is not None, now=now)
-        return parse_token(answer.body, what=who)
+            raise build_status_error(response, who, has_credential=login is not None, now=now)
+        return parse_token(response.body, what=who)

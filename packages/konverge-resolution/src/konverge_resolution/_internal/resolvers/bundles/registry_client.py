@@ -1,6 +1,6 @@
-"""Asks a registry for manifests and blobs, and takes only bytes that are what their digest says.
+"""Requests for manifests and blobs; only bytes that match their digest are returned.
 
-One `Registry` is for one image and one resolution, as are its connections. It only ever reads.
+A `RegistryClient` and its connections are for one image and one resolution. It sends only read requests.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _DIGEST_HEADER = "docker-content-digest"
 
 @dataclass(frozen=True, slots=True)
 class PulledManifest:
-    """A manifest or index.
+    """Manifest or index with its digest.
 
     Args:
-        document: It.
-        digest: That of its bytes.
-        found_at: Where a redirect led, as policies name it; empty without redirects.
+        document: The parsed document.
+        digest: The digest of its bytes.
+        found_at: The target of a redirect, as policies name it; empty without redirects.
     """
 
     document: Manifest | ImageIndex
@@ -49,18 +49,18 @@ class PulledManifest:
 
 @asynccontextmanager
 async def open_registry(access: RegistryAccess, image: ImageReference) -> AsyncIterator[RegistryClient]:
-    """A registry, as long as the block lasts; its connections end with it.
+    """Yield a client for a registry; its connections close when the block ends.
 
     Args:
-        access: How the registry is asked.
-        image: Which image is asked for.
+        access: The means to send requests to the registry.
+        image: The image of the requests.
     """
     async with access.http.session() as session:
         yield RegistryClient(access, session, image)
 
 
 class RegistryClient:
-    """One repository of a registry; made by `connected`."""
+    """Client for one repository of a registry; created by `open_registry`."""
 
     def __init__(self, access: RegistryAccess, session: HttpSession, image: ImageReference) -> None:
         self.image = image
@@ -70,89 +70,89 @@ class RegistryClient:
         self._base = f"{access.build_origin(image)}/v2/{image.repository}"
 
     async def resolve_tag(self, tag: str) -> Digest | None:
-        """What a tag names now, by one request without a body; None when the registry does not say.
+        """Return the current digest of a tag with one HEAD request; None if the response has no digest.
 
-        It is what the registry claims. The manifest that is got by it later is compared with it.
+        The digest is a claim of the registry. The manifest that is fetched by it later is compared with it.
 
         Raises:
-            ResolutionError: There is no such tag, or no answer.
+            ResolutionError: The tag does not exist, or the registry cannot be read.
         """
         what = f"image {self.image.name}:{tag}"
-        answer = await self._request(f"{self._base}/manifests/{tag}", what, accept=ACCEPTED, max_bytes=None)
+        response = await self._request(f"{self._base}/manifests/{tag}", what, accept=ACCEPTED, max_bytes=None)
         try:
-            return Digest.parse(answer.headers.get(_DIGEST_HEADER, ""))
+            return Digest.parse(response.headers.get(_DIGEST_HEADER, ""))
         except ValueError:
             return None
 
-    async def get_manifest(self, asked: Digest | str, *, size: int | None = None) -> PulledManifest:
-        """The manifest or index of a digest or a tag.
+    async def get_manifest(self, tag_or_digest: Digest | str, *, size: int | None = None) -> PulledManifest:
+        """Return the manifest or index of a digest or a tag.
 
         Args:
-            asked: The digest or the tag.
-            size: How large it has to be, if somebody has said so.
+            tag_or_digest: The digest or the tag.
+            size: The size in the index that refers to it; None if no index does.
 
         Raises:
-            ResolutionError: There is none, or it is not what its digest says.
+            ResolutionError: It does not exist, or it does not match its digest.
         """
-        by_digest = isinstance(asked, Digest)
-        what = f"image {self.image.name}{'@' if by_digest else ':'}{asked}"
-        answer = await self._request(
-            f"{self._base}/manifests/{asked}", what, accept=ACCEPTED, max_bytes=MAX_MANIFEST_BYTES
+        by_digest = isinstance(tag_or_digest, Digest)
+        what = f"image {self.image.name}{'@' if by_digest else ':'}{tag_or_digest}"
+        response = await self._request(
+            f"{self._base}/manifests/{tag_or_digest}", what, accept=ACCEPTED, max_bytes=MAX_MANIFEST_BYTES
         )
-        digest = asked if isinstance(asked, Digest) else _parse_claimed_digest(answer, what)
-        _check_bytes(answer.body, digest, size, what)
-        document = parse_manifest(answer.body, answer.headers.get("content-type", ""), what=what)
-        return PulledManifest(document, digest, answer.redirected_to and name_source(answer.redirected_to))
+        digest = tag_or_digest if isinstance(tag_or_digest, Digest) else _parse_claimed_digest(response, what)
+        _check_bytes(response.body, digest, size, what)
+        document = parse_manifest(response.body, response.headers.get("content-type", ""), what=what)
+        return PulledManifest(document, digest, response.redirected_to and name_source(response.redirected_to))
 
     async def get_blob(self, descriptor: Descriptor, *, max_bytes: int, what: str) -> bytes:
-        """The bytes that a manifest points to.
+        """Return the bytes that a manifest points to.
 
         Args:
-            descriptor: Which.
-            max_bytes: How many there may be.
-            what: What messages call them.
+            descriptor: The entry of the manifest.
+            max_bytes: The maximum size.
+            what: The name of the bytes in messages.
 
         Raises:
-            ResolutionError: There are none, too many, or others.
+            ResolutionError: The blob does not exist, is too large or does not match its digest.
         """
         if descriptor.size > max_bytes:
             raise build_size_error(what, max_bytes, str(descriptor.size))
         url = f"{self._base}/blobs/{descriptor.digest}"
         try:
-            answer = await self._request(url, what, max_bytes=descriptor.size)
+            response = await self._request(url, what, max_bytes=descriptor.size)
         except ResolutionError as error:
             if error.reason is not Reason.TOO_LARGE:
                 raise
             raise _build_mismatch_error(what, f"{descriptor.size} bytes", "more") from None
-        _check_bytes(answer.body, descriptor.parsed_digest, descriptor.size, what)
-        return answer.body
+        _check_bytes(response.body, descriptor.parsed_digest, descriptor.size, what)
+        return response.body
 
     async def list_referrers(self, digest: Digest) -> ImageIndex | None:
-        """The registry's list of what says that it is about the manifest of that digest; None if it has no such list.
+        """Return the registry's list of referrers of a manifest; None if the registry has no such list.
 
         Raises:
-            ResolutionError: There is no answer.
+            ResolutionError: The registry cannot be reached.
         """
-        what = f"list of what refers to {digest}"
+        what = f"list of referrers of {digest}"
         try:
-            answer = await self._request(
+            response = await self._request(
                 f"{self._base}/referrers/{digest}", what, accept=(OCI_INDEX,), max_bytes=MAX_MANIFEST_BYTES
             )
-            document = parse_manifest(answer.body, answer.headers.get("content-type", ""), what=what)
+            document = parse_manifest(response.body, response.headers.get("content-type", ""), what=what)
         except ResolutionError as error:
             if error.traits.is_transient:
                 raise
             return None
         return document if isinstance(document, ImageIndex) else ImageIndex(())
 
-    async def find_manifest(self, asked: Digest | str) -> PulledManifest | None:
-        """The manifest of a digest or a tag; None when there is none, or none that can be read.
+    async def find_manifest(self, tag_or_digest: Digest | str) -> PulledManifest | None:
+        """Return the manifest of a digest or a tag; None if it does not exist or cannot be parsed.
 
         Raises:
-            ResolutionError: There is no answer.
+            ResolutionError: The registry cannot be reached.
         """
         try:
-            return await self.get_manifest(asked)
+            return await self.get_manifest(tag_or_digest)
         except ResolutionError as error:
             if error.traits.is_transient:
                 raise
@@ -161,19 +161,19 @@ class RegistryClient:
     async def _request(
         self, url: str, what: str, *, accept: Sequence[str] = ("*/*",), max_bytes: int | None
     ) -> HttpResponse:
-        """Ask, once more with what the registry wants to see if it says so; HEAD when there is to be no body."""
-        source = f"registry {self.image.registry}, asked for {what},"
+        """Send a request, and again with a credential if the registry requires one; HEAD if `max_bytes` is None."""
+        source = f"registry {self.image.registry} (request for {what})"
         with wrap_network_errors(source, without_tls=PLAIN_HTTP_HINT):
-            answer = await self._send(url, accept, max_bytes)
-            if answer.status == 401 and await self._authorization.handle_challenge(answer):
-                answer = await self._send(url, accept, max_bytes)
-        if answer.status == 200:
-            return answer
-        if answer.status in (404, 410):
-            message = f"registry {self.image.registry} has no {what}, or hides it (status {answer.status})"
+            response = await self._send(url, accept, max_bytes)
+            if response.status == 401 and await self._authorization.handle_challenge(response):
+                response = await self._send(url, accept, max_bytes)
+        if response.status == 200:
+            return response
+        if response.status in (404, 410):
+            message = f"registry {self.image.registry} has no {what}, or hides it (status {response.status})"
             raise ResolutionError(Reason.NOT_FOUND, message)
         has_login, now = self._authorization.has_login, self._access.clock.now()
-        raise build_status_error(answer, source, has_credential=has_login, now=now)
+        raise build_status_error(response, source, has_credential=has_login, now=now)
 
     async def _send(self, url: str, accept: Sequence[str], max_bytes: int | None) -> HttpResponse:
         credential = self._authorization.credential
@@ -183,13 +183,13 @@ class RegistryClient:
         return await self._session.get(url, headers=headers, max_bytes=max_bytes, credential=credential)
 
 
-def _parse_claimed_digest(answer: HttpResponse, what: str) -> Digest:
-    """The digest of a manifest that was asked for by its tag: the registry's, which then has to fit, else our own."""
-    message = answer.headers.get(_DIGEST_HEADER, "")
-    if not message:
-        return Digest.of(answer.body)
+def _parse_claimed_digest(response: HttpResponse, what: str) -> Digest:
+    """Return the digest for a manifest of a tag: the claim of the registry, or the digest of the bytes without one."""
+    claimed = response.headers.get(_DIGEST_HEADER, "")
+    if not claimed:
+        return Digest.of(response.body)
     try:
-        return Digest.parse(message)
+        return Digest.parse(claimed)
     except ValueError as error:
         raise ResolutionError(Reason.UNSUPPORTED_CONTENT, f"{what}: header {_DIGEST_HEADER}: {error}") from None
 
@@ -202,5 +202,5 @@ def _check_bytes(data: bytes, digest: Digest, size: int | None, what: str) -> No
 
 
 def _build_mismatch_error(what: str, expected: str, found: str) -> ResolutionError:
-    message = f"{what} is not what its digest says: expected {expected}, found {found}"
+    message = f"{what}: digest mismatch: expected {expected}, found {found}"
     return ResolutionError(Reason.DIGEST_MISMATCH, message)

@@ -1,4 +1,4 @@
-"""``bundles``: a definition that is a layer of an image in a registry."""
+"""Resolver ``bundles``: a definition that is a layer of an image in a registry."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ from konverge_resolution._internal.resolvers.bundles.registry_client import (
 __all__ = ["INDEX_DIGEST", "BundlesResolver"]
 
 INDEX_DIGEST = "resolution.konverge.dev/index-digest"
-"""The annotation of what came from an index: the index's digest."""
+"""Annotation with the digest of the index that the image came from."""
 
 _MAX_PULL_SECRETS = 20
 
 
 class BundlesResolver:
-    """Gets one layer of an image.
+    """Resolver for one layer of an image.
 
     Attributes:
         name: ``bundles``.
-        parameters: Its parameters.
-        settings: Its settings.
-        reads: Secrets, and the ServiceAccounts that name some.
+        parameters: The parameters by name.
+        settings: The settings by name.
+        reads: Secrets, and ServiceAccounts with pull Secrets.
     """
 
     name = "bundles"
@@ -64,25 +64,25 @@ class BundlesResolver:
     reads = ("secrets", "serviceaccounts")
 
     def validate(self, params: Parameters, settings: Mapping[str, str]) -> Parameters:
-        """The parameters with their defaults, the image in its one spelling.
+        """Return the normalized parameters with their defaults.
 
         Raises:
-            ResolutionError: ``InvalidParams``, naming the parameter; ``Denied``: the registry may not be asked.
+            ResolutionError: ``InvalidParams`` with the parameter; ``Denied``: the registry is not permitted.
         """
         return validate_params(params, settings)
 
     def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
-        """The repository, for example ``oci://registry.example.com/team/boxes``."""
+        """Return the repository, for example ``oci://registry.example.com/team/boxes``."""
         return parse_image_param(params).uri
 
     def is_pinned(self, params: Parameters) -> bool:
-        """Tell whether a digest names the image."""
+        """Tell whether the reference has a digest."""
         return parse_image_param(params).digest is not None
 
     def build_provenance(
         self, params: Parameters, settings: Mapping[str, str], digest: Digest, recorded: Provenance
     ) -> Provenance:
-        """The repository and the layer; which manifest an index has chosen only the registry can tell."""
+        """Return the repository and the layer; the manifest that was selected in an index comes from the record."""
         image = parse_image_param(params)
         found = recorded.digest
         if image.digest is not None and not _is_one_digest(found):
@@ -90,12 +90,12 @@ class BundlesResolver:
         return Provenance(image.uri, found, str(params["name"]))
 
     def resolve_relative(self, params: Parameters, path: str) -> Parameters:
-        """The parameters of another layer of the same image: its name, or ``../``, its kind, ``/`` and its name.
+        """Return the parameters of another layer of the same image, given as ``name`` or ``../kind/name``.
 
         Raises:
-            ResolutionError: ``InvalidParams``: it is neither.
+            ResolutionError: ``InvalidParams``: the path has another form.
         """
-        # A file's title can have slashes; the kind is the root of what an image has.
+        # The title of a file can contain slashes; the kind is the root of the path.
         kind, _, name = join_path(f"{params['kind']}/{params['name']}", path).partition("/")
         if not name:
             message = f"path {path[:120]!r}: expected a name, or ../kind/name"
@@ -103,12 +103,12 @@ class BundlesResolver:
         return {**params, "kind": kind, "name": name}
 
     async def pin(self, fetch: FetchRequest) -> Parameters | None:
-        """The parameters with the digest that the tag is now: one request without a body.
+        """Return the parameters with the current digest of the tag, from one HEAD request.
 
-        A registry that does not say it there is believed nothing: None, and the manifest tells.
+        Return None if the response has no digest; then the manifest determines it.
 
         Raises:
-            ResolutionError: There is no such image, or the registry cannot be asked.
+            ResolutionError: The image does not exist, or the registry cannot be read.
         """
         image = parse_image_param(fetch.params)
         if image.digest is not None:
@@ -118,10 +118,10 @@ class BundlesResolver:
         return None if digest is None else {**fetch.params, "bundle": str(image.with_digest(digest))}
 
     async def resolve(self, fetch: FetchRequest) -> ResolvedContent:
-        """Get the manifest and the one layer.
+        """Fetch the manifest and the layer of the definition.
 
         Raises:
-            ResolutionError: There is none, or it cannot be had.
+            ResolutionError: One of them does not exist or cannot be read.
         """
         image = parse_image_param(fetch.params)
         async with open_registry(_build_access(fetch, image), image) as registry:
@@ -134,7 +134,7 @@ class BundlesResolver:
             data = unpack(packed, layer.media_type, max_bytes=fetch.max_bytes, what=what)
             digests = [pulled.digest, named.digest]
             attached = await fetch_signatures(registry, digests) if fetch.wants_signatures else ()
-        # What the manifest says is what comes; where a blob is kept that has its digest says nothing more.
+        # The manifest fixes the content; the location of a blob with its digest adds nothing.
         found_at = pulled.found_at or named.found_at
         annotations = {}
         if is_bundle(manifest):
@@ -161,13 +161,13 @@ def _is_one_digest(digests: Mapping[str, str]) -> bool:
 async def _select_from_index(
     registry: RegistryClient, named: PulledManifest, what: str
 ) -> tuple[PulledManifest, Manifest]:
-    """The manifest that a name stands for, and its digest: itself, or what its index chooses."""
+    """Return the manifest of an image, directly or through its index."""
     pulled = named
     if isinstance(named.document, ImageIndex):
         entry = select_manifest(named.document, what=f"image {what}")
         pulled = await registry.get_manifest(entry.parsed_digest, size=entry.size)
     if isinstance(pulled.document, ImageIndex):
-        raise build_unsupported_error(f"image {what}", "an index of manifests", "one of further indexes")
+        raise build_unsupported_error(f"image {what}", "an index of manifests", "an index of indexes")
     return pulled, pulled.document
 
 
@@ -182,9 +182,9 @@ def _build_access(fetch: FetchRequest, image: ImageReference) -> RegistryAccess:
 
 
 async def _read_login(fetch: FetchRequest, image: ImageReference) -> RegistryLogin | None:
-    """The user and password for an image: of the Secret that is named, else of the ServiceAccount's Secrets.
+    """Return the user and password for an image from the named Secret, or from the ServiceAccount's pull Secrets.
 
-    Read when a registry asks for them, and not before: most definitions are public.
+    It runs only when a registry requires them: most definitions are public.
     """
     secrets = fetch.services.secrets
     if "secret" in fetch.params:
@@ -200,7 +200,7 @@ async def _read_login(fetch: FetchRequest, image: ImageReference) -> RegistryLog
         with name_params_in_errors("serviceAccount"):
             names = await secrets.list_pull_secrets(account)
     except ResolutionError as error:
-        # One that nobody has asked for by name need not be there.
+        # The default ServiceAccount, which no reference names, may be absent.
         if error.traits.is_transient or account != fetch.settings.get("default-service-account", ""):
             raise
         return None
@@ -210,7 +210,7 @@ async def _read_login(fetch: FetchRequest, image: ImageReference) -> RegistryLog
         except ResolutionError as error:
             if error.traits.is_transient:
                 raise
-            continue  # as Kubernetes has it: a pull Secret that is not there is none
+            continue  # Kubernetes ignores missing pull Secrets too
         if login is not None:
             return login
     return None

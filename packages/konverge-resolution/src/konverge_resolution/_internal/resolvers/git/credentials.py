@@ -80,5 +80,5 @@ def _find_key_error(private_key: bytes) -> str | None:
         except binascii.Error:
             return "a private key of OpenSSH, found one that is damaged"
         is_locked = data.startswith(_OPENSSH) and not data.startswith(_OPENSSH + _NO_CIPHER)
-    message = "a key without a passphrase, as nobody is here to type one; found one with a passphrase"
+    message = "a key without a passphrase, as the resolver has no prompt; found one with a passphrase"
     return message if is_locked else None

@@ -22,29 +22,27 @@ class _FailurePattern:
     message: str
 
 
-def _build_pattern(words: str, reason: Reason, told: str) -> _FailurePattern:
-    return _FailurePattern(re.compile(words, re.IGNORECASE), reason, told)
+def _build_pattern(words: str, reason: Reason, message: str) -> _FailurePattern:
+    return _FailurePattern(re.compile(words, re.IGNORECASE), reason, message)
 
 
 _NO_CREDENTIAL = (
-    "is not read without a credential, and none was given; name a Secret with parameter 'gitToken', or with parameter "
+    "requires a credential, but the request had none; name a Secret with parameter 'gitToken', or with parameter "
     "'gitSSHSecret' for ssh"
 )
-_BAD_CREDENTIAL = "refuses the credential that was given"
-_TOO_LARGE = "sends more than may be fetched of one repository (setting 'max-repository-bytes')"
-_UNPACKING = "sends what takes more memory to unpack than there is for it"
-_COMPUTING = "sends what takes more time or memory to unpack than there is for it"
+_BAD_CREDENTIAL = "rejects the credential of the request"
+_TOO_LARGE = "sends more than the limit for one repository (setting 'max-repository-bytes')"
+_UNPACKING = "sends data that needs more memory to unpack than the limit (setting 'max-memory-bytes')"
+_COMPUTING = "sends data that needs more time or memory to unpack than the limit"
 _BROKEN = "closed the connection in the middle of its response"
 _NO_SERVER = (
-    "is a page or a folder of files to its web server, which does not speak git's own protocol; expected what can be "
-    "cloned from a git server, or git http-backend behind that web server"
+    "is on a web server without git's protocol; expected the clone address of a git server, or git http-backend behind "
+    "that web server"
 )
-_OTHER_PROTOCOL = (
-    "answers in no version of git's protocol that is known here; expected upload-pack of version 0, 1 or 2"
-)
-_NO_COMMIT = "does not have the revision, or does not give it by its commit's id"
-_OTHER_OBJECTS = "does not send what it was asked for"
-_TOO_DEEP = "has folders too deep in each other for git"
+_OTHER_PROTOCOL = "uses an unknown version of git's protocol; expected upload-pack of version 0, 1 or 2"
+_NO_COMMIT = "does not have the revision, or does not send it by its commit id"
+_OTHER_OBJECTS = "does not send the requested objects"
+_TOO_DEEP = "has more nested directories than git supports"
 
 _RULES = (
     _build_pattern(r"died of signal 24|cpu time limit", Reason.TOO_LARGE, _COMPUTING),
@@ -52,11 +50,13 @@ _RULES = (
         r"died of signal 9", Reason.TOO_LARGE, _UNPACKING
     ),  # by the kernel, when the machine has no more memory
     _build_pattern(r"died of signal 25|file too large|disk quota exceeded", Reason.TOO_LARGE, _TOO_LARGE),
-    _build_pattern(r"no space left on device", Reason.INTERNAL, "could not be fetched: there is no space left here"),
+    _build_pattern(
+        r"no space left on device", Reason.INTERNAL, "could not be fetched: no space left on the disk of the resolver"
+    ),
     _build_pattern(r"out of memory|malloc failed|mmap failed|cannot allocate", Reason.TOO_LARGE, _UNPACKING),
     _build_pattern(r"maximum allowed tree depth|died of signal 11", Reason.TOO_LARGE, _TOO_DEEP),
     _build_pattern(
-        r"host key verification failed", Reason.DENIED, "has no host key that the Secret's known_hosts names"
+        r"host key verification failed", Reason.DENIED, "has a host key that is not in known_hosts of the Secret"
     ),
     _build_pattern(r"dumb http transport", Reason.NOT_FOUND, _NO_SERVER),
     _build_pattern(r"unknown protocol|invalid server response", Reason.NOT_FOUND, _OTHER_PROTOCOL),
@@ -66,17 +66,19 @@ _RULES = (
         _NO_COMMIT,
     ),
     _build_pattern(
-        r"error: 30[1-8]\b|unable to update url base", Reason.NOT_FOUND, "has moved; give the address where it is"
+        r"error: 30[1-8]\b|unable to update url base", Reason.NOT_FOUND, "has moved; use its current address"
     ),
     _build_pattern(r"error: 429\b", Reason.RATE_LIMITED, "limits the rate of requests"),
     _build_pattern(r"error: (408|5\d\d)\b", Reason.UNREACHABLE, "reports an internal error"),
-    _build_pattern(r"repository '.*' not found|error: (404|410)\b", Reason.NOT_FOUND, "does not exist, or is hidden"),
-    _build_pattern(r"error: 4\d\d\b", Reason.NOT_FOUND, "answers as no git repository does"),
-    _build_pattern(r"is this a git repository|not a git repository", Reason.NOT_FOUND, "is no git repository"),
+    _build_pattern(
+        r"repository '.*' not found|error: (404|410)\b", Reason.NOT_FOUND, "does not exist, or requires a credential"
+    ),
+    _build_pattern(r"error: 4\d\d\b", Reason.NOT_FOUND, "returns an unexpected response for a git repository"),
+    _build_pattern(r"is this a git repository|not a git repository", Reason.NOT_FOUND, "is not a git repository"),
     _build_pattern(
         r"does not appear to be a git repository|repository not found|no such file or directory",
         Reason.NOT_FOUND,
-        "does not exist, or is hidden",
+        "does not exist, or requires a credential",
     ),
     _build_pattern(r"certificate", Reason.DENIED, f"has a certificate that is not trusted; {CA_CERTIFICATES_HINT}"),
     _build_pattern(
@@ -84,8 +86,12 @@ _RULES = (
         Reason.DENIED,
         f"supports no common version of TLS; {PLAIN_HTTP_HINT}",
     ),
-    _build_pattern(r"gnutls_handshake|ssl", Reason.UNREACHABLE, "broke off its TLS"),
-    _build_pattern(r"mismatched algorithms|object format", Reason.NOT_FOUND, "has commit ids of another length"),
+    _build_pattern(r"gnutls_handshake|ssl", Reason.UNREACHABLE, "ended the TLS connection"),
+    _build_pattern(
+        r"mismatched algorithms|object format",
+        Reason.NOT_FOUND,
+        "has commit ids of another length; expected 40 or 64 digits as in its object format",
+    ),
     _build_pattern(r"could not resolve host", Reason.UNREACHABLE, "has a host that cannot be resolved"),
     _build_pattern(
         r"failed to connect|couldn't connect|connection refused|no route|network is unreachable|timed out",
@@ -133,9 +139,9 @@ def parse_failure(
     for rule in _RULES:
         if rule.pattern.search(own):
             if path and rule.message is _TOO_LARGE:
-                return ResolutionError(rule.reason, f"file {path!r} is larger than a definition may be")
+                return ResolutionError(rule.reason, f"file {path!r} is larger than the limit for a definition")
             if commit and rule.message is _NO_COMMIT:
-                message = f"does not have commit {commit}, or does not give it by its id"
+                message = f"does not have commit {commit}, or does not send it by its id"
                 return ResolutionError(rule.reason, f"repository {uri} {message}")
             return ResolutionError(rule.reason, f"repository {uri} {rule.message}")
     return ResolutionError(Reason.INTERNAL, f"repository {uri} could not be read: git failed without a known cause")

@@ -37,51 +37,53 @@ _CREDENTIAL = ParameterRole.CREDENTIAL
 
 PARAMETERS: dict[str, Parameter] = {
     "url": Parameter(
-        "The repository's address: `https://…`, with `allow-ssh` also `ssh://…` and `git@host:path`",
+        "The address of the repository: `https://…`, with `allow-ssh` also `ssh://…` and `git@host:path`",
         setting="default-url",
     ),
     "revision": Parameter(
-        "A branch, a tag, a full reference or a commit's full id",
+        "A branch, a tag, a full reference or a full commit id",
         required=True,
         setting="default-revision",
         default="main",
         role=ParameterRole.VERSION,
     ),
-    "pathInRepo": Parameter("The file's path in the repository", required=True),
-    "gitToken": Parameter("A Secret of the requester's namespace with a token or password for `url`", role=_CREDENTIAL),
-    "gitTokenKey": Parameter("Its key in that Secret", default="token", role=_CREDENTIAL),
-    "gitUser": Parameter("The user name that goes with the token", setting="git-user", default="git", role=_CREDENTIAL),
+    "pathInRepo": Parameter("The path of the file in the repository", required=True),
+    "gitToken": Parameter("A Secret in the requester's namespace with a token or password for `url`", role=_CREDENTIAL),
+    "gitTokenKey": Parameter("The key of the token in that Secret", default="token", role=_CREDENTIAL),
+    "gitUser": Parameter("The user name for the token", setting="git-user", default="git", role=_CREDENTIAL),
     "gitSSHSecret": Parameter(
-        "A Secret of the requester's namespace with `ssh-privatekey` and `known_hosts`", role=_CREDENTIAL
+        "A Secret in the requester's namespace with `ssh-privatekey` and `known_hosts`", role=_CREDENTIAL
     ),
-    "repo": Parameter("In place of `url`: the name of a repository that the server's API is asked for"),
-    "org": Parameter("Whose repository that is; of GitLab also a group with subgroups", setting="default-org"),
+    "repo": Parameter("Instead of `url`: the name of a repository that is read through the server's API"),
+    "org": Parameter("The owner of that repository; for GitLab also a group with subgroups", setting="default-org"),
     "scmType": Parameter(
-        "The kind of that server: `github`, `gitlab` or `gitea`", setting="scm-type", default="github"
+        "The type of that server: `github`, `gitlab` or `gitea`", setting="scm-type", default="github"
     ),
     "serverURL": Parameter(
-        "The address of that server; another one than the configured needs a token of its own", setting="server-url"
+        "The address of that server; any other than the configured one requires `token`", setting="server-url"
     ),
-    "token": Parameter("A Secret of the requester's namespace with a token for the server's API", role=_CREDENTIAL),
-    "tokenKey": Parameter("Its key in that Secret", default="token", role=_CREDENTIAL),
+    "token": Parameter("A Secret in the requester's namespace with a token for the server's API", role=_CREDENTIAL),
+    "tokenKey": Parameter("The key of the token in that Secret", default="token", role=_CREDENTIAL),
 }
 """Parameters by name, in the order of the documentation."""
 
 SETTINGS: dict[str, Setting] = {
     **FETCH_SETTINGS,
-    "default-url": Setting("The repository of references with neither `url` nor `repo`"),
-    "default-revision": Setting("The revision of references without one", default="main"),
-    "default-org": Setting("The `org` of references with a `repo` and without an `org`"),
-    "scm-type": Setting("The kind of server that `repo` is asked of", default="github"),
-    "server-url": Setting("The address of that server; empty for the public one of its kind"),
-    "api-token-file": Setting("A file of the resolver's with the token for that server, and for no other"),
-    "allow-ssh": Setting("Whether repositories may be reached over ssh", "boolean", "false"),
-    "git-user": Setting("The user name that goes with tokens", default="git"),
+    "default-url": Setting("The repository for references with neither `url` nor `repo`"),
+    "default-revision": Setting("The revision for references without one", default="main"),
+    "default-org": Setting("The `org` for references with a `repo` and without an `org`"),
+    "scm-type": Setting("The type of the server for `repo`", default="github"),
+    "server-url": Setting("The address of that server; empty for the public server of its type"),
+    "api-token-file": Setting("A file of the resolver process with the token for that server only"),
+    "allow-ssh": Setting("Whether ssh addresses are permitted", "boolean", "false"),
+    "git-user": Setting("The user name for tokens", default="git"),
     **CREDENTIAL_SETTINGS,
     **CONNECTION_SETTINGS,
-    "max-repository-bytes": Setting("How much may be fetched of one repository", "integer", str(256 << 20)),
+    "max-repository-bytes": Setting(
+        "Maximum size of the fetches from one repository in bytes", "integer", str(256 << 20)
+    ),
     "max-memory-bytes": Setting(
-        "How much memory git may have: each of its processes, and all that run at the same time",
+        "Memory limit in bytes for each git process, and for all git processes together",
         "integer",
         str(768 << 20),
     ),
@@ -151,12 +153,12 @@ def validate_params(params: Parameters, settings: Mapping[str, str]) -> dict[str
     check_names(params, PARAMETERS)
     found = {name: value for name in params if (value := get_text(params, name))}
     if "url" in found and "repo" in found:
-        raise build_param_error("repo", "expected either url or repo, found both")
+        raise build_param_error("repo", "expected either url or repo, found both; remove one")
     # Parameters of the other access method have no effect, so they are refused.
     others = _OF_GIT if "repo" in found else _OF_API
     if unused := sorted(others & found.keys()):
-        way = "with repo, the server's API is asked" if "repo" in found else "without repo, git is used"
-        raise build_param_error(unused[0], f"{way}; expected none")
+        way = "with repo, which uses the server's API" if "repo" in found else "without repo, which uses git"
+        raise build_param_error(unused[0], f"has no effect {way}; remove it")
     for name, parameter in PARAMETERS.items():
         if name in found or name in others:
             continue
@@ -204,9 +206,9 @@ def _parse_api_source(params: Parameters, settings: Mapping[str, str]) -> ApiSou
     if type_ not in SCM_TYPES:
         raise build_param_error("scmType", f"expected {', '.join(SCM_TYPES)}; found {type_[:40]!r}")
     if not org:
-        raise build_param_error("org", "expected whose repository it is, found nothing")
+        raise build_param_error("org", "expected the owner of the repository, found none")
     parts = org.split("/") if type_ == "gitlab" else [org]
-    for name, part in [*(("org", each) for each in parts), ("repo", repo)]:
+    for name, part in [*(("org", part) for part in parts), ("repo", repo)]:
         if not NAME.fullmatch(part):
             raise build_param_error(name, "expected letters, digits, '.', '_' and '-'")
     # The settings that the reference selected determine the operator's server.

@@ -1,7 +1,7 @@
-"""Addresses of repositories that have one reading only. Pure.
+"""Addresses of repositories with exactly one reading. Pure.
 
 Git and curl each have several readings of addresses: a leading dash is an option, ``ext::`` a program, ``0x7f.1`` the
-machine itself. An accepted address has one reading, and that one was checked.
+machine itself. An accepted address has exactly one reading, which was checked.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Remote:
         host: A name in lower case or an address, without brackets.
         port: A number.
         path: Begins with a slash; for the short form of ssh, ``user@host:path``, with ``/~/``.
-        user: Of ssh.
+        user: The user of ssh.
     """
 
     scheme: str
@@ -56,13 +56,13 @@ class Remote:
 
     @property
     def url(self) -> str:
-        """The address for git."""
+        """Address of the repository for git's command line."""
         user = f"{self.user}@" if self.user else ""
         return f"{self.scheme}://{user}{self.authority}{self.path}"
 
     @property
     def uri(self) -> str:
-        """The address for policies and records, without the user of ssh, who is the same for all."""
+        """Address for policies and records, without the user of ssh, who is the same for all."""
         return f"git+{self.origin}{self.path.removeprefix('/~')}"
 
     @property
@@ -77,32 +77,32 @@ def parse_remote(text: str, *, allows_ssh: bool = False, parameter: str = "url")
     Args:
         text: ``https://example.com/team/repo.git``; with ssh also ``git@example.com:team/repo.git``.
         allows_ssh: Whether ssh may be used.
-        parameter: What messages call it.
+        parameter: The name of the parameter in messages.
 
     Raises:
         ResolutionError: It is not permitted. The message does not repeat it, since it may contain a password.
     """
     schemes = "http, https or ssh" if allows_ssh else "http or https"
-    if len(text) > _MAX_LENGTH or any(not "!" <= each <= "~" for each in text) or "\\" in text:
-        raise build_param_error(parameter, f"expected printable characters without blanks, at most {_MAX_LENGTH}")
+    if len(text) > _MAX_LENGTH or any(not "!" <= character <= "~" for character in text) or "\\" in text:
+        raise build_param_error(parameter, f"expected at most {_MAX_LENGTH} printable characters without spaces")
     found = _ADDRESS.fullmatch(text)
     if found is None:
         short = _SHORT_SSH.fullmatch(text)
         if short is None or not allows_ssh:
-            raise build_param_error(parameter, f"expected an address with a path that begins with {schemes}, and ://")
+            raise build_param_error(parameter, f"expected {schemes}, then ://, a host and a path")
         scheme, user, host, port, path = "ssh", short["user"], short["host"], None, f"/~/{short['path']}"
     else:
         scheme = found["scheme"]
         authority = _AUTHORITY.fullmatch(found["authority"])
         if scheme not in _PORTS or (scheme == "ssh" and not allows_ssh):
-            message = f"expected {schemes}, found {scheme[:20]}; other ways to a repository are not used here"
+            message = f"expected {schemes}, found {scheme[:20]}; other protocols are not supported"
             raise build_param_error(parameter, message)
         if authority is None:
-            raise build_param_error(parameter, "expected a host, perhaps with a port, after ://")
+            raise build_param_error(parameter, "expected a host with an optional port after ://")
         user, host, port, path = authority["user"], authority["host"], authority["port"], found["path"]
     if user is not None and scheme != "ssh":
         raise build_param_error(
-            parameter, "expected no user and no password in it; name a Secret with parameter 'gitToken'"
+            parameter, "expected no user and no password in the address; name a Secret with parameter 'gitToken'"
         )
     if user is not None and not _USER.fullmatch(user):
         raise build_param_error(parameter, "expected a user name of letters, digits, '.', '_' and '-', and no password")
@@ -123,11 +123,11 @@ def _parse_host(text: str, parameter: str) -> str:
             return str(address)
         raise build_param_error(parameter, "expected an IPv6 address between the brackets")
     labels = host.split(".")
-    # curl reads 127.1, 0x7f000001 and 2130706433 as addresses. What was checked would not be what it connects to.
+    # curl reads 127.1, 0x7f000001 and 2130706433 as addresses, so that the checked address would not be the one in use.
     if _NUMBER.fullmatch(labels[-1]) and _parse_address(host) is None:
-        raise build_param_error(parameter, "expected an address of four decimal numbers, or a name")
+        raise build_param_error(parameter, "expected a host name or an IPv4 address of four decimal numbers")
     if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
-        raise build_param_error(parameter, "expected a host's name of letters, digits, '-' and '.'")
+        raise build_param_error(parameter, "expected a host name of letters, digits, '-' and '.'")
     return host
 
 

@@ -45,7 +45,7 @@ _MEMORY_FOR_VERSION = 256 << 20
 _REFERENCES_BYTES = 64 * 1024
 _HEADERS_BYTES = 4 * 1024
 _NAMES_BYTES = 64 * 1024
-_ONE_FILE_FACTOR = 4  # what a file may take packed, besides: its index, and links on the way to it
+_ONE_FILE_FACTOR = 4  # space for one packed file, its index and the links that lead to it
 _SMALL_FILES = 4 << 20
 _MAX_LINKS = 200  # git itself follows 40; a link with .. in its target takes several steps
 _MIN_VERSION = (2, 37)
@@ -67,7 +67,7 @@ async def check_git(folder: Path) -> None:
     if found is None or (int(found[1]), int(found[2])) < _MIN_VERSION:
         what = f"{found[1]}.{found[2]}" if found else f"none (status {finished.status})"
         raise ResolutionError(
-            Reason.INTERNAL, f"expected git {_MIN_VERSION[0]}.{_MIN_VERSION[1]} or newer here, found {what}"
+            Reason.INTERNAL, f"git: expected version {_MIN_VERSION[0]}.{_MIN_VERSION[1]} or newer, found {what}"
         )
 
 
@@ -78,8 +78,8 @@ class RepositoryLimits:
     Args:
         repository_bytes: Maximum size of fetches in bytes.
         memory_bytes: Memory of each process in bytes.
-        wait_until_exceeded: Given a process id, returns when all processes exceed their limit and this one must end;
-            see `run_process`.
+        wait_until_exceeded: Waits until all processes together exceed their limit and the process with this id must
+            end; see `run_process`.
     """
 
     repository_bytes: int
@@ -135,8 +135,8 @@ class Repository:
 
     async def _list_references(self) -> Mapping[str, str]:
         """Return the first of all branches and tags for a message; none if they cannot be read."""
-        asked = commands.list_references()
-        finished = await self._run(asked, _REFERENCES_BYTES, _SMALL_FILES, memory_bytes=_MEMORY_FOR_REFERENCES)
+        command = commands.list_references()
+        finished = await self._run(command, _REFERENCES_BYTES, _SMALL_FILES, memory_bytes=_MEMORY_FOR_REFERENCES)
         return parse_references(finished.output)
 
     async def read_file(self, commit: str, path: str, *, max_bytes: int) -> CommitFile:
@@ -196,10 +196,10 @@ class Repository:
         """Return the path and the id of the first symbolic link on the way to a path; None without one.
 
         Raises:
-            ResolutionError: ``Denied``: the tree does not say.
+            ResolutionError: ``Denied``: the tree has no such link.
         """
         entries = await self._list_entries(commit, path)
-        if path not in entries:  # a link on the way is no folder, so git does not look behind it
+        if path not in entries:  # a link on the way is not a directory, so git does not descend into it
             parts = path.split("/")
             leading = ("/".join(parts[:number]) for number in range(1, len(parts)))
             path = next((each for each in leading if each not in entries), path)
@@ -212,10 +212,10 @@ class Repository:
         return parse_entries((await self._run(commands.ls_entry(commit, path), _NAMES_BYTES, _SMALL_FILES)).output)
 
     async def _read_link(self, link: str, *, is_filtered: bool) -> str | None:
-        asked = self._folder / commands.INPUT
-        await _write_in_thread(asked.write_bytes, build_link_input(link))
+        input_file = self._folder / commands.INPUT
+        await _write_in_thread(input_file.write_bytes, build_link_input(link))
         read = await self._run(
-            commands.cat_file(), _NAMES_BYTES, _SMALL_FILES, is_filtered=is_filtered, input_path=str(asked)
+            commands.cat_file(), _NAMES_BYTES, _SMALL_FILES, is_filtered=is_filtered, input_path=str(input_file)
         )
         return parse_link(read.output)
 
@@ -242,15 +242,15 @@ class Repository:
     async def _read_batch(
         self, commit: str, path: str, max_bytes: int, *, is_filtered: bool
     ) -> tuple[ProcessResult, CommitFile | None]:
-        asked = self._folder / commands.INPUT
-        await _write_in_thread(asked.write_bytes, build_batch_input(commit, path))
+        input_file = self._folder / commands.INPUT
+        await _write_in_thread(input_file.write_bytes, build_batch_input(commit, path))
         file_bytes = min(self._limits.repository_bytes, max(_SMALL_FILES, _ONE_FILE_FACTOR * max_bytes))
         finished = await self._run(
             commands.cat_file(),
             COMMIT_BYTES + max_bytes + _HEADERS_BYTES,
             file_bytes,
             is_filtered=is_filtered,
-            input_path=str(asked),
+            input_path=str(input_file),
         )
         try:
             return finished, parse_batch(finished.output, commit=commit, path=path, max_bytes=max_bytes)
@@ -263,7 +263,7 @@ class Repository:
         """Explain a missing file: it is in a submodule, or the name has a similar one."""
         finished = await self._run(commands.ls_tree(commit, path), _NAMES_BYTES, _SMALL_FILES)
         if (submodule := find_submodule(finished.output)) is not None:
-            message = f"path {path!r} is of the submodule {submodule!r} at {commit}; name that repository in its place"
+            message = f"path {path!r} is in submodule {submodule!r} at {commit}; use the address of that repository"
             return ResolutionError(Reason.NOT_FOUND, message)
         if not isinstance(error, MissingFileError):
             return error
@@ -300,15 +300,14 @@ class Repository:
 
     def _build_error(self, finished: ProcessResult, path: str = "", commit: str = "") -> ResolutionError:
         if finished.status in (_NO_SHELL_LIMIT, _NO_PROGRAM):
-            message = "git cannot be started with the limits it has to have here"
+            message = "git cannot be started with its resource limits"
             return ResolutionError(Reason.INTERNAL, message)
         if finished.is_out_of_memory:
-            message = "takes the most of the memory that all of git may have here, which is used up"
-            message += " (setting 'max-memory-bytes')"
+            message = "uses the most memory while all git processes exceed their limit (setting 'max-memory-bytes')"
             return ResolutionError(Reason.TOO_LARGE, f"repository {self._uri} {message}")
         if finished.is_truncated:
             return ResolutionError(
-                Reason.TOO_LARGE, f"repository {self._uri} says more than anybody can have asked for"
+                Reason.TOO_LARGE, f"repository {self._uri} sends more output than the request allows"
             )
         return parse_failure(
             finished.errors,
@@ -321,7 +320,7 @@ class Repository:
 
 
 def _build_link_error(path: str, commit: str) -> ResolutionError:
-    message = f"path {path!r} at {commit} leads through symbolic links that cannot be followed to their end"
+    message = f"path {path!r} at {commit} leads through symbolic links that cannot be resolved"
     return ResolutionError(Reason.DENIED, message)
 
 

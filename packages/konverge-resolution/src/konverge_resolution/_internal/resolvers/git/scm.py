@@ -1,8 +1,8 @@
-"""A file by a server's API, in two calls at most: one finds the commit, one gets the file of that commit.
+"""Files through a server's API in at most two requests: one for the commit, one for the file of that commit.
 
-Requests and answers are values here; `ask` is the one function that sends. A server may redirect a call to another
-repository, as it does for one that was renamed: policies judge that repository before it is asked (`name_source`), and
-the record has the one that answered.
+Requests and responses are values here; only `send_request` does I/O. A server can redirect a request to another
+repository, for example after a rename. Policies check that repository before the request is sent there (`name_source`),
+and the provenance names the repository that responded.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _ENVELOPE_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """One call.
+    """Request to a server's API.
 
     Args:
-        url: What is asked for.
-        accept: The form of the answer.
-        max_bytes: How large it may be.
+        url: The URL of the request.
+        accept: The media type of the response.
+        max_bytes: The maximum size of the response.
     """
 
     url: str
@@ -59,18 +59,18 @@ class ApiRequest:
 
 @dataclass(frozen=True, slots=True)
 class _ApiDialect:
-    """What one kind of server is asked, and answers, in another way than others.
+    """Differences between the APIs of the supported types of servers.
 
     Args:
-        base: The API of a server, by the address at which people see it.
+        base: The URL of the API, relative to the address of the web pages.
         repository: The path of a repository in the API.
-        commit: The path of a revision's commit below it.
-        file: The path of a file below it.
+        commit: The path for a revision's commit below the repository.
+        file: The path for a file below the repository.
         is_path_one_segment: Whether the slashes in a file's path are encoded.
-        id_field: The member of the answer that has the commit's id; empty when the answer is nothing but the id.
-        commit_type: The form of that answer.
-        file_type: The form of the answer with a file.
-        scheme: That of the credential.
+        id_field: The field of the response with the commit id; empty if the response contains only the id.
+        commit_type: The media type of the response with a commit.
+        file_type: The media type of the response with a file.
+        scheme: The authentication scheme of the credential.
     """
 
     base: str
@@ -90,7 +90,7 @@ _APIS: dict[str, _ApiDialect] = {
         repository="repos/{org}/{repo}",
         commit="commits/{revision}",
         file="contents/{path}?ref={commit}",
-        # This form is the id alone; the usual one has the changes of the commit, which can be megabytes.
+        # This media type returns only the id; the default one includes the changes of the commit, possibly megabytes.
         id_field="",
         commit_type="application/vnd.github.sha",
         file_type="application/vnd.github+json",
@@ -111,14 +111,14 @@ _APIS: dict[str, _ApiDialect] = {
         scheme="token",
     ),
 }
-"""By kind of server; their names, and which of them have a public one, are `SCM_TYPES`."""
+"""APIs by type of server; `SCM_TYPES` has the types and their public servers."""
 
 _APIS_ELSEWHERE = {("github", "github.com"): "https://api.github.com"}
-"""By kind and host of the server."""
+"""URLs of APIs on another host, by type and host of the server."""
 
 
 def build_commit_request(source: ApiSource, revision: str) -> ApiRequest:
-    """The call that finds out which commit a revision is.
+    """Return the request for the commit of a revision.
 
     Args:
         source: The repository.
@@ -130,23 +130,23 @@ def build_commit_request(source: ApiSource, revision: str) -> ApiRequest:
 
 
 def build_file_request(source: ApiSource, commit: str, path: str, max_bytes: int) -> ApiRequest:
-    """The call that gets a file of a commit.
+    """Return the request for a file of a commit.
 
     Args:
         source: The repository.
-        commit: The commit's id.
-        path: Which file.
-        max_bytes: How large the file may be.
+        commit: The commit id.
+        path: The path of the file.
+        max_bytes: The maximum size of the file.
     """
     api = _APIS[source.type]
-    asked = api.file.format(path=quote(path, safe="" if api.is_path_one_segment else "/"), commit=commit)
+    file = api.file.format(path=quote(path, safe="" if api.is_path_one_segment else "/"), commit=commit)
     size = 2 * max_bytes + _ENVELOPE_BYTES  # base64 in lines
-    return ApiRequest(f"{_encode_repository(source)}/{asked}", api.file_type, size)
+    return ApiRequest(f"{_encode_repository(source)}/{file}", api.file_type, size)
 
 
 def _encode_repository(source: ApiSource) -> str:
-    named = _APIS[source.type].repository.format(org=quote(source.org, safe=""), repo=source.repo)
-    return f"{_find_base_url(source)}/{named}"
+    repository = _APIS[source.type].repository.format(org=quote(source.org, safe=""), repo=source.repo)
+    return f"{_find_base_url(source)}/{repository}"
 
 
 def _find_base_url(source: ApiSource) -> str:
@@ -156,15 +156,15 @@ def _find_base_url(source: ApiSource) -> str:
 
 
 def find_repository(source: ApiSource, url: str) -> ApiSource | None:
-    """The repository that a URL of an API is about; None for one that names none in the way of such servers.
+    """Return the repository of an API's URL; None if the URL names none in the form of this API.
 
     Args:
-        source: The repository that was asked for: its kind of server says how URLs are read.
+        source: The requested repository; its type of server determines the form of URLs.
         url: The URL.
     """
-    found, base = URL(url), URL(_find_base_url(source))
+    address, base = URL(url), URL(_find_base_url(source))
     prefix = f"{base.raw_path.rstrip('/')}/{_APIS[source.type].repository.partition('/')[0]}/"
-    path = found.raw_path
+    path = address.raw_path
     if not path.startswith(prefix) or ".." in re.split(r"[/\\;]", unquote(path)):
         return None
     parts = path.removeprefix(prefix).split("/")
@@ -172,68 +172,68 @@ def find_repository(source: ApiSource, url: str) -> ApiSource | None:
     if not org or not all(NAME.fullmatch(part) for part in (*org, repo)):
         return None
     server = source.server
-    if found.origin() != base.origin():
-        if found.origin() != base.origin().with_scheme("https"):
-            return None  # another server may be of another kind, where such a path is anybody's
-        server = parse_remote(f"{found.origin()}{server.path}")
+    if address.origin() != base.origin():
+        if address.origin() != base.origin().with_scheme("https"):
+            return None  # another server may have another type, where the path means something else
+        server = parse_remote(f"{address.origin()}{server.path}")
     return replace(source, server=server, org="/".join(org), repo=repo)
 
 
 def name_source(source: ApiSource, url: str) -> str:
-    """What policies and records call the place of a URL: the repository that it is about, else the URL itself.
+    """Return the name of a URL in policies and records: its repository, otherwise the URL itself.
 
     Args:
-        source: The repository that was asked for.
+        source: The requested repository.
         url: The URL, without a query.
     """
-    found = find_repository(source, url)
-    return url if found is None else found.uri
+    repository = find_repository(source, url)
+    return url if repository is None else repository.uri
 
 
 async def send_request(
     http: GuardedHttp, request: ApiRequest, source: ApiSource, token: str, *, what: str, now: datetime
 ) -> HttpResponse:
-    """Send a call and get its answer, whose status is a success.
+    """Send a request and return its response, which has status 200.
 
     Args:
-        http: What sends.
-        request: The call.
+        http: The HTTP client.
+        request: The request.
         source: The repository.
-        token: Whom it is sent as; empty for nobody.
-        what: What a message says is missing when there is nothing.
-        now: The time, to which a server's wish to be left alone may refer.
+        token: The token for authentication; empty for none.
+        what: The name of the requested item in messages.
+        now: The current time, for a ``Retry-After`` that is a date.
 
     Raises:
-        ResolutionError: The answer is a failure.
+        ResolutionError: The response has another status, or there is none.
     """
     credential = OriginCredential(f"{_APIS[source.type].scheme} {token}", origin=request.url) if token else None
     with wrap_network_errors(f"the server of {source.uri}"):
-        answer = await http.get(
+        response = await http.get(
             request.url, headers={"Accept": request.accept}, max_bytes=request.max_bytes, credential=credential
         )
-    if answer.status == 200:
-        return answer
-    raise _build_error(answer, source, has_token=bool(token), what=what, now=now)
+    if response.status == 200:
+        return response
+    raise _build_error(response, source, has_token=bool(token), what=what, now=now)
 
 
 def parse_commit(source: ApiSource, body: bytes) -> str:
-    """The commit's id in the answer to `build_commit_request`.
+    """Return the commit id in the response to `build_commit_request`.
 
     Args:
         source: The repository.
-        body: The answer.
+        body: The body of the response.
 
     Raises:
-        ResolutionError: There is none.
+        ResolutionError: The response contains no commit id.
     """
-    found: Any = body.decode("ascii", "replace").strip()
+    commit: Any = body.decode("ascii", "replace").strip()
     if field := _APIS[source.type].id_field:
-        message = _decode_body(source, body)
-        first = message[0] if isinstance(message, list) and message else message
-        found = first.get(field) if isinstance(first, dict) else None
-    if isinstance(found, str) and is_commit(found):
-        return found
-    raise ResolutionError(Reason.NOT_FOUND, f"the server of {source.uri} names no commit for the revision")
+        document = _decode_body(source, body)
+        first = document[0] if isinstance(document, list) and document else document
+        commit = first.get(field) if isinstance(first, dict) else None
+    if isinstance(commit, str) and is_commit(commit):
+        return commit
+    raise ResolutionError(Reason.NOT_FOUND, f"the server of {source.uri} returns no commit for the revision")
 
 
 def parse_file(source: ApiSource, body: bytes, path: str, max_bytes: int) -> tuple[bytes, str]:
@@ -243,58 +243,72 @@ def parse_file(source: ApiSource, body: bytes, path: str, max_bytes: int) -> tup
 
     Args:
         source: The repository.
-        body: The answer.
-        path: Which file was asked for.
-        max_bytes: How large it may be.
+        body: The body of the response.
+        path: The path of the requested file.
+        max_bytes: The maximum size of the file.
 
     Raises:
-        ResolutionError: It is no file, or too large.
+        ResolutionError: The path is not a file, or the file is too large.
     """
-    message = _decode_body(source, body)
-    if isinstance(message, list):
-        raise ResolutionError(Reason.NOT_FOUND, f"path {path!r} is a directory of {source.uri}; expected a file")
-    kind = message.get("type", "file") if isinstance(message, dict) else ""
+    document = _decode_body(source, body)
+    if isinstance(document, list):
+        raise ResolutionError(Reason.NOT_FOUND, f"path {path!r} in {source.uri}: expected a file, found a directory")
+    kind = document.get("type", "file") if isinstance(document, dict) else ""
     if kind == "symlink":
-        raise ResolutionError(Reason.DENIED, f"path {path!r} is a symbolic link that the server does not follow")
-    if not isinstance(message, dict) or kind != "file":
-        raise ResolutionError(Reason.NOT_FOUND, f"path {path!r} is no file of {source.uri}")
-    size, content, encoding = message.get("size"), message.get("content"), message.get("encoding")
+        raise ResolutionError(
+            Reason.DENIED,
+            f"path {path!r} is a symbolic link that the server does not follow; use the path of its target",
+        )
+    if not isinstance(document, dict) or kind != "file":
+        raise ResolutionError(
+            Reason.NOT_FOUND,
+            f"path {path!r} in {source.uri}: expected a file, found {str(kind)[:20] or 'another response'}",
+        )
+    size, content, encoding = document.get("size"), document.get("content"), document.get("encoding")
     if isinstance(size, int) and size > max_bytes:
-        told_size = f"file {path!r} has {size} bytes, expected at most {max_bytes}"
-        raise ResolutionError(Reason.TOO_LARGE, told_size)
+        raise _build_size_error(path, size, max_bytes)
     if encoding != "base64" or not isinstance(content, str):
-        raise ResolutionError(Reason.UNREACHABLE, f"the server of {source.uri} answers without the file's content")
+        raise ResolutionError(
+            Reason.UNREACHABLE, f"the server of {source.uri} returns a response without the content of the file"
+        )
     try:
         data = base64.b64decode("".join(content.split()), validate=True)
     except binascii.Error:
-        raise ResolutionError(Reason.UNREACHABLE, f"the server of {source.uri} answers with broken content") from None
+        raise ResolutionError(
+            Reason.UNREACHABLE, f"the server of {source.uri} returns invalid base64 content"
+        ) from None
     if len(data) > max_bytes:
-        told_size = f"file {path!r} has {len(data)} bytes, expected at most {max_bytes}"
-        raise ResolutionError(Reason.TOO_LARGE, told_size)
-    found = message.get("path") or message.get("file_path")
+        raise _build_size_error(path, len(data), max_bytes)
+    found = document.get("path") or document.get("file_path")
     return data, found.lstrip("/") if isinstance(found, str) else path
+
+
+def _build_size_error(path: str, size: int, max_bytes: int) -> ResolutionError:
+    return ResolutionError(Reason.TOO_LARGE, f"file {path!r} has {size} bytes, expected at most {max_bytes}")
 
 
 def _decode_body(source: ApiSource, body: bytes) -> Any:
     try:
         return msgspec.json.decode(body)
     except DECODE_ERRORS:
-        message = f"the server of {source.uri} answers with something that is not JSON; is it a {source.type} server?"
+        message = (
+            f"the server of {source.uri} returns a response that is not JSON; check that it is a {source.type} server"
+        )
         raise ResolutionError(Reason.UNREACHABLE, message) from None
 
 
 def _build_error(
-    answer: HttpResponse, source: ApiSource, *, has_token: bool, what: str, now: datetime
+    response: HttpResponse, source: ApiSource, *, has_token: bool, what: str, now: datetime
 ) -> ResolutionError:
-    """What these servers mean by a status where they differ from others; for the rest as for all of HTTP."""
+    """Return the error for a status, with the meanings that differ from `build_status_error`."""
     server = f"the server of {source.uri}"
-    if answer.status in (404, 409, 410, 422):  # 409: an empty repository; 422: no such commit
-        message = f"repository {source.uri} does not exist, is hidden, or has no {what}"
+    if response.status in (404, 409, 410, 422):  # 409: an empty repository; 422: no such commit
+        message = f"repository {source.uri} does not exist, requires a credential, or has no {what}"
         return ResolutionError(Reason.NOT_FOUND, message)
-    if answer.status in (403, 429) and answer.headers.get("x-ratelimit-remaining") == "0":
-        pause = parse_retry_after(answer.headers.get("retry-after", ""), now)
-        reset = answer.headers.get("x-ratelimit-reset", "")
+    if response.status in (403, 429) and response.headers.get("x-ratelimit-remaining") == "0":
+        pause = parse_retry_after(response.headers.get("retry-after", ""), now)
+        reset = response.headers.get("x-ratelimit-reset", "")
         if pause is None and reset.isdecimal() and len(reset) < 12:
             pause = max(0.0, float(reset) - now.timestamp())
-        return ResolutionError(Reason.RATE_LIMITED, f"{server} is asked too often", retry_after_seconds=pause)
-    return build_status_error(answer, server, has_credential=has_token, now=now)
+        return ResolutionError(Reason.RATE_LIMITED, f"{server} limits the rate of requests", retry_after_seconds=pause)
+    return build_status_error(response, server, has_credential=has_token, now=now)
