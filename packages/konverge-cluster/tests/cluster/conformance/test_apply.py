@@ -64,6 +64,28 @@ async def test_apply_changes_a_field(cluster: Cluster) -> None:
     assert int(second.object["metadata"]["resourceVersion"]) > int(first.object["metadata"]["resourceVersion"])
 
 
+async def test_an_apply_that_names_a_version_is_refused_for_another_one(cluster: Cluster) -> None:
+    first = await cluster.client.apply(config_map(cluster.namespace, a="1"), field_manager="ann")
+    await cluster.client.apply(config_map(cluster.namespace, a="2"), field_manager="ann")
+    late = config_map(cluster.namespace, a="3")
+    late["metadata"]["resourceVersion"] = first.object["metadata"]["resourceVersion"]
+
+    with pytest.raises(ConflictError, match="has been modified"):
+        await cluster.client.apply(late, field_manager="ann")
+
+
+async def test_an_apply_that_names_a_version_creates_an_absent_object_unless_it_names_a_uid_too(
+    cluster: Cluster,
+) -> None:
+    absent = config_map(cluster.namespace, a="1")
+    absent["metadata"] |= {"resourceVersion": "5", "uid": "00000000-0000-0000-0000-000000000000"}
+    with pytest.raises(ConflictError):
+        await cluster.client.apply(absent, field_manager="ann")
+    del absent["metadata"]["uid"]
+
+    assert (await cluster.client.apply(absent, field_manager="ann")).created
+
+
 async def test_a_field_that_is_no_longer_applied_is_removed(cluster: Cluster) -> None:
     await cluster.client.apply(config_map(cluster.namespace, a="1", b="2"), field_manager="ann")
 

@@ -285,6 +285,11 @@ SEQUENCES: dict[str, list[ParityRequest]] = {
         for kind in ("tls", "dockerconfigjson", "basic-auth", "ssh-auth", "service-account-token")
         for question in create_object(f"{CORE}/secrets", type=f"kubernetes.io/{kind}")
     ],
+    "typed secrets with empty values": [
+        question
+        for kind, key in (("tls", "tls.crt"), ("basic-auth", "password"), ("ssh-auth", "ssh-privatekey"))
+        for question in create_object(f"{CORE}/secrets", type=f"kubernetes.io/{kind}", data={key: ""})
+    ],
     "data of a secret": [
         question
         for data in ({"a": "!!!"}, {"a": 1}, {"a": None}, {"a b": "eA=="})

@@ -378,6 +378,7 @@ def test_immutable_configuration_stays(api: ApiServer, gvk: GroupVersionKind) ->
         ("kubernetes.io/dockerconfigjson", {}, {"data[.dockerconfigjson]"}),
         ("kubernetes.io/basic-auth", {}, {"data[username]", "data[password]"}),
         ("kubernetes.io/ssh-auth", {}, {"data[ssh-privatekey]"}),
+        ("kubernetes.io/ssh-auth", {"ssh-privatekey": ""}, {"data[ssh-privatekey]"}),
         ("kubernetes.io/service-account-token", {}, {"metadata.annotations[kubernetes.io/service-account.name]"}),
     ],
 )

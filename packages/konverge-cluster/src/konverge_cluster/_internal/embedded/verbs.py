@@ -132,6 +132,7 @@ class ServerVerbs:
             )
             if stored is None or old is None:
                 body["metadata"] = {**body["metadata"], **_build_name_metadata(key)}
+                body["metadata"].pop("resourceVersion", None)  # without a uid, the server creates the object
                 return (yield from self._create(resource, body, write, is_tracked=True))
             return (yield from self._admit_and_store(resource, stored, old, body, write, subresource))
 

@@ -58,7 +58,7 @@ def validate_secret(obj: Object) -> Iterator[FieldError]:
     if sum(_compute_decoded_size(value) for value in data.values()) > _SIZE_LIMIT:
         yield field_too_long("data", _SIZE_LIMIT)
     for key in _NEEDED_KEYS.get(kind, ()):
-        if key not in data:
+        if key not in data or (key == "ssh-privatekey" and not data[key]):
             yield field_required(f"data[{key}]")
         elif key.startswith(".docker") and not _is_json(data[key]):
             yield field_invalid(f"data[{key}]", "<secret contents redacted>", "the value is not JSON")
