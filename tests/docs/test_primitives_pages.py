@@ -169,8 +169,13 @@ def test_the_methods_of_a_kinds_mutator_are_those_of_its_table(kind: str) -> Non
 
 def instance_of(kind: str) -> Primitive[Any]:
     cls: Any = KINDS[kind]
-    judged = {"converging_status": lambda live, operation: None} if kind in ("Workload", "Task", "Integration") else {}
-    return cls({"metadata": {"name": "a", "namespace": "b"}}, **judged)  # type: ignore[no-any-return]
+    judged = {"converging_status": lambda live, operation: None}
+    arguments: dict[str, dict[str, Any]] = {
+        **dict.fromkeys(("Workload", "Task", "Integration"), judged),
+        "GeneratedSecret": {"values": {"password": konverge.primitives.Generated.password()}},
+        "GeneratedCertificate": {"dns_names": ["a"]},
+    }
+    return cls({"metadata": {"name": "a", "namespace": "b"}}, **arguments.get(kind, {}))  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("name", SHARED)

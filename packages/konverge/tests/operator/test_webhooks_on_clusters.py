@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from konverge._internal.certificates import CertificateAuthority
 from konverge._internal.operator.webhook_registry import AdmissionRequest, WebhookRegistry
-from konverge._internal.runtime.webhooks.self_signed_certificate import CertificateAuthority, write_pair
+from konverge._internal.runtime.webhooks.self_signed_certificate import write_pair
 from konverge.clock import SystemClock
 from konverge.crd import find_definition
 from konverge.errors import ApiError, ForbiddenError, InvalidError, ServerError

@@ -13,11 +13,12 @@ from cryptography import x509
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from konverge._internal.certificates import KeyPair
 from konverge._internal.runtime.certificate_watcher import CertificateWatcher
 from konverge._internal.runtime.webhooks import OperatorHooks, WebhookOptions, WebhookServer, unregister
 from konverge._internal.runtime.webhooks.certificate_rotation import OVERLAP, CertificateBundle, plan_rotation
 from konverge._internal.runtime.webhooks.secret_certificate import SecretCertificate
-from konverge._internal.runtime.webhooks.self_signed_certificate import KeyPair, write_pair
+from konverge._internal.runtime.webhooks.self_signed_certificate import write_pair
 from konverge.clock import SystemClock
 from konverge.errors import ConfigurationError
 from konverge.kube import GroupVersionKind, Object, ObjectKey

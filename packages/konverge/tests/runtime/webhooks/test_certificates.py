@@ -11,14 +11,10 @@ import aiohttp
 import pytest
 from cryptography import x509
 
+from konverge._internal.certificates import CertificateAuthority, compute_renewal_delay
 from konverge._internal.runtime.certificate_watcher import CertificateWatcher
 from konverge._internal.runtime.webhooks import OperatorHooks, WebhookEndpoint, WebhookOptions, WebhookServer
-from konverge._internal.runtime.webhooks.self_signed_certificate import (
-    CertificateAuthority,
-    SelfSignedCertificate,
-    compute_renewal_delay,
-    write_pair,
-)
+from konverge._internal.runtime.webhooks.self_signed_certificate import SelfSignedCertificate, write_pair
 from konverge.clock import SimulatedClock, SystemClock
 from konverge.errors import ConfigurationError
 from tests.runtime.webhooks.sample_reviews import build_admission_review, build_hook, encode_review

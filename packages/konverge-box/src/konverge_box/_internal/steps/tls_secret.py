@@ -70,7 +70,7 @@ def build_certificate_data(names: Any, lifetime: timedelta, now: datetime, where
     if not isinstance(dns_names, list) or not all(isinstance(each, str) and each for each in dns_names):
         raise StepError(f"{where}.dnsNames", "expected a list of non-empty texts")
     try:
-        from konverge._internal.runtime.webhooks.self_signed_certificate import CertificateAuthority
+        from konverge._internal.certificates import issue_server_certificate
     except ImportError as error:
         if (error.name or "").partition(".")[0] != "cryptography":
             raise
@@ -78,14 +78,13 @@ def build_certificate_data(names: Any, lifetime: timedelta, now: datetime, where
             f"{where} requires the package cryptography, which is not installed: pip install 'konverge[webhooks]'"
         ) from error
     try:
-        authority = CertificateAuthority(f"{common_name[: _MAX_NAME_LENGTH - 10]} authority", now, lifetime)
-        pair = authority.issue(dns_names or [common_name], now, lifetime, name=common_name)
+        pair, authority = issue_server_certificate(common_name, dns_names, now, lifetime)
     except ValueError as error:
         raise StepError(where, f"cannot create a certificate for these names: {error}") from None
     files = {
         CERTIFICATE_FILE: _encode_pem(pair.certificate),
         KEY_FILE: _encode_pem(pair.key),
-        AUTHORITY_FILE: _encode_pem(authority.pair.certificate),
+        AUTHORITY_FILE: _encode_pem(authority),
     }
     data: dict[str, Sensitive] = to_sensitive(files)
     return data

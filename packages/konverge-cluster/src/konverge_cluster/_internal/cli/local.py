@@ -191,7 +191,8 @@ async def _serve_embedded(instance: ClusterInstance, port: int, file: Path, *, i
 def _create_certificate(folder: Path, clock: Clock) -> tuple[bytes, ssl.SSLContext]:
     """Return the authority's certificate and a TLS context with a new certificate for this server."""
     try:
-        from konverge._internal.runtime.webhooks.self_signed_certificate import CertificateAuthority, write_pair
+        from konverge._internal.certificates import CertificateAuthority
+        from konverge._internal.runtime.webhooks.self_signed_certificate import write_pair
     except ImportError:
         raise ConfigurationError(
             "cluster certificate: expected the library cryptography, found none; run "

@@ -47,7 +47,9 @@ async def describe_obstacle(
     Returns:
         The object and the reason. The object is read again from the server where the cached one is not enough.
     """
-    refuses_adoption = entry.treatment.refuses_adoption(by_default=not ctx.adopt)
+    # The values of another client's Secret must not pass for values that were made for this owner.
+    makes_values = entry.resource.generation is not None
+    refuses_adoption = entry.treatment.refuses_adoption(by_default=makes_values or not ctx.adopt)
     if (refuses_adoption or entry.treatment.blocks_on_foreign_controller) and (
         controller := describe_foreign_controller(live, ctx.owner)
     ):

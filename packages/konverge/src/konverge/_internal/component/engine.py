@@ -38,6 +38,7 @@ from konverge._internal.component.ownership import build_field_manager
 from konverge._internal.component.prerequisites import PrerequisiteStatus
 from konverge._internal.component.reconcile_context import ReconcileContext
 from konverge._internal.component.resource_options import OnAbsence, ResourceMode
+from konverge._internal.component.value_generator import PreparedValues, prepare_values, report_values
 from konverge._internal.feature import is_enabled
 from konverge._internal.kube import Condition, Object
 from konverge._internal.primitives.data_cells import clear_cells
@@ -309,9 +310,19 @@ class ComponentReconcile:
             live, obstacle = await describe_obstacle(self._ctx, self._component, entry, live)
             if obstacle:
                 return _build_blocked_result(entry, obstacle)
-            written = await self._apply_resource(entry, live, resource.render)
+            render: Callable[[], Object] = resource.render
+            generation = resource.generation
+            prepared: PreparedValues | None = None
+            if generation is not None:
+                prepared = await prepare_values(self._ctx, self._component, entry, generation, live)
+                if prepared.render is None:
+                    return _build_blocked_result(entry, prepared.waiting)
+                live, render = prepared.live, prepared.render
+            written = await self._apply_resource(entry, live, render)
             if written.live is None:
                 return _ResourceResult(entry, None, halt=Convergence(ConvergingStatus.UPDATING, written.waiting_reason))
+            if generation is not None and prepared is not None:
+                await report_values(self._ctx, self._component, entry, generation, prepared, written.live)
             return _ResourceResult(entry, written.live, written.operation)
         live = await read_object(self._ctx, resource)
         if live is not None:

@@ -13,6 +13,7 @@ from konverge._internal.component.adoption import describe_foreign_holder, read_
 from konverge._internal.component.applied_cache import DesiredFingerprint
 from konverge._internal.component.component_spec import ComponentSpec, RegisteredResource
 from konverge._internal.component.error_wrapping import withhold_secret_errors, wrap_errors
+from konverge._internal.component.guarded_apply import apply_guarded
 from konverge._internal.component.immutable_fields import is_immutability_error
 from konverge._internal.component.object_access import (
     is_kind_not_served,
@@ -113,9 +114,18 @@ async def apply_object(
             # In the server's form, so that the field manager owns the stored fields: for example, a key that was
             # applied as a Secret's stringData would never be removed again.
             with withhold_secret_errors(resource, desired):
-                applied = await ctx.client.apply(normalize(desired, schema), field_manager=manager)
+                sent = normalize(desired, schema)
+                if resource.guards_values:
+                    applied = await apply_guarded(ctx.client, sent, live, manager)
+                else:
+                    applied = await ctx.client.apply(sent, field_manager=manager)
         except InvalidError as error:
             return await _handle_refusal(ctx, component, entry, error, desired, live)
+        except ConflictError:
+            if not resource.guards_values:
+                raise
+            ctx.request_requeue(ctx.clock.now() + _RECREATE_AFTER)
+            return ApplyOutcome(None, Operation.NONE, f"{entry.identity} changed meanwhile, and is read again")
         response = applied.object
         about = ("applied", ctx.owner_uid, response["metadata"]["uid"])
         if (before is not None or (live is None and not applied.created)) and ctx.applied_cache.find_note(

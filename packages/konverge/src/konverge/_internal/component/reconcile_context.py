@@ -29,7 +29,7 @@ from konverge._internal.kube import (
 )
 from konverge._internal.kube.secret_values import SecretValues
 from konverge._internal.mutation import copy_json
-from konverge.clock import Clock, SystemClock
+from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
 from konverge.errors import ConflictError, InvalidError, NotFoundError
 
 __all__ = ["ComponentRunner", "ReconcileContext"]
@@ -61,6 +61,7 @@ class ReconcileContext:
         runner: The function that reconciles components, such as that of a dry run; None is the engine.
         adopt: The default for resources without the option `konverge.options.adopt`: True lets components adopt
             objects that exist already and do not belong to them.
+        entropy: The randomness for generated values.
     """
 
     client: ComponentClient
@@ -74,6 +75,7 @@ class ReconcileContext:
     observer: ResourceObserver | None = None
     runner: ComponentRunner | None = None
     adopt: bool = True
+    entropy: Entropy = field(default_factory=SystemEntropy)
     requeue_at: datetime | None = field(default=None, init=False)
     secret_values: SecretValues = field(init=False, repr=False)
     _status_read: Any = field(default=None, init=False, repr=False)

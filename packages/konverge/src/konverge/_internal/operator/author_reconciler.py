@@ -29,7 +29,7 @@ from konverge._internal.operator.component_factories import (
 from konverge._internal.operator.owner_context import OperatorRun, OwnerContext
 from konverge._internal.operator.owner_events import OwnerEventReporter
 from konverge._internal.runtime import CachedClient, PartialFailureError, Result
-from konverge.clock import Clock
+from konverge.clock import Clock, SystemEntropy
 from konverge.errors import DecodeError, ReconcileError
 
 __all__ = [
@@ -142,6 +142,7 @@ class AuthorReconciler(Generic[T]):
             time_limit=self.time_limit,
             run=self.run,
             adopt=self.adopt,
+            entropy=SystemEntropy() if self.run is None else self.run.entropy,
         )
 
     async def decode(self, ctx: OwnerContext) -> T:

@@ -11,6 +11,7 @@ mutator. The shared modules are:
 * `replica_health`: kinds with a number of replicas; `load_balancer`: kinds that wait for an address.
 * `status_conditions`: kinds with conditions on their latest spec; `gateway_api`: conditions in several places.
 * `field_access`: reads of live objects, whose content is not validated.
+* `value_generation`: the decision about values that are made once; `generated_values`: their shapes.
 * `argument_validation`: checks of the author's arguments; `data_cells`: the cells between resources.
 
 `Custom` judges any other kind by the conditions that most kinds have (`kstatus`). For `Static`, `Workload`, `Task` and
@@ -27,6 +28,9 @@ from konverge._internal.primitives.daemon_set import DaemonSet, DaemonSetMutator
 from konverge._internal.primitives.data_cells import Data, Extraction
 from konverge._internal.primitives.deployment import Deployment, DeploymentMutator
 from konverge._internal.primitives.gateway import Gateway
+from konverge._internal.primitives.generated_certificate import GeneratedCertificate
+from konverge._internal.primitives.generated_secret import GeneratedSecret
+from konverge._internal.primitives.generated_values import Generated, GeneratedValue
 from konverge._internal.primitives.generic_objects import ContentMutator, Integration, Static, Task, Workload
 from konverge._internal.primitives.horizontal_pod_autoscaler import (
     HorizontalPodAutoscaler,
@@ -93,6 +97,10 @@ __all__ = [
     "Extraction",
     "Extractor",
     "Gateway",
+    "Generated",
+    "GeneratedCertificate",
+    "GeneratedSecret",
+    "GeneratedValue",
     "Grace",
     "GraceStatus",
     "GuardResult",

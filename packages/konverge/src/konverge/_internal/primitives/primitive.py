@@ -51,6 +51,7 @@ from konverge._internal.primitives.resource_protocol import (
     SuspensionStatus,
     handles_secret,
 )
+from konverge._internal.primitives.value_generation import ValueGeneration
 from konverge.errors import BuildError, KonvergeError
 
 __all__ = ["CommonOptions", "DesiredObject", "Extractor", "LifecycleHandlers", "Primitive"]
@@ -150,6 +151,8 @@ class Primitive(ABC, Generic[M]):
     is_cluster_scoped: bool = False
     holds_secret: bool = False
     """True if the object contains values of a Secret; the code that inserts them sets this."""
+    guards_values: bool = False
+    """True if the object contains values that are made once; the code that inserts them sets this."""
 
     def __init__(
         self,
@@ -225,6 +228,11 @@ class Primitive(ABC, Generic[M]):
         return f"{type(self).__name__}({self.identity})"
 
     @property
+    def generation(self) -> ValueGeneration | None:
+        """The part that makes values once; None for an object without such values."""
+        return None
+
+    @property
     def is_suspendable(self) -> bool:
         """True if suspension has an effect on this resource."""
         return self._handlers.suspend is not None
@@ -252,7 +260,14 @@ class Primitive(ABC, Generic[M]):
             konverge.errors.KonvergeError: A gate or a mutation failed, the primitive has validation errors, or the
                 result is a Secret with a value that is not a string.
         """
-        obj = self.copy_baseline()
+        return self.render_mutations(self.copy_baseline(), suspended=suspended)
+
+    def render_mutations(self, obj: Object, *, suspended: bool = False) -> Object:
+        """Apply every mutation whose gate is enabled to this object, in place and in order, and return it.
+
+        Raises:
+            konverge.errors.KonvergeError: See `render`.
+        """
         if self._mutations:
             self._mutate(obj, self._mutations)
         if suspended:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from konverge._internal.kube import GroupVersionKind, Object, ObjectKey
 from konverge._internal.primitives.data_cells import Data
+from konverge._internal.primitives.value_generation import ValueGeneration
 
 __all__ = [
     "READY",
@@ -178,6 +179,18 @@ class Resource(Protocol):
     @property
     def holds_secret(self) -> bool:
         """True if the object, of any kind, contains values of a Secret that were available when it was built."""
+
+    @property
+    def guards_values(self) -> bool:
+        """True if the object contains values that are made once.
+
+        The engine creates such an object without them, and names the version that it read in each request with them:
+        of two requests with different values, the server accepts only one.
+        """
+
+    @property
+    def generation(self) -> ValueGeneration | None:
+        """The part that makes values once; None for an object without such values."""
 
     @property
     def metrics_identifier(self) -> str:

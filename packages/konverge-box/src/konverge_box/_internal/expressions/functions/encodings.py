@@ -11,6 +11,7 @@ import re
 from typing import Any, NoReturn
 
 from konverge._internal.kube.name_validation import validate_dns_label, validate_dns_subdomain
+from konverge._internal.primitives.generated_values import draw_numbers
 from konverge.clock import Entropy
 from konverge_box._internal.expressions.functions.function import build_group
 from konverge_box._internal.expressions.functions.strings import MAX_TEXT_LENGTH
@@ -137,7 +138,7 @@ def random_base64(entropy: Entropy, size: int) -> str:
 def _draw_numbers(entropy: Entropy, count: int, below: int) -> list[int]:
     if not 1 <= count <= _MAX_RANDOM:
         raise ValueError(f"expected a length of 1 to {_MAX_RANDOM}, found {count}")
-    return [min(int(entropy.uniform(0, below)), below - 1) for _ in range(count)]
+    return draw_numbers(entropy, count, below)
 
 
 DATA = build_group(

@@ -14,13 +14,8 @@ from datetime import datetime, timedelta
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from konverge._internal.certificates import CertificateAuthority, KeyPair, is_renewal_due, parse_pair
 from konverge._internal.runtime.certificate_watcher import AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE
-from konverge._internal.runtime.webhooks.self_signed_certificate import (
-    CertificateAuthority,
-    KeyPair,
-    is_renewal_due,
-    parse_pair,
-)
 from konverge.errors import ConfigurationError
 
 __all__ = ["OVERLAP", "CertificateBundle", "plan_rotation"]
