@@ -151,6 +151,8 @@ def build_first_programs(layout: ControlPlaneLayout) -> dict[str, list[str]]:
             # Pods need no tokens here and can start before their namespace has its service account. The node is ready
             # as soon as it exists; a taint until the next heartbeat would only delay the first pod.
             "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+            # As kubeadm and managed clusters do: PodSecurity decides about privileged containers.
+            "--allow-privileged=true",
             "--profiling=false",
         ],
     }

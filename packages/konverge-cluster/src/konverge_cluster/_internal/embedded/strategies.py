@@ -80,6 +80,10 @@ def prepare_create(resource: ServedResource, obj: Object, *, uid: str, now: date
     match resource.storage:
         case "pods":
             obj["status"] = {"phase": "Pending", "qosClass": _compute_qos_class(obj.get("spec") or {})}
+        case "persistentvolumeclaims":
+            spec = obj.get("spec") or {}
+            if spec.get("dataSource") is not None and spec.get("dataSourceRef") is None:
+                spec["dataSourceRef"] = dict(spec["dataSource"])
         case "persistentvolumes":
             obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": format_time(now)}
         case "namespaces":

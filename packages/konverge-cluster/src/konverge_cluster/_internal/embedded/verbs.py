@@ -23,6 +23,7 @@ from konverge_cluster._internal.embedded.resource_registry import ResourceRegist
 from konverge_cluster._internal.embedded.scale import build_scale, with_replicas
 from konverge_cluster._internal.embedded.served_definitions import ServedDefinitions
 from konverge_cluster._internal.embedded.storage import Storage, StoredObject
+from konverge_cluster._internal.embedded.validation.object_warnings import list_warnings
 from konverge_cluster._internal.embedded.webhooks.admission import AdmissionWebhooks
 from konverge_cluster._internal.embedded.webhooks.admission_reviews import AdmissionAttributes
 from konverge_cluster._internal.embedded.webhooks.configurations import Operation
@@ -238,6 +239,7 @@ class ServerVerbs:
         if resource.storage == "services":
             service_addresses.allocate_addresses(obj, self._list_other_services(key), self._entropy)
         yield from self._webhooks.validate(self._build_admission("CREATE", resource, key, obj, None, "", write))
+        write.warnings.extend(list_warnings(resource, obj))
         if resource.storage == DEFINITIONS:
             self._definitions.accept_names(obj, self._clock.now())
         if self._storage.get(resource.storage, key) is not None:
@@ -308,6 +310,8 @@ class ServerVerbs:
             service_addresses.allocate_addresses(obj, self._list_other_services(stored.key), self._entropy)
         admission = self._build_admission("UPDATE", resource, stored.key, obj, old, subresource, write)
         yield from self._webhooks.validate(admission)
+        if not subresource:
+            write.warnings.extend(list_warnings(resource, obj))
         form = yield from self.conversions.to_stored(resource, obj)
         self._check_not_overwritten(resource, stored)
         if resource.storage == DEFINITIONS:

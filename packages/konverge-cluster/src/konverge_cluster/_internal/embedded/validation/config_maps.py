@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from konverge._internal.kube import Object
+from konverge_cluster._internal.embedded.validation.containers import validate_config_key
 from konverge_cluster._internal.embedded.validation.field_errors import (
     IMMUTABLE,
     FieldError,
@@ -16,7 +17,6 @@ from konverge_cluster._internal.embedded.validation.field_errors import (
     field_required,
     field_too_long,
 )
-from konverge_cluster._internal.embedded.validation.pods import validate_config_key
 
 __all__ = ["validate_config_map", "validate_configuration_update", "validate_secret"]
 

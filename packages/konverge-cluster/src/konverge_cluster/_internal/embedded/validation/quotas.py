@@ -8,13 +8,13 @@ from typing import Any
 from konverge._internal.kube import Object
 from konverge._internal.kube.name_validation import validate_label_key
 from konverge._internal.kube.quantities import quantity_to_fraction
+from konverge_cluster._internal.embedded.validation.containers import NOT_NEGATIVE
 from konverge_cluster._internal.embedded.validation.field_errors import (
     FieldError,
     field_duplicate,
     field_forbidden,
     field_invalid,
 )
-from konverge_cluster._internal.embedded.validation.pods import NOT_NEGATIVE
 
 __all__ = ["validate_limit_range", "validate_quota"]
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from konverge._internal.kube import Object
+from konverge_cluster._internal.embedded.validation.containers import NOT_NEGATIVE
 from konverge_cluster._internal.embedded.validation.field_errors import (
     IMMUTABLE,
     FieldError,
@@ -15,8 +17,10 @@ from konverge_cluster._internal.embedded.validation.field_errors import (
     field_not_supported,
     field_required,
 )
-from konverge_cluster._internal.embedded.validation.pods import NOT_NEGATIVE, validate_pod_template
+from konverge_cluster._internal.embedded.validation.pods import validate_pod_template
+from konverge_cluster._internal.embedded.validation.schedules import find_schedule_error
 from konverge_cluster._internal.embedded.validation.selectors import matches_template, validate_selector
+from konverge_cluster._internal.embedded.validation.storage_kinds import validate_claim_spec
 
 __all__ = [
     "validate_bare_template",
@@ -41,6 +45,12 @@ _STATEFUL_SET_MUTABLE = (
     "persistentVolumeClaimRetentionPolicy",
     "minReadySeconds",
 )
+_OVER_ALL = "must not be greater than 100%"
+_NOTHING = (0, "0%")
+_COMPLETION_MODES = ("NonIndexed", "Indexed")
+_FAILURE_ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
+_REPLACEMENT_POLICIES = ("Failed", "TerminatingOrFailed")
+_MANAGER_FORM = 'must be a domain-prefixed path (such as "acme.io/foo")'
 _PERCENT = re.compile("[0-9]+%")
 _PERCENT_FORM = (
     "a valid percent string must be a numeric string followed by an ending '%' "
@@ -66,22 +76,31 @@ def validate_deployment(obj: Object) -> Iterator[FieldError]:
             yield field_not_supported("spec.strategy", strategy, ("Recreate", "RollingUpdate"))
     yield from _validate_not_negative(spec, "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds")
     deadline, ready = spec.get("progressDeadlineSeconds"), spec.get("minReadySeconds") or 0
-    if deadline is not None and 0 <= deadline <= ready:
+    if deadline is not None and deadline <= ready:
         yield field_invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")
 
 
 def _validate_rolling_update(rolling: Mapping[str, Any]) -> Iterator[FieldError]:
     for name in ("maxUnavailable", "maxSurge"):
-        value = rolling.get(name)
-        if isinstance(value, str) and not _PERCENT.fullmatch(value):
-            yield field_invalid(f"spec.strategy.rollingUpdate.{name}", value, _PERCENT_FORM)
-        elif isinstance(value, int) and value < 0:
-            yield field_invalid(f"spec.strategy.rollingUpdate.{name}", value, NOT_NEGATIVE)
+        yield from _validate_share(rolling.get(name), f"spec.strategy.rollingUpdate.{name}")
+    if _exceeds_all(rolling.get("maxUnavailable")):
+        yield field_invalid("spec.strategy.rollingUpdate.maxUnavailable", rolling["maxUnavailable"], _OVER_ALL)
     if rolling.get("maxUnavailable") in (0, "0%") and rolling.get("maxSurge") in (0, "0%"):
         unavailable = rolling["maxUnavailable"]
         yield field_invalid(
             "spec.strategy.rollingUpdate.maxUnavailable", unavailable, "may not be 0 when `maxSurge` is 0"
         )
+
+
+def _validate_share(value: Any, field: str) -> Iterator[FieldError]:
+    if isinstance(value, str) and not _PERCENT.fullmatch(value):
+        yield field_invalid(field, value, _PERCENT_FORM)
+    elif isinstance(value, int) and value < 0:
+        yield field_invalid(field, value, NOT_NEGATIVE)
+
+
+def _exceeds_all(value: Any) -> bool:
+    return isinstance(value, str) and _PERCENT.fullmatch(value) is not None and int(value[:-1]) > 100
 
 
 def validate_replica_set(obj: Object) -> Iterator[FieldError]:
@@ -117,6 +136,25 @@ def validate_daemon_set(obj: Object) -> Iterator[FieldError]:
     spec = obj.get("spec") or {}
     yield from _validate_pods(spec, "daemonset")
     yield from _validate_not_negative(spec, "minReadySeconds", "revisionHistoryLimit")
+    strategy = spec.get("updateStrategy") or {}
+    if strategy.get("type") == "RollingUpdate":
+        yield from _validate_daemon_update(strategy.get("rollingUpdate") or {}, "spec.updateStrategy.rollingUpdate")
+    elif strategy.get("type") != "OnDelete":
+        written = {"Type": strategy.get("type", ""), "RollingUpdate": strategy.get("rollingUpdate")}
+        yield field_not_supported("spec.updateStrategy", written, ("RollingUpdate", "OnDelete"))
+
+
+def _validate_daemon_update(rolling: Mapping[str, Any], field: str) -> Iterator[FieldError]:
+    unavailable, surge = rolling.get("maxUnavailable"), rolling.get("maxSurge")
+    for name in ("maxUnavailable", "maxSurge"):
+        yield from _validate_share(rolling.get(name), f"{field}.{name}")
+        if _exceeds_all(rolling.get(name)):
+            yield field_invalid(f"{field}.{name}", rolling[name], _OVER_ALL)
+    has_surge = surge is not None and surge not in _NOTHING
+    if unavailable in _NOTHING and not has_surge:
+        yield field_required(f"{field}.maxUnavailable", "cannot be 0 when maxSurge is 0")
+    elif unavailable not in _NOTHING and has_surge:
+        yield field_invalid(f"{field}.maxSurge", surge, "may not be set when maxUnavailable is non-zero")
 
 
 def validate_stateful_set(obj: Object) -> Iterator[FieldError]:
@@ -128,14 +166,24 @@ def validate_stateful_set(obj: Object) -> Iterator[FieldError]:
     strategy = spec.get("updateStrategy") or {}
     if strategy.get("type") not in ("RollingUpdate", "OnDelete"):
         yield field_invalid("spec.updateStrategy", strategy, "must be 'RollingUpdate' or 'OnDelete'")
+    rolling = strategy.get("rollingUpdate")
+    if rolling is not None and strategy.get("type") == "OnDelete":
+        written = {"Partition": rolling.get("partition"), "MaxUnavailable": rolling.get("maxUnavailable")}
+        detail = "only allowed for updateStrategy 'RollingUpdate'"
+        yield field_invalid("spec.updateStrategy.rollingUpdate", written, detail)
+    elif rolling is not None and (rolling.get("partition") or 0) < 0:
+        yield field_invalid("spec.updateStrategy.rollingUpdate.partition", rolling["partition"], NOT_NEGATIVE)
+    start = (spec.get("ordinals") or {}).get("start") or 0
+    if start < 0:
+        yield field_invalid("spec.ordinals.start", start, NOT_NEGATIVE)
+    retention = spec.get("persistentVolumeClaimRetentionPolicy") or {}
+    for event in ("whenDeleted", "whenScaled"):
+        if event in retention and retention[event] not in ("Retain", "Delete"):
+            at = f"spec.persistentVolumeClaimRetentionPolicy.{event}"
+            yield field_not_supported(at, retention[event], ("Retain", "Delete"))
     yield from _validate_not_negative(spec, "replicas", "minReadySeconds")
     for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
-        claim_spec = claim.get("spec") or {}
-        at = f"spec.volumeClaimTemplates[{index}].spec"
-        if not claim_spec.get("accessModes"):
-            yield field_required(f"{at}.accessModes", "at least 1 access mode is required")
-        if "storage" not in ((claim_spec.get("resources") or {}).get("requests") or {}):
-            yield field_required(f"{at}.resources[storage]")
+        yield from validate_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec")
     # The claims become volumes of the pods, whose template need not declare them.
     template = dict(spec.get("template") or {})
     pod = dict(template.get("spec") or {})
@@ -212,10 +260,46 @@ def _validate_job_spec(spec: Mapping[str, Any], field: str) -> Iterator[FieldErr
             yield field_invalid(f"{field}.{name}", spec[name], NOT_NEGATIVE)
     template = spec.get("template") or {}
     yield from validate_pod_template(template, f"{field}.template")
+    yield from _validate_job_mode(spec, field)
     policy = (template.get("spec") or {}).get("restartPolicy")
     if policy == "Always":
         detail = 'valid values: "OnFailure", "Never"'
         yield field_required(f"{field}.template.spec.restartPolicy", detail)
+
+
+def _validate_job_mode(spec: Mapping[str, Any], field: str) -> Iterator[FieldError]:
+    """Yield errors of the completion mode and of the policies, some of which need the mode Indexed."""
+    mode, needs_index = spec.get("completionMode", "NonIndexed"), "requires indexed completion mode"
+    if mode not in _COMPLETION_MODES:
+        yield field_not_supported(f"{field}.completionMode", mode, _COMPLETION_MODES)
+    if mode == "Indexed" and spec.get("completions") is None:
+        yield field_required(f"{field}.completions", "when completion mode is Indexed")
+    for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
+        if spec.get(name) is not None and spec[name] < 0:
+            yield field_invalid(f"{field}.{name}", spec[name], NOT_NEGATIVE)
+        if spec.get(name) is not None and mode != "Indexed":
+            yield field_invalid(f"{field}.{name}", spec[name], needs_index)
+    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
+        yield field_required(f"{field}.backoffLimitPerIndex", "when maxFailedIndexes is specified")
+    success = spec.get("successPolicy")
+    if success is not None and mode != "Indexed":
+        yield field_invalid(f"{field}.successPolicy", {"Rules": success.get("rules")}, needs_index)
+    elif success is not None and not success.get("rules"):
+        detail = "at least one rules must be specified when the successPolicy is specified"
+        yield field_required(f"{field}.successPolicy.rules", detail)
+    for index, rule in enumerate((spec.get("podFailurePolicy") or {}).get("rules") or ()):
+        at = f"{field}.podFailurePolicy.rules[{index}]"
+        if rule.get("action") not in _FAILURE_ACTIONS:
+            yield field_not_supported(f"{at}.action", rule.get("action", ""), _FAILURE_ACTIONS)
+        if rule.get("onExitCodes") is None and not rule.get("onPodConditions"):
+            detail = "specifying one of OnExitCodes and OnPodConditions is required"
+            yield FieldError(at, "FieldValueInvalid", f"Invalid value: {detail}")
+    replacement = spec.get("podReplacementPolicy")
+    if replacement is not None and replacement not in _REPLACEMENT_POLICIES:
+        yield field_not_supported(f"{field}.podReplacementPolicy", replacement, _REPLACEMENT_POLICIES)
+    manager = spec.get("managedBy")
+    if manager is not None and not all(manager.partition("/")[::2]):
+        yield field_invalid(f"{field}.managedBy", manager, _MANAGER_FORM)
 
 
 def validate_job_update(old: Object, new: Object) -> Iterator[FieldError]:
@@ -232,10 +316,14 @@ def validate_cron_job(obj: Object) -> Iterator[FieldError]:
     schedule = spec.get("schedule", "")
     if not schedule:
         yield field_required("spec.schedule")
-    elif not schedule.startswith("@") and len(schedule.split()) != 5:
-        schedule_fields = schedule.split()
-        detail = f"expected exactly 5 fields, found {len(schedule_fields)}: [{' '.join(schedule_fields)}]"
+    elif "TZ" in schedule:
+        detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
         yield field_invalid("spec.schedule", schedule, detail)
+    elif error := find_schedule_error(schedule):
+        yield field_invalid("spec.schedule", schedule, error)
+    zone = spec.get("timeZone")
+    if zone is not None and not _is_time_zone(zone):
+        yield field_invalid("spec.timeZone", zone, f"unknown time zone {zone}")
     if len(obj["metadata"].get("name") or "") > 52:
         yield field_invalid("metadata.name", obj["metadata"]["name"], "must be no more than 52 characters")
     policies = ("Allow", "Forbid", "Replace")
@@ -251,3 +339,11 @@ def _validate_not_negative(spec: Mapping[str, Any], *names: str) -> Iterator[Fie
     for name in names:
         if (spec.get(name) or 0) < 0:
             yield field_invalid(f"spec.{name}", spec[name], NOT_NEGATIVE)
+
+
+def _is_time_zone(name: str) -> bool:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True
