@@ -18,10 +18,10 @@ import aiohttp
 from yarl import URL
 
 from konverge._internal.aiohttp_errors import AIOHTTP_ERRORS, send_once
-from konverge_resolution._internal.network.aiohttp_errors import translate_error
 from konverge_resolution._internal.network.allowed_networks import AllowedNetworks, is_address
 from konverge_resolution._internal.network.content_encoding import DecompressionError, create_decompressor
 from konverge_resolution._internal.network.dialer import CheckedSockets, Lookup, create_connector
+from konverge_resolution._internal.network.error_translation import translate_error
 from konverge_resolution._internal.network.errors import (
     InvalidRequestError,
     MalformedResponseError,
