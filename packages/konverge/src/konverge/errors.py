@@ -240,6 +240,8 @@ class ApiError(KonvergeError):
             "reason": self.reason,
             "code": self.code,
         }
+        if not self.reason:
+            del status["reason"]
         details = dict(self.details)
         if self.retry_after_seconds is not None:
             details["retryAfterSeconds"] = int(self.retry_after_seconds)

@@ -220,7 +220,6 @@ async def test_an_update_that_changes_nothing_is_no_event(cluster: Cluster) -> N
     assert event.object["data"] == {"a": "1"}
 
 
-@pytest.mark.embedded_gap("its history begins with itself, not with the kind")
 async def test_a_resource_version_from_before_the_history_is_expired(widgets: Widgets, cluster: Cluster) -> None:
     with pytest.raises(ExpiredError, match="too old resource version"):
         async with cluster.client.watch(widgets.gvk, namespace=cluster.namespace, resource_version="1") as events:

@@ -12,6 +12,7 @@ from typing import Any
 
 from konverge._internal.kube import Object, ObjectKey
 from konverge.clock import Clock, Entropy
+from konverge.errors import ExpiredError
 from konverge_cluster._internal.embedded.bootstrap_objects import build_bootstrap_objects
 from konverge_cluster._internal.embedded.builtin_resources import list_builtin_resources
 from konverge_cluster._internal.embedded.deletion import DeleteOptions, Propagation
@@ -106,6 +107,8 @@ class ApiServer:
         watch = ServerWatch(resource, selection, limit=limit)
         if after is None:
             watch.start(self.storage.list_objects(resource.storage, selection.namespace), (), self.storage.revision)
+        elif after < (beginning := self.verbs.find_beginning(resource)):
+            raise ExpiredError(f"too old resource version: {after} ({beginning})")
         else:
             watch.start((), self.storage.list_changes(after), max(after, self.storage.revision))
         watch.set_unsubscribe(self.storage.subscribe(watch.record))

@@ -20,10 +20,11 @@ from konverge_cluster._internal.embedded.validation.field_errors import (
     quote,
 )
 
-__all__ = ["DeleteParameters", "ListParameters", "WriteParameters", "is_true", "parse_integer"]
+__all__ = ["DeleteParameters", "ListParameters", "WriteParameters", "is_true", "parse_integer", "parse_revision"]
 
 WriteOptionsKind: TypeAlias = Literal["CreateOptions", "UpdateOptions", "PatchOptions"]
 
+_NO_MATCH_OF_TOKEN = "resourceVersionMatch is forbidden when continue is provided"
 _MANAGER_LIMIT = 128
 # The server splits a larger page.
 _LARGEST_PAGE = 10_000
@@ -54,7 +55,12 @@ def parse_integer(query: Mapping[str, str], name: str) -> int | None:
     return int(text)
 
 
-def _parse_revision(query: Mapping[str, str], *, is_watch: bool) -> int | None:
+def parse_revision(query: Mapping[str, str], *, is_list: bool = False) -> int | None:
+    """Return the requested resourceVersion; None if it is absent.
+
+    Raises:
+        ApiError: The value is not a number. For a list this is an error of the client, otherwise one of the server.
+    """
     text = query.get("resourceVersion", "")
     if not text:
         return None
@@ -62,12 +68,9 @@ def _parse_revision(query: Mapping[str, str], *, is_watch: bool) -> int | None:
         quoted_text = quote(text)
         why = "value out of range" if text.isdigit() and text.isascii() else "invalid syntax"
         message = f"resourceVersion: Invalid value: {quoted_text}: strconv.ParseUint: parsing {quoted_text}: {why}"
-        # The real server answers a watch with a server error here.
-        raise (
-            ApiError(message, reason="", code=500)
-            if is_watch
-            else BadRequestError(f"invalid resource version: {message}")
-        )
+        if is_list:
+            raise BadRequestError(f"invalid resource version: {message}")
+        raise ApiError(message, reason="", code=500)
     return int(text)
 
 
@@ -106,13 +109,13 @@ class ListParameters:
         """
         match = query.get("resourceVersionMatch", "")
         initial = is_true(query, "sendInitialEvents") if "sendInitialEvents" in query else None
-        errors = _validate_watch(match, initial) if is_watch else _validate_list(query, match, initial)
+        errors = _validate_watch(query, match, initial) if is_watch else _validate_list(query, match, initial)
         if errors:
             raise new_invalid("meta.k8s.io", "ListOptions", "", errors)
         return cls(
             label_selector=query.get("labelSelector", ""),
             field_selector=query.get("fieldSelector", ""),
-            revision=_parse_revision(query, is_watch=is_watch),
+            revision=parse_revision(query, is_list=not is_watch),
             match=match,
             limit=min(max(0, parse_integer(query, "limit") or 0), _LARGEST_PAGE),
             token=query.get("continue", ""),
@@ -122,33 +125,38 @@ class ListParameters:
         )
 
 
-def _validate_watch(match: str, initial: bool | None) -> list[FieldError]:
+def _validate_watch(query: Mapping[str, str], match: str, initial: bool | None) -> list[FieldError]:
+    errors: list[FieldError] = []
     if initial is not None and match != "NotOlderThan":
         message = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-        return [field_forbidden("resourceVersionMatch", message)]
+        errors.append(field_forbidden("resourceVersionMatch", message))
     if initial is None and match:
         message = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-        return [field_forbidden("resourceVersionMatch", message)]
-    return []
+        errors.append(field_forbidden("resourceVersionMatch", message))
+    if match and match != "NotOlderThan":
+        errors.append(field_not_supported("resourceVersionMatch", match, ("NotOlderThan",)))
+    if query.get("continue"):
+        errors.append(field_forbidden("resourceVersionMatch", _NO_MATCH_OF_TOKEN))
+    return errors
 
 
 def _validate_list(query: Mapping[str, str], match: str, initial: bool | None) -> list[FieldError]:
-    if initial is not None:
-        return [field_forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")]
-    if not match:
-        return []
+    errors: list[FieldError] = []
     version = query.get("resourceVersion", "")
-    if not version:
-        message = "resourceVersionMatch is forbidden unless resourceVersion is provided"
-        return [field_forbidden("resourceVersionMatch", message)]
-    if match not in ("Exact", "NotOlderThan"):
-        return [field_not_supported("resourceVersionMatch", match, ("Exact", "NotOlderThan", ""))]
-    if match == "Exact" and version == "0":
-        message = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
-        return [field_forbidden("resourceVersionMatch", message)]
-    if query.get("continue"):
-        return [field_forbidden("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided")]
-    return []
+    if match:
+        if not version:
+            message = "resourceVersionMatch is forbidden unless resourceVersion is provided"
+            errors.append(field_forbidden("resourceVersionMatch", message))
+        if query.get("continue"):
+            errors.append(field_forbidden("resourceVersionMatch", _NO_MATCH_OF_TOKEN))
+        if match not in ("Exact", "NotOlderThan"):
+            errors.append(field_not_supported("resourceVersionMatch", match, ("Exact", "NotOlderThan", "")))
+        if match == "Exact" and version == "0":
+            message = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+            errors.append(field_forbidden("resourceVersionMatch", message))
+    if initial is not None:
+        errors.append(field_forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    return errors
 
 
 @dataclass(frozen=True, slots=True)

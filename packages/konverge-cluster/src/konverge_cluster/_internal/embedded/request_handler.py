@@ -35,6 +35,7 @@ from konverge_cluster._internal.embedded.content_negotiation import (
     parse_media_type,
 )
 from konverge_cluster._internal.embedded.deletion import JOB_WARNING, DeleteOptions, is_released
+from konverge_cluster._internal.embedded.list_pages import ListPage
 from konverge_cluster._internal.embedded.messages import (
     ServerRequest,
     ServerResponse,
@@ -50,6 +51,7 @@ from konverge_cluster._internal.embedded.query_parameters import (
     ListParameters,
     WriteParameters,
     is_true,
+    parse_revision,
 )
 from konverge_cluster._internal.embedded.resource_registry import ServedResource
 from konverge_cluster._internal.embedded.response_renderer import ResponseRenderer
@@ -201,6 +203,7 @@ class RequestHandler:
                 return (yield from self._delete_collection(parsed))
 
     def _get(self, target: RequestTarget, request: ServerRequest) -> CallGenerator[ServerResponse | StreamingResponse]:
+        self._check_reached(parse_revision(request.query))
         obj = yield from self._api.verbs.get(target.resource, target.key)
         if target.subresource == "log":
             return self._log(target, request, obj)
@@ -221,18 +224,31 @@ class RequestHandler:
 
     def _list(self, target: RequestTarget, request: ServerRequest) -> CallGenerator[ServerResponse]:
         parameters = ListParameters.parse(request.query, is_watch=False)
-        requested, current = parameters.revision, self._api.storage.revision
-        if requested is not None and requested > current:
-            raise api_errors.new_too_large_resource_version(requested, current)
-        page = self._api.list_page(
-            target.resource,
-            _parse_selection(target, parameters),
-            limit=parameters.limit,
-            token=parameters.token,
-            revision=requested if parameters.match == "Exact" else None,
-        )
+        page = self._read_page(target, parameters)
         yield from self._api.verbs.conversions.prepare_served_forms(target.resource, page.items)
         return ServerResponse(200, self._build_renderer(target, request, is_list=True).render_page(page))
+
+    def _read_page(self, target: RequestTarget, parameters: ListParameters) -> ListPage:
+        """Return the page of a list at its resource version."""
+        requested = parameters.revision
+        if parameters.token and requested:
+            raise BadRequestError("specifying resource version is not allowed when using continue")
+        self._check_reached(requested)
+        # Version zero means the cache of the real server, which has no pages; a page at another version is exact.
+        from_cache = requested == 0 and not parameters.token
+        is_exact = parameters.match == "Exact" or (parameters.match == "" and parameters.limit > 0)
+        return self._api.list_page(
+            target.resource,
+            _parse_selection(target, parameters),
+            limit=0 if from_cache else parameters.limit,
+            token=parameters.token,
+            revision=requested if requested and is_exact else None,
+        )
+
+    def _check_reached(self, requested: int | None) -> None:
+        current = self._api.storage.revision
+        if requested is not None and requested > current:
+            raise api_errors.new_too_large_resource_version(requested, current)
 
     def _watch(self, target: RequestTarget, request: ServerRequest) -> StreamingResponse:
         if len(self._watches) >= _MAXIMUM_WATCHES:
@@ -241,10 +257,13 @@ class RequestHandler:
         selection = _parse_selection(target, parameters)
         renderer = self._build_renderer(target, request, is_watch=True)
         revision = parameters.revision
-        begins_with_state = parameters.initial_events or not revision
+        begins_with_state = parameters.initial_events or (parameters.initial_events is None and not revision)
+        after = None if begins_with_state else revision or self._api.storage.revision
         try:
-            watch = self._api.watch(target.resource, selection, after=None if begins_with_state else revision)
-        except ExpiredError as error:
+            if begins_with_state:
+                self._check_reached(revision)
+            watch = self._api.watch(target.resource, selection, after=after)
+        except (ExpiredError, ServerError) as error:
             return StreamingResponse(stream_error(renderer, error))
         stream = WatchStream(
             watch,
@@ -252,7 +271,7 @@ class RequestHandler:
             self._clock,
             timeout_seconds=parameters.timeout_seconds or self._entropy.uniform(1800, 3600),
             bookmarks=parameters.bookmarks,
-            sends_initial_events_end=parameters.bookmarks and (bool(parameters.initial_events) or revision == 0),
+            sends_initial_events_end=parameters.bookmarks and begins_with_state,
             on_end=self._watches.discard,
             prepare=self._build_preparation(target.resource),
         )
@@ -348,9 +367,7 @@ class RequestHandler:
         target, request = parsed.target, parsed.request
         parameters = self._parse_delete_parameters(request)
         listed = ListParameters.parse(request.query, is_watch=False)
-        page = self._api.list_page(
-            target.resource, _parse_selection(target, listed), limit=listed.limit, token=listed.token
-        )
+        page = self._read_page(target, listed)
         yield from self._api.verbs.conversions.prepare_served_forms(target.resource, page.items)
         options = DeleteOptions(parameters.propagation, parameters.grace_seconds)
         write = _build_delete_options(parameters, parsed, names_object=False)

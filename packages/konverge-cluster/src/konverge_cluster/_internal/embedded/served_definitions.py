@@ -29,6 +29,7 @@ class ServedDefinitions:
     def __init__(self, storage: Storage, resources: ResourceRegistry) -> None:
         self._storage = storage
         self._resources = resources
+        self._beginnings: dict[str, int] = {}
 
     def accept_names(self, definition: Object, now: datetime) -> None:
         """Update a definition's status according to the names of other definitions in its group, in place."""
@@ -40,7 +41,16 @@ class ServedDefinitions:
         """Serve the resources of a definition from now on."""
         self.withdraw(definition)
         for served in build_resources(definition):
+            self._beginnings.setdefault(served.storage, self._storage.revision)
             self._resources.add(served)
+
+    def find_beginning(self, own: str) -> int:
+        """Return the revision at which the history of a definition's objects begins; zero for built-in kinds."""
+        return self._beginnings.get(own, 0)
+
+    def forget(self, definition: Object) -> None:
+        """Forget the history of a definition that is gone."""
+        self._beginnings.pop(get_storage_name(definition), None)
 
     def withdraw(self, definition: Object) -> None:
         """Stop serving the resources of a definition."""

@@ -19,7 +19,7 @@ import msgspec
 from konverge._internal.kube import Object, ObjectKey
 from konverge.errors import ExpiredError
 
-__all__ = ["ChangeType", "Storage", "StorageChange", "StoredObject"]
+__all__ = ["ChangeType", "Storage", "StorageChange", "StoredObject", "build_storage_key"]
 
 ChangeType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
 
@@ -28,6 +28,11 @@ _decode = msgspec.json.Decoder().decode
 
 _TYPE = frozenset({"kind", "apiVersion"})
 _PARTIAL = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
+
+
+def build_storage_key(key: ObjectKey) -> str:
+    """Return the key by which lists are in order, as in etcd: ``/namespace/name``, or ``/name`` without a namespace."""
+    return f"/{key.namespace}/{key.name}" if key.namespace else f"/{key.name}"
 
 
 class StoredObject:
@@ -259,5 +264,5 @@ def _revision_of(change: StorageChange) -> int:
     return change.revision
 
 
-def _sort_key(stored: StoredObject) -> tuple[str, str]:
-    return stored.key.namespace, stored.key.name
+def _sort_key(stored: StoredObject) -> str:
+    return build_storage_key(stored.key)

@@ -64,6 +64,10 @@ class ServerVerbs:
         self.conversions: WebhookConverter = WebhookConverter(entropy, self._find_service)
         self._webhooks = AdmissionWebhooks(storage, resources, self.conversions, entropy, self._find_service)
 
+    def find_beginning(self, resource: ServedResource) -> int:
+        """Return the revision at which the history of a resource begins; zero for built-in kinds."""
+        return self._definitions.find_beginning(resource.storage)
+
     def get(self, resource: ServedResource, key: ObjectKey) -> CallGenerator[Object]:
         """Return one object.
 
@@ -406,6 +410,7 @@ class ServerVerbs:
         gone = self._storage.remove(resource.storage, stored.key, last)
         if resource.storage == DEFINITIONS:
             self._definitions.withdraw(last)
+            self._definitions.forget(last)
             self._storage.remove_resource(get_storage_name(last))
         elif resource.is_custom:
             self._finish_definition(resource.storage)
