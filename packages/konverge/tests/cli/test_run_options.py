@@ -50,6 +50,21 @@ def test_an_option_that_would_do_nothing_is_refused(arguments: tuple[str, ...]) 
         options(*arguments)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--debug-page",), "--debug-page: .*set --metrics-auth or --metrics-token-file"),
+        (
+            ("--metrics-auth", "--metrics-token-file", "/token"),
+            "--metrics-auth, --metrics-token-file: expected at most",
+        ),
+    ],
+)
+def test_authentication_is_asked_for_by_the_names_of_options(arguments: tuple[str, ...], message: str) -> None:
+    with pytest.raises(click.UsageError, match=message):
+        options("--metrics", ":8080", *arguments)
+
+
 @pytest.mark.parametrize("option", ["--grace", "--start-timeout"])
 @pytest.mark.parametrize("seconds", ["nan", "inf", "1e308", "-5", "-inf"])
 def test_a_time_that_is_none_is_refused(option: str, seconds: str) -> None:

@@ -192,7 +192,7 @@ async def test_recreate_does_not_delete_what_others_made(app: ComponentHarness, 
         obj["metadata"]["ownerReferences"] = [build_owner_reference(await app.owner(), controller=False)]
     made = await app.cluster.client.create(obj)
 
-    with pytest.raises(ReconcileError, match="recreate=True deletes only objects of this component"):
+    with pytest.raises(ReconcileError, match="only an object of this component is created again"):
         await app.reconcile(component(ConfigMap(app.build_config_map(), recreate=True)))
 
     assert await uid(app) == made["metadata"]["uid"]

@@ -209,7 +209,7 @@ async def test_what_the_component_never_made_is_not_made_anew(app: ComponentHarn
     builder = ComponentBuilder("frontend", condition_type="FrontendReady")
     changed = builder.with_resource(Deployment(selecting(app, tier="front"), recreate=True), unowned()).build()
 
-    with pytest.raises(ReconcileError, match="deletes only objects of this component"):
+    with pytest.raises(ReconcileError, match="only an object of this component is created again"):
         await app.reconcile(changed)
 
     assert await app.find(DEPLOYMENT, "web") is not None

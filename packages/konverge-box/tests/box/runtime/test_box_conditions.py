@@ -32,6 +32,19 @@ def test_ready_sums_up_all_that_is_at_work() -> None:
     assert found.observed_generation == 4
 
 
+def test_ready_names_every_part_that_holds_it_up() -> None:
+    late = [(f"group{number}", Condition("X", "False", "Creating", "x" * 400)) for number in range(12)]
+
+    waiting = build_ready_condition(OWNER, [("a", GOOD), *late])
+    failed = build_failed_condition(OWNER, "y" * 2_000, [("a", GOOD), *late])
+    only = build_failed_condition(OWNER, "no image", [("b", LATE)])
+
+    for found in (waiting, failed):
+        assert all(f"group{number}" in found.message for number in range(12)), found.message
+        assert len(found.message) == MAX_MESSAGE_LENGTH
+    assert only.message == "no image"
+
+
 def test_what_is_off_does_not_hide_what_is_at_work() -> None:
     mixed, off = build_ready_condition(OWNER, [("a", GOOD), ("c", OFF)]), build_ready_condition(OWNER, [("c", OFF)])
 

@@ -93,3 +93,20 @@ def test_a_box_with_such_a_mistake_is_not_loaded() -> None:
 def test_a_box_without_mistakes_is_loaded() -> None:
     assert build_box(shelf=build_custom_resource("Shelf")).spec.crds.keys() == {"shelf"}
     assert find_box_errors(TEXT) == ()
+
+
+@pytest.mark.parametrize(
+    ("providers", "message"),
+    [
+        ("", "host, user are missing; add them to spec.providers.postgres.settings"),
+        (
+            "  providers: {postgres: {settings: {host: a}, secretRefs: {password: {name: a, key: b}}}}\n",
+            "user is missing; add it to spec.providers.postgres.settings",
+        ),
+    ],
+)
+def test_a_missing_setting_is_reported_where_the_provider_is_used(providers: str, message: str) -> None:
+    pytest.importorskip("psycopg")
+    found = complaints("providers:\n  postgres:\n    - {kind: Database, name: app}\n", providers)
+
+    assert found == [f"f:9:9: spec.crds.shelf.providers.postgres: {message}"]

@@ -8,7 +8,7 @@ from konverge._internal.kube import ObjectKey
 from konverge_box._internal.file import ProviderSettings
 from konverge_box._internal.providers.plugin import Provider
 from konverge_box._internal.providers.secret_refs import read_secret
-from konverge_box._internal.providers.spec_conversion import check_fields, convert_spec
+from konverge_box._internal.providers.spec_conversion import check_fields, convert_spec, find_missing_fields
 from konverge_box._internal.steps import ObjectReader, StepError
 
 __all__ = ["DeclaredSettings"]
@@ -21,12 +21,17 @@ class DeclaredSettings:
         declared: The settings in the file.
         provider: The provider.
         where: Their path in the file.
+        used_at: The path of the items that need the provider: it reports missing settings.
 
     Raises:
         StepError: The settings do not fit the provider's class.
     """
 
-    def __init__(self, declared: ProviderSettings, provider: Provider, where: str) -> None:
+    def __init__(self, declared: ProviderSettings, provider: Provider, where: str, used_at: str) -> None:
+        missing = find_missing_fields((*declared.settings, *declared.secret_refs), provider.settings)
+        if missing:
+            names = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+            raise StepError(used_at, f"{names}; add {'it' if len(missing) == 1 else 'them'} to {where}.settings")
         check_fields(declared.settings, provider.settings, f"{where}.settings")
         check_fields(declared.secret_refs, provider.settings, f"{where}.secretRefs")
         for name in declared.settings.keys() & declared.secret_refs.keys():

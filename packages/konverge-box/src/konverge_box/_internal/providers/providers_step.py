@@ -117,7 +117,9 @@ class ProvidersStep:
     def _compile_settings(self, name: str) -> DeclaredSettings:
         if name not in self._compiled:
             declared, provider = self._get_declared_settings(name), self._pool.get_provider(name)
-            self._compiled[name] = DeclaredSettings(declared, provider, f"spec.providers.{name}")
+            self._compiled[name] = DeclaredSettings(
+                declared, provider, f"spec.providers.{name}", f"{self._where}.{name}"
+            )
         return self._compiled[name]
 
     def _get_declared_settings(self, name: str) -> ProviderSettings:

@@ -51,15 +51,28 @@ def build_ready_condition(
         summary = summarize_conditions(READY, parts, read_generation(owner), noun="part")
     else:
         summary = Condition(READY, "True", "Reconciled", "", read_generation(owner))
-    message = shorten("; ".join(text for text in (summary.message, *notes) if text), MAX_MESSAGE_LENGTH)
+    text = "; ".join(text for text in (summary.message, *notes) if text)
+    message = shorten(text, MAX_MESSAGE_LENGTH)
+    waiting = [name for name, condition in parts if condition.status != "True"]
+    if not all(name in message for name in waiting):  # too many, or with long reasons: the names are first
+        message = shorten(f"Not ready: {', '.join(waiting)}. {text}", MAX_MESSAGE_LENGTH)
     return Condition(READY, summary.status, summary.reason, message, summary.observed_generation)
 
 
-def build_failed_condition(owner: Object, problem: str) -> Condition:
-    """Return the Ready condition of a reconcile in which a step failed."""
-    return Condition(
-        READY, "False", ConditionReason.ERROR, shorten(problem, MAX_MESSAGE_LENGTH), read_generation(owner)
-    )
+def build_failed_condition(owner: Object, problem: str, parts: Sequence[tuple[str, Condition]] = ()) -> Condition:
+    """Return the Ready condition of a reconcile in which a step failed.
+
+    Args:
+        owner: The custom resource.
+        problem: The error.
+        parts: The name and the condition of each group and provider so far. If there are several, the message names
+            all that are not ready.
+    """
+    waiting = [f"{name} ({condition.reason})" for name, condition in parts if condition.status != "True"]
+    names = f"; not ready: {', '.join(waiting)}" if len(parts) > 1 and waiting else ""
+    names = shorten(names, MAX_MESSAGE_LENGTH // 2)
+    message = f"{shorten(problem, MAX_MESSAGE_LENGTH - len(names))}{names}"
+    return Condition(READY, "False", ConditionReason.ERROR, message, read_generation(owner))
 
 
 def build_denied_condition(owner: Object, violations: RuleViolations) -> Condition:

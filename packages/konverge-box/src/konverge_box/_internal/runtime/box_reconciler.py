@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Protocol
 
+from konverge._internal.component.remedies import Remedies
 from konverge._internal.operator import Result
 from konverge._internal.operator.deletion_reconciler import build_deletion_condition
 from konverge.errors import InvalidError, format_error
@@ -27,6 +28,13 @@ __all__ = ["BoxReconciler", "StepObserver"]
 _log = logging.getLogger("konverge.box")
 
 _MAX_NOTE_LENGTH = 500
+_REMEDIES = Remedies(
+    second_controller="set adopt: false to wait until it is gone",
+    other_namespace="Remove the namespace from the resource",
+    immutable="Give the resource another name, or keep the old value",
+    two_components="Declare it in one group",
+)
+"""The advice of the engine's errors in the words of the box file."""
 
 
 class StepObserver(Protocol):
@@ -56,6 +64,7 @@ class BoxReconciler:
     def __init__(self, inputs: ReconcileInputs, observer: StepObserver | None = None) -> None:
         self._inputs = inputs
         self._observer = observer
+        inputs.ctx.remedies = _REMEDIES
         self.state = ReconcileState.start(inputs)
 
     async def reconcile(self) -> Result | None:
@@ -122,7 +131,8 @@ class BoxReconciler:
             case DeniedError(violations=violations):
                 ctx.stage(build_denied_condition(ctx.owner, violations))
             case failure:
-                ctx.stage(build_failed_condition(ctx.owner, format_error(failure)))
+                parts = state.results.list_parts(ctx.owner)
+                ctx.stage(build_failed_condition(ctx.owner, format_error(failure), parts))
 
     def _remove_status_fields(self, error: InvalidError) -> bool:
         """Remove the declared fields from a status that the schema rejects; return whether that changes the status.

@@ -169,6 +169,13 @@ class RunFlags:
             _parse_address("--metrics", flags["metrics_address"]) or _parse_address("--probes", flags["probe_address"])
         ):
             return None
+        if flags["metrics_auth"] and flags["metrics_token_file"] is not None:
+            raise click.UsageError("--metrics-auth, --metrics-token-file: expected at most one of them")
+        if flags["debug_page"] and not flags["metrics_auth"] and flags["metrics_token_file"] is None:
+            raise click.UsageError(
+                "--debug-page: expected authentication, found none: the page contains names of objects; set "
+                "--metrics-auth or --metrics-token-file"
+            )
         return ObservabilityOptions(
             flags["metrics_address"],
             flags["probe_address"],

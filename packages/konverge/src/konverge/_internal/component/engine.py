@@ -66,6 +66,7 @@ _log = logging.getLogger("konverge.component")
 
 # The steps at which a resource can fail, in the words of the specification's implementation.
 _GUARD = "failed to evaluate guard for resource"
+_RENDER = "failed to render resource"
 _EXISTENCE = "failed to check existence of resource"
 _MUTATE = "failed to mutate resource"
 _COUNT = "failed to count the apply of resource"
@@ -342,7 +343,7 @@ class ComponentReconcile:
             konverge.errors.ReconcileError: The reason is a failure.
         """
         if unplannable.is_failure:
-            with wrap_errors(_GUARD, entry.identity):
+            with wrap_errors(_RENDER, entry.identity):
                 raise ReconcileError(unplannable.reason)
         key = entry.resource.key
         reason = self._ctx.secret_values.hide(unplannable.reason, public=(key.name, key.namespace))

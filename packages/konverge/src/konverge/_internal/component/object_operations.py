@@ -212,7 +212,7 @@ async def _handle_refusal(
             raise error
         raise ReconcileError(
             f"it is {other}, and an object has one controller: {ctx.owner_gvk.kind} {ctx.owner_key.name} cannot be a "
-            f"second one. Give one of the two another name, or declare unowned() or block_on_foreign_controller(). "
+            f"second one. Give one of the two another name, or {ctx.remedies.second_controller}. "
             f"The server reports: {error.message}"
         ) from None
     if live is None or not is_immutability_error(error):
@@ -221,10 +221,10 @@ async def _handle_refusal(
         error, desired, live, ctx.secret_values, is_secret=handles_secret(resource)
     )
     if not resource.recreates:
-        raise TerminalError(f"{change}. Declare recreate=True on the primitive, or keep the old value") from error
+        raise TerminalError(f"{change}. {ctx.remedies.immutable}") from error
     current = await read_live(ctx, resource)
     if current is not None and not is_ours(current, ctx.owner, component.name):
-        raise TerminalError(f"{change}, and recreate=True deletes only objects of this component") from error
+        raise TerminalError(f"{change}, and only an object of this component is created again") from error
     await ctx.client.delete(resource.gvk, resource.key, uid=live["metadata"]["uid"])
     record_event(
         ctx,
@@ -338,8 +338,8 @@ async def _complete_desired(ctx: ReconcileContext, resource: Resource, desired: 
     if owner_namespaced and resource.key.namespace != ctx.owner_key.namespace:
         raise ReconcileError(
             f"failed to apply resource {resource.identity}: an owner in namespace {ctx.owner_key.namespace!r} cannot "
-            f"own an object in namespace {resource.key.namespace!r}: the garbage collector would delete it. Declare "
-            "unowned() to manage it without owning it"
+            f"own an object in namespace {resource.key.namespace!r}: the garbage collector would delete it. "
+            f"{ctx.remedies.other_namespace}"
         )
     metadata["ownerReferences"] = [*references, build_owner_reference(ctx.owner)]
     return True

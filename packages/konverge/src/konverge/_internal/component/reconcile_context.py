@@ -15,6 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 from konverge._internal.component.applied_cache import AppliedCache
 from konverge._internal.component.client_protocol import ComponentClient
 from konverge._internal.component.condition_rules import read_generation
+from konverge._internal.component.remedies import Remedies
 from konverge._internal.component.reporting import ApplyMetrics, ConditionMetrics, EventRecorder, ResourceObserver
 from konverge._internal.component.time_limit import TimeLimit, call_with_limit
 from konverge._internal.kube import (
@@ -78,6 +79,8 @@ class ReconcileContext:
     entropy: Entropy = field(default_factory=SystemEntropy)
     requeue_at: datetime | None = field(default=None, init=False)
     secret_values: SecretValues = field(init=False, repr=False)
+    # The advice of error messages, in the words of those who declare the objects.
+    remedies: Remedies = field(default_factory=Remedies, init=False, repr=False)
     _status_read: Any = field(default=None, init=False, repr=False)
     _staged_types: set[str] = field(default_factory=set, init=False, repr=False)
     _retired_types: set[str] = field(default_factory=set, init=False, repr=False)
@@ -168,8 +171,8 @@ class ReconcileContext:
             first, was_applied = self._objects.get(identity, (component, False))
             if first != component and (is_applied or was_applied):
                 return (
-                    f'{identity} belongs to component "{first}" already: expected one component for each object. Leave '
-                    "it out of one of the two, or declare it read_only() there"
+                    f'{identity} belongs to component "{first}" already: expected one component for each object. '
+                    f"{self.remedies.two_components}"
                 )
         self._condition_types[component] = condition_type
         self._objects.update((identity, (component, is_applied)) for identity, is_applied in objects.items())
