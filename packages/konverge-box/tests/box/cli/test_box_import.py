@@ -43,7 +43,10 @@ def test_all_of_a_katalog_is_carried_over(konverge: Konverge, tmp_path: Path) ->
     done = konverge("box", "import", "katalog.yaml", "-o", "box.yaml")
 
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr == "everything converted; 0 converted with differences, see the comments\n"
+    assert (
+        done.stderr
+        == "everything converted, and the box works in a simulation; 0 converted with differences, see the comments\n"
+    )
     box = load_box((tmp_path / "box.yaml").read_text())
     assert box.spec.crds["cup"].resource.schema is not None
     assert konverge("box", "lint", "box.yaml").returncode == 0
@@ -94,3 +97,54 @@ def test_the_manifests_of_a_box_are_printed(konverge: Konverge) -> None:
     assert found[-1]["spec"]["replicas"] == 3
     assert found[-1]["spec"]["template"]["spec"]["containers"][0]["image"] == "example.com/a:1"
     assert next(each for each in found if each["kind"] == "ConfigMap")["data"]["box.yaml"] == file.read_text()
+
+
+FAILING = """
+kind: Katalog
+metadata: {name: tea}
+spec:
+  crds:
+    cup:
+      apiTypes: {group: tea.example.com, version: v1, kind: Cup, plural: cups}
+      operatorBox:
+        onReconcile:
+          PART
+"""
+
+
+def test_a_box_that_fails_in_the_simulation_is_no_success(konverge: Konverge, tmp_path: Path) -> None:
+    part = "hpa: [{name: x, deploymentRef: y}]"
+    (tmp_path / "katalog.yaml").write_text(FAILING.replace("PART", part))
+
+    done = konverge("box", "import", "katalog.yaml", "-o", "box.yaml")
+
+    assert done.returncode == 1
+    assert "katalog.yaml: the simulated pass: the resulting box: " in done.stderr
+    assert "spec.maxReplicas: Required value" in done.stderr
+
+
+def test_a_box_that_does_not_compile_is_no_success(konverge: Konverge, tmp_path: Path) -> None:
+    part = 'external: [{name: ask, url: "https://{{ .spec.host }}/", auth: {env: TOKEN}}]'
+    (tmp_path / "katalog.yaml").write_text(FAILING.replace("PART", part))
+
+    done = konverge("box", "import", "katalog.yaml", "-o", "box.yaml")
+
+    assert done.returncode == 1
+    assert "the resulting box: it is invalid: " in done.stderr
+    assert "expected a literal host in url" in done.stderr
+
+
+def test_the_simulated_pass_can_have_its_own_objects_and_answers(konverge: Konverge, tmp_path: Path) -> None:
+    part = """external: [{name: ask, url: "https://example.com/"}]
+          configMaps: [{name: x, data: {a: "{{ slice .spec.word 1 3 }}{{ .external.ask.body }}"}}]"""
+    (tmp_path / "katalog.yaml").write_text(FAILING.replace("PART", part))
+    (tmp_path / "cup.yaml").write_text(
+        "apiVersion: tea.example.com/v1\nkind: Cup\nmetadata: {name: big}\nspec: {word: large}\n"
+    )
+    (tmp_path / "answers.yaml").write_text("ask: {body: hello}\n")
+
+    done = konverge(
+        "box", "import", "katalog.yaml", "-o", "box.yaml", "--object", "cup.yaml", "--answers", "answers.yaml"
+    )
+
+    assert "the simulated pass" not in done.stderr

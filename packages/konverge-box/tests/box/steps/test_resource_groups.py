@@ -574,6 +574,14 @@ def test_the_copy_in_a_namespace_that_is_no_target_any_more_is_deleted() -> None
     assert describe_plan(plan) == {"Secret two/copy": "apply", "Secret one/copy": "delete"}
 
 
+def test_a_target_can_be_an_expression_with_a_list() -> None:
+    steps = COPY.replace('"{{ spec.to }}"', '[first, "{{ spec.to }}"]')
+
+    plan = build_plan(steps, {"source": "keys", "to": ["here", "there"]}, SOURCE)
+
+    assert [str(entry.key) for entry in list_entries(plan)] == ["first/copy", "here/copy", "there/copy"]
+
+
 @pytest.mark.parametrize("to", ["there", 3, {"a": "b"}])
 def test_targets_are_a_list(to: Any) -> None:
     with pytest.raises(StepError, match=r"toNamespaces: expected a list of namespaces, found "):

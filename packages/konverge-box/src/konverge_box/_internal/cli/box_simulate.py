@@ -40,7 +40,7 @@ from konverge_box._internal.simulation import (
 )
 from konverge_box._internal.simulation.simulation_model import KIND
 
-__all__ = ["box_simulate"]
+__all__ = ["box_simulate", "build_samples", "run_in_cluster"]
 
 ClusterKind: TypeAlias = Literal["embedded", "kubeconfig"]
 
@@ -116,13 +116,13 @@ def box_simulate(
         if find_document_kind(read_box(file)) == KIND:
             loaded = load_simulation(file, namespace=namespace)
             starts_at = datetime.fromisoformat(loaded.simulation.spec.starts_at)
-            is_well = _run_in_cluster(cluster, namespace, starts_at, partial(_simulate, loaded))
+            is_well = run_in_cluster(cluster, namespace, starts_at, partial(_simulate, loaded))
         else:
             box = load_valid_box(read_box(file), file=str(file))
             run = partial(
-                reconcile_until_steady, box, objects or _build_samples(box), cycles=cycles, given=given, answers=answers
+                reconcile_until_steady, box, objects or build_samples(box), cycles=cycles, given=given, answers=answers
             )
-            is_well = _run_in_cluster(cluster, namespace, DEFAULT_TIME, partial(run, on_report=_print_report))
+            is_well = run_in_cluster(cluster, namespace, DEFAULT_TIME, partial(run, on_report=_print_report))
             click.echo("  steady" if is_well else f"  not steady after {cycles} cycles")
         failed += not is_well
     if len(files) > 1 or failed:
@@ -131,7 +131,7 @@ def box_simulate(
         ctx.exit(ExitCode.FAILED)
 
 
-def _run_in_cluster(
+def run_in_cluster(
     kind: ClusterKind, namespace: str, starts_at: datetime, job: Callable[[SimulatedCluster], Awaitable[bool]]
 ) -> bool:
     """Run a job in a cluster of this kind."""
@@ -209,10 +209,14 @@ def _print_report(report: StepReport) -> None:
         click.secho(f"    FAILED {text}", fg="red")
 
 
-def _build_samples(box: OperatorBox) -> list[Object]:
-    """Build custom resources that the schemas allow."""
+def build_samples(box: OperatorBox) -> list[Object]:
+    """Build custom resources that the schemas allow; one with an empty spec for a kind without a schema."""
     samples: list[Object] = []
     for declared in box.spec.crds.values():
+        if declared.resource.schema is None:
+            gvk, name = declared.resource.gvk, f"{declared.resource.kind.lower()}-1"
+            samples.append({"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": {"name": name}, "spec": {}})
+            continue
         for number, sample in enumerate(
             build_sample_objects(find_definition(build_resource_class(declared)), _SAMPLES).objects, 1
         ):

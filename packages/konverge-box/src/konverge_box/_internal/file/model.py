@@ -332,7 +332,8 @@ class BoxResource(ConditionalEntry, frozen=True, kw_only=True):
         rotate_after: For a Secret: the maximum age of its values.
         tls: For a Secret: the certificate that it contains.
         copy_from: For a Secret or ConfigMap: the object whose data is copied.
-        to_namespaces: For a Secret or ConfigMap: the namespaces that each get a copy.
+        to_namespaces: For a Secret or ConfigMap: the namespaces that each get a copy. An item can be an expression
+            whose value is a list.
         wait_for: Conditions for its creation; until they hold, it and the entries after it in its group wait.
     """
 

@@ -75,6 +75,7 @@ def _convert_call(each: KatalogFields, known: KnownFields) -> dict[str, Any]:
     if "body" in found and "content-type" not in {key.lower() for key in found.get("headers", {})}:
         found.setdefault("headers", {})["Content-Type"] = "application/json"
     _convert_authentication(each, found, known)
+    _convert_token(each, found, known)
     for key in ("timeout", "cacheFor"):
         if (value := each.take_text(key)) is not None:
             found[key] = value
@@ -89,9 +90,6 @@ def _convert_call(each: KatalogFields, known: KnownFields) -> dict[str, Any]:
         {
             "sleep": SLEEP,
             "poolSize": FindingReason("the size of a pool", "konverge shares and limits connections", "remove it"),
-            "token": FindingReason(
-                "a token from the environment", "only generations before auth support it", "write auth: {env: NAME}"
-            ),
         }
     )
     return found
@@ -125,6 +123,21 @@ def _convert_authentication(each: KatalogFields, found: dict[str, Any], known: K
             block.add_note("header", "a box sends the value as it is, without Bearer")
     block.report_remaining()
     found["auth"] = made
+
+
+def _convert_token(each: KatalogFields, found: dict[str, Any], known: KnownFields) -> None:
+    """Convert ``token`` of generations without ``auth``: a variable of the environment, a text or a template."""
+    if "token" not in each:
+        return
+    token = convert_text_field(each, "token", TemplateUse.REQUIRED, known)
+    if token is MISSING or not token:
+        raise NotConvertedError(FindingReason("a call", "it has no convertible token", "write auth"))
+    if "auth" in found:
+        each.reject_field("token", "a token beside auth", "a call has one credential", "remove it")
+    elif token.startswith("$"):
+        found["auth"] = {"env": token.removeprefix("$").strip("{}")}
+    else:
+        found["headers"] = {**found.get("headers", {}), "Authorization": f"Bearer {token}"}
 
 
 def _convert_retry(each: KatalogFields) -> dict[str, Any]:

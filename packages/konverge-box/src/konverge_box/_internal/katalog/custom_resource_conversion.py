@@ -29,6 +29,8 @@ from konverge_box._internal.katalog.workload_conversion import OWNER_LABEL
 __all__ = ["KatalogContext", "convert_custom_resource", "to_identifier"]
 
 _WORKERS = 100
+_RESYNC = "30s"
+"""The time between reconciles without an event in a Katalog that does not set it."""
 _PROFILES = {"high-throughput": {"workers": 10, "resync": "5m"}}
 
 _GO = FindingReason(
@@ -388,6 +390,7 @@ def _convert_reconcile(places: _EntryMappings) -> dict[str, Any]:
         found["workers"] = min(max(workers, 1), _WORKERS)
     if (holder := places.find_mapping("resync")) is not None and (resync := holder.take_text("resync")) is not None:
         found["resync"] = resync
+    found.setdefault("resync", _RESYNC)
     if (holder := places.find_mapping("queue")) is not None:
         queue = holder.take_mapping("queue")
         if (threshold := queue.take_typed("failureThreshold", int)) is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -12,6 +12,7 @@ from konverge_box._internal.file.loader import find_file_errors
 from konverge_box._internal.file.model import API_VERSION, KIND
 from konverge_box._internal.file.validation_errors import BoxFileError
 from konverge_box._internal.file.yaml_source import YamlSource, parse_source
+from konverge_box._internal.katalog.call_networks import list_call_networks
 from konverge_box._internal.katalog.custom_resource_conversion import (
     KatalogContext,
     convert_custom_resource,
@@ -163,11 +164,15 @@ def _convert_box(
         if comment:
             comments["spec", "crds", names[name]] = "\n".join(comment)
     _break_cycles(found)
+    networks = list_call_networks(found, names, fields.notes)
+    _report_shared_names(found, names, fields.notes)
     spec.report_remaining()
     fields.report_remaining(_TOP)
     box: dict[str, Any] = {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": {"crds": found}}
     if settings:
         box["spec"]["providers"] = settings
+    if networks:
+        box["spec"]["allowedNetworks"] = networks
     return box, comments
 
 
@@ -243,6 +248,33 @@ def _convert_providers(fields: KatalogFields) -> dict[str, Any]:
             **({"settings": settings} if settings else {}),
         }
     return found
+
+
+def _report_shared_names(crds: dict[str, Any], names: dict[str, str], notes: FindingCollector) -> None:
+    """Add a finding for objects of one kind and name that several custom resources create."""
+    owners: dict[tuple[str, ...], str] = {}
+    for name, here in names.items():
+        for key in dict.fromkeys(_list_objects(crds.get(here, {}))):
+            other = owners.setdefault(key, name)
+            if other != name:
+                kind, text = key[1], key[-1]
+                why = (
+                    f"{other} declares {kind} with the same name, {text[:60]}, so {other} and {name} of one name in "
+                    "one namespace would have one object, and it belongs to the first"
+                )
+                notes.add_finding(
+                    ("spec", "crds", name), FindingReason(f"{kind} of {name}", why, "give them another name in the box")
+                )
+
+
+def _list_objects(crd: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Yield the API, the kind, the namespace and the name of each object of a custom resource, as written."""
+    for step in ("onCreate", "onReconcile"):
+        for kind, entries in crd.get(step, {}).items():
+            for entry in entries if isinstance(entries, list) else ():
+                if isinstance(entry, dict) and isinstance(entry.get("name", ""), str) and kind not in ("when", "or"):
+                    api = f"{entry.get('apiVersion', '')}/{entry.get('kind', '')}"
+                    yield api, kind, str(entry.get("namespace", "")), entry.get("name", "{{ metadata.name }}")
 
 
 def _break_cycles(crds: dict[str, Any]) -> None:

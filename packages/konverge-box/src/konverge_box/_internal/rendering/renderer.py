@@ -84,7 +84,9 @@ async def render_box(
     name = _find_crd(box, owner)
     pipeline = running.active.pipelines[name]
     clock, entropy = SimulatedClock(at), SeededEntropy()
-    kinds = [build_resource_class(declared) for declared in box.spec.crds.values()]
+    kinds = [
+        build_resource_class(declared) for declared in box.spec.crds.values() if declared.resource.schema is not None
+    ]
     async with private_server(
         kinds, given, namespace, further_kinds=running.operator.registered.assumed_kinds, clock=clock, entropy=entropy
     ) as server:

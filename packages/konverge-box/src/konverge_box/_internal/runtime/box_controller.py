@@ -84,6 +84,11 @@ class BoxController:
             for resource in declared.resources
             if resource.gvk not in self._classes
         }
+        self.operator.registered.assumed_kinds |= {
+            declared.resource.gvk: declared.resource.scope == "Namespaced"
+            for declared in box.spec.crds.values()
+            if declared.resource.schema is None
+        }
         self.operator.runs_in_background(self._run_services)
 
     def _register_resource(self, name: str) -> None:

@@ -184,6 +184,8 @@ class CompiledResource:
         if not isinstance(names, list) or has_sensitive(names):
             actual = "a value from a Secret" if has_sensitive(names) else describe_value_type(names)
             raise StepError(where, f"expected a list of namespaces, found {actual}")
+        # An item can be an expression whose value is a list.
+        names = [name for item in names for name in (item if isinstance(item, list) else [item])]
         if len(names) > MAX_ITEMS:
             raise StepError(where, f"expected at most {MAX_ITEMS} namespaces, found {len(names)}")
         return list(dict.fromkeys(_to_name(name, where) for name in names))
