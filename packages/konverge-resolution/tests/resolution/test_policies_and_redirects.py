@@ -376,8 +376,9 @@ async def test_git_follows_no_redirect(
     with git_server(repositories.root) as other, git_server(repositories.root) as asked:
         asked.moves[part] = (status, other.url("").rstrip("/"))
         engine = engine_of(GitResolver(), build_guarded_http(), f"git+{asked.url('')}", folder=tmp_path)
-        with pytest.raises(ResolutionError, match="has moved; use its current address"):
+        with pytest.raises(ResolutionError, match="redirects to another address; ") as failure:
             await resolve(engine, {"url": asked.url("boxes.git"), "pathInRepo": "box.yaml"})
+        assert failure.value.reason is Reason.DENIED
         assert asked.seen
         assert other.seen == []
 

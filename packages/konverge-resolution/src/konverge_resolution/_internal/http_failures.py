@@ -69,6 +69,7 @@ _STATUSES: dict[int, tuple[Reason, str]] = {
     407: (Reason.UNREACHABLE, "is behind a proxy that requires a credential"),
     408: (Reason.UNREACHABLE, "reports a request timeout"),
     410: (Reason.NOT_FOUND, "does not exist any more"),
+    451: (Reason.DENIED, "refuses the content for legal reasons"),
     429: (Reason.RATE_LIMITED, "limits the rate of requests"),
 }
 _REFUSING = frozenset({401, 403})

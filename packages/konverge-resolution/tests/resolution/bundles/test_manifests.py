@@ -172,6 +172,13 @@ def test_each_mistake_of_a_bundle_has_a_refusal_of_its_own() -> None:
     assert len({error.message for error in errors.values()}) == 5
 
 
+@pytest.mark.parametrize("media_type", ["application/pdf", "application/vnd.in-toto+dsse", ""])
+def test_a_layer_of_an_unknown_media_type_is_refused_before_it_is_fetched(media_type: str) -> None:
+    error = layer_refused(manifest_of(Layer(b"1", media_type, build_annotations("build"))))
+    assert error.reason is Reason.UNSUPPORTED_CONTENT
+    assert f"found media type {media_type!r}" in error.message
+
+
 def test_a_bundle_of_twenty_layers_is_one() -> None:
     manifest = manifest_of(*(object_layer(f"task{number}") for number in range(20)))
     assert select_layer(manifest, name="task19", kind="task", what="a") is manifest.layers[19]

@@ -112,7 +112,7 @@ async def test_a_redirect_is_not_followed_so_nobody_else_sees_the_credential(
         private.redirects["boxes.git"] = other.url("").rstrip("/")
         error = await expect_resolution_error(private, folder, MINE)
         assert other.seen == []
-    assert (error.reason, "has moved" in error.message) == (Reason.NOT_FOUND, True)
+    assert (error.reason, "redirects to another address" in error.message) == (Reason.DENIED, True)
     assert {seen.authorization for seen in private.seen} == {"Basic Z2l0OnNlc2FtZS1vcGVu"}
 
 

@@ -63,6 +63,26 @@ async def test_a_branch_that_is_known_costs_one_question_and_a_commit_none(
     assert [outcome.fetched_from for outcome in (first, again, pinned)] == ["remote", "cache", "cache"]
 
 
+@pytest.mark.parametrize(("revision", "hint"), [("mian", "; did you mean 'main'?"), ("nothing-like-it", "")])
+async def test_a_missing_branch_costs_one_more_request(
+    server: GitServer, folder: Path, revision: str, hint: str
+) -> None:
+    params = {"url": server.url("boxes.git"), "pathInRepo": "box.yaml", "revision": revision}
+    server.reset_counters()
+    error = await expect_resolution_error(engine_of(folder), params)
+    assert (error.reason, error.message.endswith(hint)) == (Reason.NOT_FOUND, True)
+    assert [seen.path.rpartition("/")[2] for seen in server.seen].count("refs?service=git-upload-pack") == 2
+
+
+async def test_a_repository_above_the_limit_is_fetched_once(server: GitServer, folder: Path) -> None:
+    engine = engine_of(folder, {"max-repository-bytes": "1000"})
+    params = {"url": server.url("boxes.git"), "pathInRepo": "box.yaml"}
+    server.reset_counters()
+    error = await expect_resolution_error(engine, params)
+    paths = [seen.path.rpartition("/")[2] for seen in server.seen]
+    assert (error.reason, paths.count("refs?service=git-upload-pack")) == (Reason.TOO_LARGE, 2)
+
+
 async def test_sets_of_settings_are_chosen_by_name(server: GitServer, folder: Path) -> None:
     url = server.url("boxes.git")
     engine = engine_of(folder, {"default.default-url": url, "old.default-url": url, "old.default-revision": "v1"})

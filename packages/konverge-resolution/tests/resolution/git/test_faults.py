@@ -48,7 +48,7 @@ def faults() -> Iterator[FaultServer]:
         yield server
 
 
-@pytest.mark.parametrize("revision", ["main", "HEAD", "none", "1" * 40])
+@pytest.mark.parametrize("revision", ["main", "HEAD", "1" * 40])
 async def test_a_web_server_of_a_repositorys_files_is_told_apart(files: str, folder: Path, revision: str) -> None:
     error = await expect_resolution_error(folder, {"url": files, "revision": revision})
     assert error.reason is Reason.NOT_FOUND

@@ -193,7 +193,7 @@ async def test_an_answer_decides_the_reason_and_is_asked_for_once(
         ({"type": "submodule"}, Reason.NOT_FOUND),
         ({"type": "symlink", "target": "/etc/passwd"}, Reason.DENIED),
         ({**FILE, "size": 2 << 20}, Reason.TOO_LARGE),
-        ({**FILE, "encoding": "none", "content": ""}, Reason.UNREACHABLE),
+        ({**FILE, "encoding": "none", "content": ""}, Reason.TOO_LARGE),
         ({**FILE, "content": "=?"}, Reason.UNREACHABLE),
         (7, Reason.NOT_FOUND),
     ],

@@ -98,6 +98,7 @@ STATUSES = {
     404: (Reason.NOT_FOUND, "does not exist or is hidden"),
     410: (Reason.NOT_FOUND, "does not exist any more"),
     429: (Reason.RATE_LIMITED, "limits the rate of requests"),
+    451: (Reason.DENIED, "refuses the content for legal reasons"),
     500: (Reason.UNREACHABLE, "reports an internal error"),
     503: (Reason.UNREACHABLE, "is temporarily unavailable"),
     206: (Reason.NOT_FOUND, "returns an unexpected response"),
@@ -365,7 +366,58 @@ async def test_a_redirect_to_what_may_not_be_reached_is_denied_without_its_place
 async def test_redirects_in_a_circle_end() -> None:
     async with serve_site(redirect_to("/")) as url:
         error = await expect_resolution_error(HTTP, {"url": url})
-    assert "redirects more than 5 times" in error.message
+    assert (error.reason, "redirects more than 5 times" in error.message) == (Reason.DENIED, True)
+
+
+async def forever_headers(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nX: ")
+    for _ in range(1000):
+        writer.write(b"x" * 65536)
+        await writer.drain()
+
+
+async def test_headers_above_the_limit_are_too_large_at_once() -> None:
+    connections = 0
+
+    async def count(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        await forever_headers(reader, writer)
+
+    async with serve_connections(count) as port:
+        with pytest.raises(ResolutionError, match="sends headers above the limit of") as failure:
+            await build_engine(HTTP, QuickClock()).resolve(Reference("http", {"url": f"http://127.0.0.1:{port}"}), WEB)
+    assert (failure.value.reason, connections) == (Reason.TOO_LARGE, 1)
+
+
+async def test_a_body_above_the_limit_is_too_large_at_once() -> None:
+    seen = RecordingHandler(b"x" * (2 << 20))
+    async with serve_site(seen) as url:
+        with pytest.raises(ResolutionError) as failure:
+            await build_engine(HTTP, QuickClock()).resolve(Reference("http", {"url": url}), WEB)
+    assert (failure.value.reason, len(seen.requests)) == (Reason.TOO_LARGE, 1)
+
+
+@pytest.mark.parametrize("kind", ["image/png", "application/zip", "application/javascript", "text/css", "nonsense"])
+async def test_a_media_type_of_no_definition_is_refused_before_its_body(kind: str) -> None:
+    seen = RecordingHandler(TASK, headers={"Content-Type": kind})
+    async with serve_site(seen) as url:
+        with pytest.raises(ResolutionError) as failure:
+            await build_engine(HTTP, QuickClock()).resolve(Reference("http", {"url": url}), WEB)
+    assert failure.value.message.startswith(f"{url}/: expected YAML or JSON, found media type '{kind}'; ")
+    assert (failure.value.reason, len(seen.requests)) == (Reason.UNSUPPORTED_CONTENT, 1)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "application/yaml", "application/x-yaml", "text/yaml", "text/plain; charset=utf-8", "application/octet-stream",
+        "binary/octet-stream", "application/json", "application/vnd.example.v1+yaml", "Text/X-YAML",
+    ],
+)  # fmt: skip
+async def test_the_media_types_of_yaml_json_and_plain_files_are_accepted(kind: str) -> None:
+    async with serve_site(RecordingHandler(TASK, headers={"Content-Type": kind})) as url:
+        assert (await resolve(HTTP, {"url": url})).data == TASK
 
 
 # Whom it reaches.

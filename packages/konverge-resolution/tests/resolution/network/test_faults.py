@@ -115,8 +115,12 @@ FAULTS: dict[str, tuple[ConnectionHandler, type[NetworkError], str]] = {
         MalformedResponseError,
         "invalid HTTP",
     ),
-    "has an endless header": (forever(OK + b"X: ", b"x" * 65536), MalformedResponseError, "invalid HTTP"),
-    "has headers without end": (forever(OK, b"X-Header: value\r\n" * 1000), MalformedResponseError, "invalid HTTP"),
+    "has an endless header": (forever(OK + b"X: ", b"x" * 65536), ResponseTooLargeError, "headers above the limit"),
+    "has headers without end": (
+        forever(OK, b"X-Header: value\r\n" * 1000),
+        ResponseTooLargeError,
+        "sends headers",
+    ),
     "has a negative length": (
         respond_with_bytes(OK + b"Content-Length: -5\r\n\r\n{}"),
         MalformedResponseError,

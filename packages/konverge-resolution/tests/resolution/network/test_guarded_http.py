@@ -14,7 +14,6 @@ from konverge_resolution.network import (
     GuardedHttp,
     HostUnreachableError,
     InvalidRequestError,
-    MalformedResponseError,
     NetworkError,
     OriginCredential,
     Proxy,
@@ -214,14 +213,14 @@ async def test_redirects_are_followed_five_times_and_not_six() -> None:
     async with serve_site(served) as url:
         answer = await build_guarded_http().get(f"{url}/r1", max_bytes=MANY)
         assert (answer.body, answer.url) == (b"here", f"{url}/r6")
-        with pytest.raises(MalformedResponseError, match="redirects more than 5 times"):
+        with pytest.raises(RefusedRedirectError, match="redirects more than 5 times"):
             await get_body(build_guarded_http(), f"{url}/r0")
 
 
 async def test_a_redirect_in_a_circle_ends() -> None:
     seen = RecordingHandler(status=302, headers={"Location": "/"})
     async with serve_site(seen) as url:
-        with pytest.raises(MalformedResponseError, match="redirects more than 5 times"):
+        with pytest.raises(RefusedRedirectError, match="redirects more than 5 times"):
             await get_body(build_guarded_http(), url)
     assert len(seen.requests) == 6
 

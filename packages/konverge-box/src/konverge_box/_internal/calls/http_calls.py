@@ -134,9 +134,9 @@ async def _send_request(request: CallRequest, lookup: Lookup, tls: TrustStore) -
             )
     except RefusedAddressError:
         raise  # the caller names the field that would allow the address
-    except ResponseTooLargeError:
-        raise build_too_long_error() from None
     except NetworkError as error:
+        if isinstance(error, ResponseTooLargeError) and error.max_bytes is not None:
+            raise build_too_long_error() from None
         raise CallAttemptError(
             f"{request.display_origin} {error.problem}", is_transient=isinstance(error, _PASSING)
         ) from None

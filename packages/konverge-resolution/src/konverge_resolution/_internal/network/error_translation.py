@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 
+from aiohttp.http_exceptions import HttpProcessingError
+
 from konverge._internal.aiohttp_errors import FailureKind, classify_error, find_proxy_status, find_system_error
 from konverge_resolution._internal.network.errors import (
     BrokenConnectionError,
@@ -15,10 +17,13 @@ from konverge_resolution._internal.network.errors import (
     MalformedResponseError,
     NetworkError,
     NoTlsError,
+    ResponseTooLargeError,
     UntrustedCertificateError,
 )
 
 __all__ = ["translate_error"]
+
+_HEADER_LIMITS = ("Got more than ", "Too many headers")
 
 
 def translate_error(host: str, error: Exception) -> NetworkError:
@@ -53,4 +58,12 @@ def translate_error(host: str, error: Exception) -> NetworkError:
         case FailureKind.DISCONNECTED | FailureKind.CONNECTION_TIMEOUT | FailureKind.RESPONSE_TIMEOUT:
             return BrokenConnectionError(host, "closed the connection without a response")
         case FailureKind.INVALID_RESPONSE:
+            if _exceeds_header_limit(error):
+                return ResponseTooLargeError(host, None)
             return MalformedResponseError(host, f"returned an invalid HTTP response ({type(error).__name__})")
+
+
+def _exceeds_header_limit(error: Exception) -> bool:
+    """Tell whether aiohttp stopped at its limit for headers; its parser in C has no class for that, only texts."""
+    cause = error.__cause__
+    return isinstance(cause, HttpProcessingError) and cause.message.startswith(_HEADER_LIMITS)

@@ -64,7 +64,7 @@ class RefusedAddressError(NetworkError):
 
 
 class RefusedRedirectError(NetworkError):
-    """Redirect that is not followed: to another scheme, from TLS to none, or with a body to another server."""
+    """Redirect that is not followed: one too many, to another scheme, from TLS to none, or a body to another server."""
 
 
 class HostUnreachableError(NetworkError):
@@ -84,17 +84,18 @@ class BrokenConnectionError(NetworkError):
 
 
 class MalformedResponseError(NetworkError):
-    """Response with invalid HTTP, invalid compression, or too many redirects."""
+    """Response with invalid HTTP or invalid compression."""
 
 
 class ResponseTooLargeError(NetworkError):
-    """Response that exceeds the size limit.
+    """Response whose body or headers exceed their limit.
 
     Args:
         host: The host of the response.
-        max_bytes: The limit in bytes.
+        max_bytes: The limit of the body in bytes; None for headers above the limit of the HTTP client.
     """
 
-    def __init__(self, host: str, max_bytes: int) -> None:
-        super().__init__(host, f"sends more than {max_bytes} bytes")
+    def __init__(self, host: str, max_bytes: int | None) -> None:
+        limit = "headers above the limit of the HTTP client" if max_bytes is None else f"more than {max_bytes} bytes"
+        super().__init__(host, f"sends {limit}")
         self.max_bytes = max_bytes

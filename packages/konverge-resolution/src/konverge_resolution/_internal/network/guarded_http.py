@@ -27,6 +27,7 @@ from konverge_resolution._internal.network.errors import (
     MalformedResponseError,
     NetworkError,
     RefusedAddressError,
+    RefusedRedirectError,
     ResponseTooLargeError,
 )
 from konverge_resolution._internal.network.origin_credential import OriginCredential
@@ -271,7 +272,7 @@ class HttpSession:
             finally:
                 response.close()  # after a complete read the connection is already back in the pool
             is_redirected = True
-        raise MalformedResponseError(redact_url(target), f"redirects more than {MAX_REDIRECTS} times")
+        raise RefusedRedirectError(redact_url(target), f"redirects more than {MAX_REDIRECTS} times")
 
     def _check_hop(self, url: URL) -> None:
         address = self._name_address(str(url.with_query(None)))

@@ -36,7 +36,13 @@ __all__ = ["HttpResolver"]
 _ACCEPT = "application/yaml, application/json, text/plain;q=0.9, */*;q=0.5"
 _CREDENTIAL = ParameterRole.CREDENTIAL
 _QUERY = re.compile(r"[!$-~]{1,4096}")  # neither a blank nor a fragment
+_MAX_TYPE = 80
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
+_FILES = re.compile(
+    r"(application|text)/(x-|vnd\.)?(yaml|yml|json)|[a-z]+/[a-z0-9.!#$&^_-]+\+(yaml|json)"
+    r"|text/plain|(application|binary)/(octet-stream|x-octet-stream)"
+)
+"""Media types of YAML and JSON, and those that servers use for files of an unknown type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +265,10 @@ async def _read_secret_value(fetch: FetchRequest, url: URL, kind: str) -> str:
 
 
 def _check_type(response: HttpStream, source: str) -> None:
-    """Refuse a web page, such as a login page, with a better message than that of the YAML parser."""
-    if (kind := response.headers.get("content-type", "").partition(";")[0].strip().lower()) in _PAGES:
+    """Refuse other content than YAML and JSON before it is read, for example a login page or an image."""
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind in _PAGES:
         raise ResolutionError(Reason.UNSUPPORTED_CONTENT, f"{source} is a web page ({kind}); expected YAML or JSON")
+    if kind and not _FILES.fullmatch(kind):
+        message = f"{source}: expected YAML or JSON, found media type {kind[:_MAX_TYPE]!r}; correct the Content-Type"
+        raise ResolutionError(Reason.UNSUPPORTED_CONTENT, f"{message} of the server, or use the address of a file")

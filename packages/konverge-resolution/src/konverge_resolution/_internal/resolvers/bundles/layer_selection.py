@@ -6,6 +6,7 @@ artifacts, as other tools push them, layers are YAML files with a title.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from konverge._internal.suggestions import closest_match
@@ -25,6 +26,10 @@ MAX_LAYERS = 20
 """Maximum number of layers in a bundle; the same limit as in Tekton."""
 
 _FILE_TYPES = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "application/json")
+_TAR_TYPE = re.compile(
+    r"application/vnd\.(oci\.image\.layer\.(nondistributable\.)?v1\.tar(\+(gzip|zstd))?"
+    r"|docker\.image\.rootfs\.(foreign\.)?diff\.tar(\.(gzip|zstd))?)"
+)
 _MAX_LISTED = 20
 _MAX_TEXT = 80
 
@@ -70,6 +75,7 @@ def _select_bundle_layer(manifest: Manifest, name: str, kind: str, what: str) ->
     # A bundle can contain several versions of an object: the first one is used, as in Tekton's resolver.
     for layer in manifest.layers:
         if layer.get_annotation(NAME) == name and layer.get_annotation(KIND).lower() == kind.lower():
+            _check_media_type(layer, what)
             return layer
     available = [f"{layer.get_annotation(KIND)}/{layer.get_annotation(NAME)}" for layer in manifest.layers]
     raise _build_not_found_error(what, f"{kind}/{name}", available)
@@ -92,6 +98,14 @@ def _select_titled_layer(manifest: Manifest, name: str, what: str) -> Descriptor
     raise _build_not_found_error(
         what, name, [layer.get_annotation(TITLE) or "a file without a title" for layer in files]
     )
+
+
+def _check_media_type(layer: Descriptor, what: str) -> None:
+    """Refuse a layer that declares other content than a tar or a file, before it is fetched."""
+    if not _TAR_TYPE.fullmatch(layer.media_type.partition(";")[0].strip().lower()) and not _is_file(layer.media_type):
+        raise build_unsupported_error(
+            what, "a layer with a tar, YAML or JSON", f"media type {layer.media_type[:_MAX_TEXT]!r}"
+        )
 
 
 def _is_file(media_type: str) -> bool:

@@ -40,6 +40,8 @@ _NO_SERVER = (
     "that web server"
 )
 _OTHER_PROTOCOL = "uses an unknown version of git's protocol; expected upload-pack of version 0, 1 or 2"
+_REDIRECT = "redirects to another address; git follows no redirect, so use the current address of the repository"
+_LEGAL = "refuses the repository for legal reasons"
 _NO_COMMIT = "does not have the revision, or does not send it by its commit id"
 _OTHER_OBJECTS = "does not send the requested objects"
 _TOO_DEEP = "has more nested directories than git supports"
@@ -65,9 +67,8 @@ _RULES = (
         Reason.NOT_FOUND,
         _NO_COMMIT,
     ),
-    _build_pattern(
-        r"error: 30[1-8]\b|unable to update url base", Reason.NOT_FOUND, "has moved; use its current address"
-    ),
+    _build_pattern(r"error: 30[1-8]\b|unable to update url base", Reason.DENIED, _REDIRECT),
+    _build_pattern(r"error: 451\b", Reason.DENIED, _LEGAL),
     _build_pattern(r"error: 429\b", Reason.RATE_LIMITED, "limits the rate of requests"),
     _build_pattern(r"error: (408|5\d\d)\b", Reason.UNREACHABLE, "reports an internal error"),
     _build_pattern(

@@ -126,11 +126,12 @@ class Repository:
         if finished.status:
             raise self._build_error(finished)
         references = parse_references(finished.output)
-        if not references:
-            await self._check_protocol()
         found = find_commit(revision, references)
         if found is None:
-            raise build_not_found_error(revision, self._uri, await self._list_references())
+            available = await self._list_references()
+            if not available:
+                await self._check_protocol()
+            raise build_not_found_error(revision, self._uri, available)
         return found
 
     async def _list_references(self) -> Mapping[str, str]:
@@ -220,7 +221,7 @@ class Repository:
         return parse_link(read.output)
 
     async def _check_protocol(self) -> None:
-        """Refuse a server without git's protocol, after it listed none of the requested references.
+        """Refuse a server without git's protocol, after it listed no reference.
 
         ``ls-remote`` reads a page of HTML as an empty list of references; ``fetch`` does not.
         """

@@ -267,6 +267,9 @@ def parse_file(source: ApiSource, body: bytes, path: str, max_bytes: int) -> tup
     size, content, encoding = document.get("size"), document.get("content"), document.get("encoding")
     if isinstance(size, int) and size > max_bytes:
         raise _build_size_error(path, size, max_bytes)
+    if encoding == "none":  # GitHub's form for files above the limit of its API
+        message = f"file {path!r} is larger than the API of the server returns; use url instead of repo"
+        raise ResolutionError(Reason.TOO_LARGE, message)
     if encoding != "base64" or not isinstance(content, str):
         raise ResolutionError(
             Reason.UNREACHABLE, f"the server of {source.uri} returns a response without the content of the file"
