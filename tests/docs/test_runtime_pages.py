@@ -33,6 +33,7 @@ DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefin
 KONVERGE = str(Path(sys.executable).with_name("konverge"))
 PAGES = [
     "docs/reconciling.md",
+    "docs/own-status.md",
     "docs/custom-resources.md",
     "docs/webhooks.md",
     "docs/permissions.md",
@@ -115,6 +116,32 @@ async def test_the_function_of_the_reconciling_page_copies_repairs_and_cleans_up
         await cluster.eventually(is_gone, describe="the mirror has been withdrawn and is gone")
 
     assert owner["metadata"]["finalizers"] == ["example.com/mirrors"]
+
+
+@pytest.mark.anyio
+async def test_the_operator_of_the_status_page_reports_its_phase_after_the_migration(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    operator = load_page_operator("docs/own-status.md", tmp_path)
+    database = find_definition(operator.custom_resources[0]).gvk
+    key = ObjectKey(cluster.namespace, "main")
+
+    async def find_status(phase: str) -> Object | None:
+        status: Object = (await cluster.client.get(database, key)).get("status") or {}
+        return status if status.get("phase") == phase else None
+
+    async with cluster.run_operator(operator):
+        metadata = {"name": "main", "namespace": cluster.namespace}
+        await cluster.client.create(
+            {"apiVersion": database.api_version, "kind": database.kind, "metadata": metadata, "spec": {"replicas": 2}}
+        )
+        status = await cluster.eventually(lambda: find_status("Running"), describe="the database runs")
+
+    fields = {name: value for name, value in status.items() if name != "conditions"}
+    endpoint = f"main.{cluster.namespace}.svc:5432"
+    expected = {"phase": "Running", "endpoint": endpoint, "version": "17", "readyReplicas": 2, "observedGeneration": 1}
+    assert fields == expected
+    assert {entry["type"] for entry in status["conditions"]} == {"Ready", "ServerReady", "AccessReady", "Migrated"}
 
 
 @pytest.mark.anyio

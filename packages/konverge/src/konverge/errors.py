@@ -36,6 +36,7 @@ __all__ = [
     "ReconcileError",
     "ServerError",
     "StartError",
+    "StatusNotStoredError",
     "TerminalError",
     "TooManyRequestsError",
     "UnauthorizedError",
@@ -81,6 +82,34 @@ class ReconcileError(KonvergeError):
 
 class TerminalError(ReconcileError):
     """The reconcile fails until the owner or one of its objects changes; the key is not retried."""
+
+
+class StatusNotStoredError(KonvergeError):
+    """The server accepted a status, but stored a field of it differently or not at all.
+
+    The usual cause is a CustomResourceDefinition that is older than the class of the status.
+
+    Args:
+        owner: The owner of the status.
+        missing: The paths of fields that the server dropped.
+        changed: The paths of fields that the server stored with another value or kept.
+    """
+
+    def __init__(self, owner: str, missing: tuple[str, ...], changed: tuple[str, ...]) -> None:
+        problems = []
+        if missing:
+            problems.append(
+                f"the server dropped {', '.join(missing)}: expected a CustomResourceDefinition with these fields, "
+                "found one without; apply the output of konverge crd"
+            )
+        if changed:
+            problems.append(
+                f"the server stored other values of {', '.join(changed)}: expected the values that were sent; compare "
+                "the CustomResourceDefinition in the cluster with the output of konverge crd"
+            )
+        super().__init__(f"{owner}: {'; '.join(problems)}")
+        self.missing = missing
+        self.changed = changed
 
 
 class NotExtractedError(KonvergeError):

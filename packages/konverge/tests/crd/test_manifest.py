@@ -123,7 +123,7 @@ def test_conditions_are_a_list_keyed_by_type() -> None:
 def test_declared_status_fields_stand_beside_the_conditions() -> None:
     status = root_schema(Queue)["properties"]["status"]
 
-    assert list(status["properties"]) == ["conditions", "currentLength"]
+    assert list(status["properties"]) == ["conditions", "observedGeneration", "currentLength"]
     assert "nullable" not in status
 
 

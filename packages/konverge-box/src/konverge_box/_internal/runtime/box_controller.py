@@ -95,9 +95,10 @@ class BoxController:
         operator, active = self.operator, self.active
         pipeline, declared = active.pipelines[name], active.box.spec.crds[name]
         cls = self._classes[pipeline.gvk]
-        operator.reconciles(cls, workers=declared.reconcile.workers, timeout=pipeline.reconcile_timeout)(
-            lambda owner, ctx: self._reconcile(name, ctx)
-        )
+        # The steps report their errors themselves.
+        operator.reconciles(
+            cls, workers=declared.reconcile.workers, timeout=pipeline.reconcile_timeout, reports_errors=False
+        )(lambda owner, ctx: self._reconcile(name, ctx))
         first, *others = pipeline.finalizers
 
         def is_needed(owner: Object) -> bool:

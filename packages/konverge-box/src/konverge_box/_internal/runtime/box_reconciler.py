@@ -8,7 +8,7 @@ from typing import Protocol
 from konverge._internal.component.remedies import Remedies
 from konverge._internal.operator import Result
 from konverge._internal.operator.deletion_reconciler import build_deletion_condition
-from konverge.errors import InvalidError, format_error
+from konverge.errors import KonvergeError, format_error
 from konverge_box._internal.file.model import RESERVED_STATUS
 from konverge_box._internal.runtime.box_conditions import (
     MAX_MESSAGE_LENGTH,
@@ -134,7 +134,7 @@ class BoxReconciler:
                 parts = state.results.list_parts(ctx.owner)
                 ctx.stage(build_failed_condition(ctx.owner, format_error(failure), parts))
 
-    def _remove_status_fields(self, error: InvalidError) -> bool:
+    def _remove_status_fields(self, error: KonvergeError) -> bool:
         """Remove the declared fields from a status that the schema rejects; return whether that changes the status.
 
         Otherwise no condition would reach the cluster. The error does not name one field reliably, so all declared

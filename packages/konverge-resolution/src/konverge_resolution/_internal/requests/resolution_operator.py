@@ -120,7 +120,7 @@ class _ResolutionOperator:
         if serves_tekton:
             self._dialects.append(TektonRequestFormat())
             self._register_requests(TektonRequest, self._dialects[1])
-        self.operator.reconciles(ResolutionPolicy)(self._report)
+        self.operator.reconciles(ResolutionPolicy, reports_errors=False)(self._report)
         self.operator.runs_in_background(self._background_run)
         self._declare_access(reads_kinds)
 
@@ -129,7 +129,7 @@ class _ResolutionOperator:
             assert ctx.run is not None, "only a process reconciles requests"
             return await self._runs[ctx.run].reconcile(dialect, ctx)
 
-        self.operator.reconciles(cls, workers=_WORKERS)(reconcile)
+        self.operator.reconciles(cls, workers=_WORKERS, reports_errors=False)(reconcile)
         self.operator.caches(cls, CacheOptions(transform=drop_content))
         self.operator.uses(cls, "patch", subresource="status")
         if self._keeps_lifecycle:

@@ -270,6 +270,7 @@ class ComponentReconcile:
         written = await self._apply_resource(entry, live, render)
         if written.live is None:
             return Suspension(SuspensionStatus.PENDING_SUSPENSION, written.waiting_reason)
+        self._ctx.record_live(self._component.name, entry.identity, written.live)
         self._call_author(_EXTRACT, entry, resource.extract, written.live)
         suspension = self._call_author(
             _SUSPENSION, entry, resource.suspension_status, written.live, expected=_SUSPENSIONS
@@ -293,6 +294,7 @@ class ComponentReconcile:
             processed.append(done)
             if done.live is None:
                 break
+            self._ctx.record_live(self._component.name, entry.identity, done.live)
             self._call_author(_EXTRACT, entry, entry.resource.extract, done.live)
         return processed
 

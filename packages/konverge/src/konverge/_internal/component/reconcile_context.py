@@ -6,7 +6,7 @@ changed (invariant 4).
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -31,7 +31,7 @@ from konverge._internal.kube import (
 from konverge._internal.kube.secret_values import SecretValues
 from konverge._internal.mutation import copy_json
 from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
-from konverge.errors import ConflictError, InvalidError, NotFoundError
+from konverge.errors import ConflictError, InvalidError, KonvergeError, NotFoundError, StatusNotStoredError
 
 __all__ = ["ComponentRunner", "ReconcileContext"]
 
@@ -89,6 +89,11 @@ class ReconcileContext:
     _objects: dict[str, tuple[str, bool]] = field(default_factory=dict, init=False, repr=False)
     # Status fields that this reconcile changed and that no write contained yet.
     _changed_fields: set[str] = field(default_factory=set, init=False, repr=False)
+    # Status fields of the author: the server must store each as it was sent.
+    _staged_fields: set[str] = field(default_factory=set, init=False, repr=False)
+    # The live objects of each component of this reconcile, by identity.
+    _live_objects: dict[str, dict[str, Object]] = field(default_factory=dict, init=False, repr=False)
+    _open_flushes: int = field(default=0, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._status_read = copy_json(self.owner.get("status"))
@@ -175,8 +180,17 @@ class ReconcileContext:
                     f"{self.remedies.two_components}"
                 )
         self._condition_types[component] = condition_type
+        self._live_objects[component] = {}
         self._objects.update((identity, (component, is_applied)) for identity, is_applied in objects.items())
         return ""
+
+    def record_live(self, component: str, identity: str, live: Object) -> None:
+        """Record the live object of a resource for the author's later functions."""
+        self._live_objects[component][identity] = live
+
+    def list_reconciled(self) -> list[tuple[str, str, Mapping[str, Object]]]:
+        """Return name, condition type and live objects by identity of each component that this reconcile has run."""
+        return [(name, self._condition_types[name], objects) for name, objects in self._live_objects.items()]
 
     @property
     def staged_types(self) -> frozenset[str]:
@@ -184,7 +198,13 @@ class ReconcileContext:
         return frozenset(self._staged_types)
 
     def stage(self, condition: Condition) -> Condition:
-        """Set a condition on the owner in memory, register its type as ours, and return the condition as stored."""
+        """Set a condition on the owner in memory, register its type as ours, and return the condition as stored.
+
+        The transition time changes only if the status differs from the one that the owner has in the cluster: of
+        several conditions of a type, only the last one is ever written.
+        """
+        if condition.type in self._staged_types:
+            self.restore_condition(condition.type)
         self._staged_types.add(condition.type)
         message = condition.message
         if len(message) > MESSAGE_LIMIT:
@@ -193,6 +213,49 @@ class ReconcileContext:
         message = message.encode(errors="replace").decode()
         condition = replace(condition, message=message)
         return set_condition(self.owner, condition, self.clock.now().replace(microsecond=0))
+
+    def read_stored_condition(self, condition_type: str) -> Condition | None:
+        """Return the condition that the last read or write of the status contained."""
+        return find_condition({"status": self._status_read}, condition_type)
+
+    def restore_condition(self, condition_type: str) -> None:
+        """Put back the condition that the last read or write of the status contained."""
+        stored = self.read_stored_condition(condition_type)
+        if stored is None:
+            remove_condition(self.owner, condition_type)
+        else:
+            set_condition(self.owner, stored, self.clock.now())
+
+    def stage_fields(self, fields: Mapping[str, Any], *, absent: Iterable[str] = ()) -> None:
+        """Set fields of the owner's status in memory, other than conditions, and remove others.
+
+        Args:
+            fields: The JSON values by name.
+            absent: The names of the fields to remove.
+        """
+        status = self.owner.get("status")
+        if not isinstance(status, dict):
+            status = self.owner["status"] = {}
+        for name in absent:
+            status.pop(name, None)
+            self._staged_fields.add(name)
+        for name, value in fields.items():
+            # In place of an equal value nothing is set, so that the order of the fields stays.
+            if name not in status or status[name] != value:
+                status[name] = value
+            self._staged_fields.add(name)
+
+    def withdraw_fields(self) -> bool:
+        """Undo `stage_fields`: each field gets the value that it has in the cluster; return True if one differed."""
+        stored: Object = self._status_read if isinstance(self._status_read, dict) else {}
+        status: Object = self.owner.get("status") or {}
+        differing = [name for name in self._staged_fields if status.get(name) != stored.get(name)]
+        for name in differing:
+            status.pop(name, None)
+            if name in stored:
+                status[name] = copy_json(stored[name])
+        self._staged_fields.clear()
+        return bool(differing)
 
     def retire_conditions(self, *condition_types: str) -> None:
         """Remove conditions that are no longer reported, for example those of components that no longer exist.
@@ -215,30 +278,39 @@ class ReconcileContext:
         return None if self.requeue_at is None else max(timedelta(0), self.requeue_at - self.clock.now())
 
     @asynccontextmanager
-    async def flushing_status(self, refused: Callable[[InvalidError], bool] | None = None) -> AsyncIterator[None]:
+    async def flushing_status(self, refused: Callable[[KonvergeError], bool] | None = None) -> AsyncIterator[None]:
         """Write the staged status at the end of the block, also if the body raises.
 
         An error of the body wins over an error of the flush, which becomes a note on it. After a cancellation the
-        status is not written, because the replica may have lost its Lease.
+        status is not written, because the replica may have lost its Lease. If the body of a block inside of another
+        block raises, only the outer block writes.
 
         Args:
-            refused: Called with the error if the kind's schema refuses the status. It can remove the invalid part from
-                `owner`; if it returns True, the status is written once more.
+            refused: Called with the error if the kind's schema refuses the status or drops a part of it. It can remove
+                the invalid part from `owner`; if it returns True, the status is written once more.
         """
+        self._open_flushes += 1
         try:
             yield
         except Exception as error:
+            self._open_flushes -= 1
+            if self._open_flushes:
+                raise
             try:
                 await self._flush_quietly(refused)
             except Exception as flush_error:  # noqa: BLE001  # the error of the body is raised
                 error.add_note(f"The status could not be written either: {flush_error}")
             raise
+        except BaseException:
+            self._open_flushes -= 1
+            raise
+        self._open_flushes -= 1
         await self._flush_quietly(refused)
 
-    async def _flush_quietly(self, refused: Callable[[InvalidError], bool] | None) -> None:
+    async def _flush_quietly(self, refused: Callable[[KonvergeError], bool] | None) -> None:
         try:
             await self.flush_status()
-        except InvalidError as error:
+        except (InvalidError, StatusNotStoredError) as error:
             if refused is None or not refused(error):
                 raise
             await self.flush_status()
@@ -250,6 +322,7 @@ class ReconcileContext:
         type, and other changed status fields. Conditions of other writers stay. An owner that is gone gets no write.
 
         Raises:
+            konverge.errors.StatusNotStoredError: The server dropped or changed a field of `stage_fields`.
             konverge.errors.KonvergeError: The write failed for another reason, or conflicted too often.
         """
         if self.owner.get("status") == self._status_read:
@@ -273,7 +346,28 @@ class ReconcileContext:
         self._status_read = copy_json(self.owner.get("status"))
         self._changed_fields.clear()
         self._record_conditions()
+        self._check_stored_fields(written)
         return True
+
+    def _check_stored_fields(self, written: Object) -> None:
+        """Compare the author's fields with the response of the server.
+
+        Raises:
+            konverge.errors.StatusNotStoredError: A field differs: every later reconcile would write it again.
+        """
+        sent, stored = self.owner.get("status") or {}, written.get("status")
+        if not isinstance(stored, dict):
+            return
+        missing, other = [], []
+        for name in sorted(self._staged_fields):
+            if name in sent and name not in stored:
+                missing.append(f"status.{name}")
+            elif sent.get(name) != stored.get(name):
+                other.append(f"status.{name}")
+        # The next reconcile reads what the server has stored.
+        self._status_read = copy_json(stored)
+        if missing or other:
+            raise StatusNotStoredError(f"{self.owner_gvk.kind} {self.owner_key}", tuple(missing), tuple(other))
 
     async def _rebase_conditions(self) -> bool:
         try:

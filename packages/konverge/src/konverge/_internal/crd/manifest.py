@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from konverge._internal.crd.definition import PrintColumn, ResourceDefinition, find_definition
+from konverge._internal.crd.status_class import find_status_class
 from konverge._internal.kube import Object
 from konverge.errors import BuildError
 
 __all__ = ["crd_manifest"]
+
+_GENERATION: Object = {"type": "integer", "format": "int64", "minimum": 0}
 
 # meta/v1 Condition with its limits, from the API documentation.
 _CONDITIONS: Object = {
@@ -26,7 +29,7 @@ _CONDITIONS: Object = {
                 r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
             },
             "status": {"type": "string", "enum": ["True", "False", "Unknown"]},
-            "observedGeneration": {"type": "integer", "format": "int64", "minimum": 0},
+            "observedGeneration": _GENERATION,
             "lastTransitionTime": {"type": "string", "format": "date-time"},
             "reason": {
                 "type": "string",
@@ -109,7 +112,9 @@ def _build_root_schema(definition: ResourceDefinition) -> Object:
     declared = schema["properties"]
     status = declared.get("status", {"type": "object", "properties": {}})
     status = {name: value for name, value in status.items() if name not in ("default", "nullable")}
-    status["properties"] = {"conditions": copy.deepcopy(_CONDITIONS), **status["properties"]}
+    typed = find_status_class(definition.cls)
+    own = {"observedGeneration": dict(_GENERATION)} if typed is not None and typed.names else {}
+    status["properties"] = {"conditions": copy.deepcopy(_CONDITIONS), **own, **status["properties"]}
     properties = {
         "apiVersion": {"type": "string"},
         "kind": {"type": "string"},

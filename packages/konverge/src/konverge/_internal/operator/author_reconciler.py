@@ -7,10 +7,10 @@ class.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, TypeVar
 
 from konverge._internal.component import (
     AppliedCache,
@@ -21,27 +21,22 @@ from konverge._internal.component import (
 )
 from konverge._internal.crd import decode
 from konverge._internal.kube import Object, remove_condition
-from konverge._internal.operator.component_factories import (
-    ComponentFactories,
-    ComponentsReconcile,
-    build_error_condition,
-)
+from konverge._internal.operator.component_factories import ComponentFactories, build_error_condition
+from konverge._internal.operator.function_calls import Reconciler
+from konverge._internal.operator.function_reconcile import FunctionReconcile
+from konverge._internal.operator.managed_reconcile import ManagedReconcile
 from konverge._internal.operator.owner_context import OperatorRun, OwnerContext
 from konverge._internal.operator.owner_events import OwnerEventReporter
 from konverge._internal.runtime import CachedClient, PartialFailureError, Result
 from konverge.clock import Clock, SystemEntropy
-from konverge.errors import DecodeError, ReconcileError
+from konverge.errors import DecodeError
 
 __all__ = [
     "AuthorReconciler",
-    "Reconciler",
     "merge_requeue_after",
 ]
 
 T = TypeVar("T")
-
-Reconciler: TypeAlias = Callable[[T, OwnerContext], Awaitable[Result | None]]
-"""An author's reconcile function: gets the typed owner and the context of the reconcile."""
 
 # Prefix of the condition of an owner that cannot be decoded; the next successful reconcile recognizes it.
 _UNREADABLE = "The object cannot be read: "
@@ -64,6 +59,8 @@ class AuthorReconciler(Generic[T]):
         run: The run of the operator.
         applied_cache: The results of earlier applies.
         adopt: The default for resources without the option `konverge.options.adopt`.
+        timeout: The time limit of a reconcile.
+        reports_errors: True if `condition_type` reports errors of an author's reconcile function.
     """
 
     cls: type[T]
@@ -78,6 +75,8 @@ class AuthorReconciler(Generic[T]):
     run: OperatorRun | None = None
     applied_cache: AppliedCache = field(default_factory=AppliedCache)
     adopt: bool = True
+    timeout: timedelta = timedelta.max
+    reports_errors: bool = True
 
     def __call__(self, owner: Object, client: CachedClient) -> Awaitable[Result | None]:
         """Reconcile an owner (`runtime.owner_reconciler.ReconcileOwner`).
@@ -91,9 +90,6 @@ class AuthorReconciler(Generic[T]):
     async def reconcile(self, ctx: OwnerContext) -> Result | None:
         """Decode the owner, reconcile its components or run the author's function, and report changed conditions.
 
-        Components are reconciled in order; a component that fails does not stop the others. The status is written
-        once, with a condition that summarizes them.
-
         Raises:
             konverge.errors.DecodeError: The owner does not fit its class; its status reports this.
             konverge.runtime.PartialFailureError: The reconcile failed after a component had requested a requeue.
@@ -104,15 +100,9 @@ class AuthorReconciler(Generic[T]):
         result: Result | None = None
         try:
             if isinstance(self.reconciler, ComponentFactories):
-                async with ctx.flushing_status():
-                    components = ComponentsReconcile(self.reconciler, typed, ctx)
-                    for component in components.iter_components():
-                        try:
-                            await component.reconcile(ctx)
-                        except ReconcileError as error:  # its condition reports it already
-                            components.errors.append(error)
-                    components.summarize()
-                    components.raise_errors()
+                result = await ManagedReconcile(self.reconciler, typed, ctx, self.timeout).run()
+            elif self.reports_errors:
+                result = await FunctionReconcile(self.reconciler, typed, ctx, self.timeout, self.condition_type).run()
             else:
                 result = await self.reconciler(typed, ctx)
         except Exception as error:
@@ -143,6 +133,7 @@ class AuthorReconciler(Generic[T]):
             run=self.run,
             adopt=self.adopt,
             entropy=SystemEntropy() if self.run is None else self.run.entropy,
+            owner_class=self.cls,
         )
 
     async def decode(self, ctx: OwnerContext) -> T:

@@ -7,16 +7,16 @@ not. An owner that still exists after five minutes gets a Warning event.
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from konverge._internal.component import ConditionReason
 from konverge._internal.kube import Condition, Object, parse_time
-from konverge._internal.operator.author_reconciler import AuthorReconciler, Reconciler, merge_requeue_after
+from konverge._internal.operator.author_reconciler import AuthorReconciler, merge_requeue_after
+from konverge._internal.operator.function_calls import Reconciler, await_with_timeout
 from konverge._internal.operator.owner_context import OwnerContext
-from konverge._internal.runtime import CachedClient, ReconcileTimeoutError, Result
+from konverge._internal.runtime import CachedClient, Result
 from konverge.errors import format_error
 
 __all__ = ["DELETING", "DeletionReconciler", "build_deletion_condition"]
@@ -25,7 +25,6 @@ DELETING = "Deleting"
 """The reason of the condition `Ready` of an owner that is being deleted."""
 
 _STUCK_AFTER = timedelta(minutes=5)
-_SHARE_OF_TIMEOUT = 0.9  # the rest is for the status write
 
 
 def build_deletion_condition(ctx: OwnerContext, condition_type: str, waiting: str) -> Condition:
@@ -63,7 +62,7 @@ class DeletionReconciler:
         was = ctx.condition(self.reconciler.condition_type)
         typed = await self.reconciler.decode(ctx)
         try:
-            result = await self._run_with_timeout(self.finalize(typed, ctx))
+            result = await await_with_timeout(self.finalize(typed, ctx), self.timeout, _format_finalizers(self.names))
         except Exception as error:
             async with ctx.flushing_status():
                 message = f"The object cannot be deleted: {format_error(error)}"
@@ -85,19 +84,6 @@ class DeletionReconciler:
             ctx, was, f"{_format_finalizers(owner['metadata'].get('finalizers') or ())} of others is still there"
         )
         return merge_requeue_after(None, self._time_until_stuck(ctx))
-
-    async def _run_with_timeout(self, finalizing: Any) -> Result | None:
-        # The controller's deadline is later: it cancels the reconcile, which would leave no report.
-        deadline = asyncio.timeout(_SHARE_OF_TIMEOUT * self.timeout.total_seconds())
-        try:
-            async with deadline:
-                result: Result | None = await finalizing
-                return result
-        except TimeoutError:
-            if not deadline.expired():
-                raise
-            seconds = _SHARE_OF_TIMEOUT * self.timeout.total_seconds()
-            raise ReconcileTimeoutError(f"{_format_finalizers(self.names)} did not end within {seconds:g} s") from None
 
     async def _report_deletion(self, ctx: OwnerContext, was: Condition | None, waiting: str) -> None:
         """Write the status, and record an event when the deletion begins or takes too long."""

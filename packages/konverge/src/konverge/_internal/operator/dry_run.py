@@ -117,6 +117,7 @@ async def dry_run_owner(
                 runner=dry_run.reconcile,
                 adopt=adopt,
                 dry_run_cluster=DryRunCluster(client, dry_run.client, indexes or {}),
+                owner_class=registration.cls,
             )
             try:
                 result = await reconciler.reconcile(ctx)

@@ -11,10 +11,11 @@ from konverge._internal.client import Client
 from konverge._internal.crd import decode, find_definition
 from konverge._internal.kube import Object
 from konverge._internal.kube.name_validation import validate_dns_label, validate_label_key
-from konverge._internal.operator.author_reconciler import Reconciler
 from konverge._internal.operator.component_factories import ComponentFactories, ComponentFactory
+from konverge._internal.operator.function_calls import Reconciler
 from konverge._internal.operator.kind_argument import Kind, kind_of
 from konverge._internal.operator.owner_context import Companion
+from konverge._internal.operator.owner_status import StatusFunction
 from konverge._internal.operator.rbac_rules import ResourceAccess
 from konverge._internal.operator.registrations import FinalizerRegistration, OperatorRegistrations, OwnerRegistration
 from konverge._internal.operator.run_options import RunOptions
@@ -148,7 +149,8 @@ class Operator:
     def manages(
         self,
         cls: type[T],
-        *factories: ComponentFactory[T],
+        *parts: ComponentFactory[T] | Reconciler[T],
+        status: StatusFunction[T] | None = None,
         condition_type: str = "Ready",
         retired: Sequence[str] = (),
         workers: int = DEFAULT_WORKERS,
@@ -161,9 +163,24 @@ class Operator:
         The status is written once, with a condition that summarizes the components. An owner that is being deleted is
         not reconciled, except by a function of `finalizes`: the garbage collector deletes its objects.
 
+        ::
+
+            operator.manages(Database, storage, migrate, server, status=report)
+
+            async def migrate(database: Database, ctx: OwnerContext) -> Result | None: ...
+
+            def report(database: Database, ctx: OwnerContext) -> DatabaseStatus:
+                return DatabaseStatus(phase="Running" if ctx.components.are_ready else "Starting")
+
         Args:
             cls: A class with the decorator `konverge.crd.custom_resource`.
-            *factories: Each builds one component for an owner.
+            *parts: In the order of a reconcile: a plain function gets the owner and builds one component. An async
+                function gets the owner and the context, as for `reconciles`. Its exceptions make the summary an error,
+                and do not stop the parts after it.
+            status: Gets the owner and the context after all parts, and returns an instance of the class of the field
+                ``status``. Its fields are written together with the conditions, with ``observedGeneration``. It can be
+                async. If it fails, or the server refuses the status, the fields stay as they are and the summary is an
+                error.
             condition_type: The condition that summarizes the components.
             retired: The condition types of components that the operator had before, which are removed from owners. A
                 condition does not show who wrote it, so the operator declares its own types.
@@ -172,18 +189,11 @@ class Operator:
             when: The predicate for changes of an owner that trigger a reconcile; None for all changes.
 
         Raises:
-            BuildError: The class is not a custom resource or is registered already, or the factories are
-                missing or repeated.
+            BuildError: The class is not a custom resource or is registered already, no factory is given, or a function
+                is repeated or has other parameters.
         """
-        mistakes = [] if factories else ["manages needs at least one function that builds a component"]
-        mistakes += [
-            f"{getattr(factory, '__name__', factory)} is given again: its two components would share their objects"
-            for index, factory in enumerate(factories)
-            if factory in factories[:index]
-        ]
-        if isinstance(retired, str):
-            mistakes.append(f"retired: expected a list of condition types, found the text {retired!r}")
-        components = ComponentFactories(factories, condition_type, tuple(retired))
+        components = ComponentFactories(parts, condition_type, retired, status)
+        mistakes = components.list_errors(cls)
         self._register(OwnerRegistration(cls, components, condition_type, workers, timeout, when), mistakes)
 
     def reconciles(
@@ -193,6 +203,7 @@ class Operator:
         workers: int = DEFAULT_WORKERS,
         timeout: timedelta = DEFAULT_TIMEOUT,
         when: Predicate | None = None,
+        reports_errors: bool = True,
     ) -> Callable[[Reconciler[T]], Reconciler[T]]:
         """Register a reconcile function for the owners of the class; the function stays callable.
 
@@ -200,26 +211,32 @@ class Operator:
 
             @operator.reconciles(WebApp)
             async def reconcile(app: WebApp, ctx: OwnerContext) -> Result | None:
-                async with ctx.flushing_status():
-                    await frontend(app).reconcile(ctx)
+                await frontend(app).reconcile(ctx)
+                ctx.stage_status(WebAppStatus(url=f"http://{app.metadata.name}"))
 
-        A return is a success, and `Result` can request a requeue. `konverge.errors.TerminalError` is retried only after
-        a change of the owner or one of its objects; any other exception is retried after a backoff. An owner that is
-        being deleted is not reconciled, except by a function of `finalizes`.
+        What the function stages is written once at its end, also if it raises. A return is a success, and `Result` can
+        request a requeue. `konverge.errors.TerminalError` is retried only after a change of the owner or one of its
+        objects; any other exception is retried after a backoff. An exception sets the condition ``Ready`` to False with
+        reason ``Error``, unless the function has staged that condition with another status than True. The next
+        success removes it. Conflicts and lost connections set no condition. An owner that is being deleted is not
+        reconciled, except by a function of `finalizes`.
 
         Args:
             cls: A class with the decorator `konverge.crd.custom_resource`.
             workers: The number of owners that are reconciled in parallel.
-            timeout: The time limit of one reconcile of one owner; then it is cancelled.
+            timeout: The time limit of one reconcile of one owner. After nine tenths of it the function is cancelled;
+                the rest is for the status write.
             when: The predicate for changes of an owner that trigger a reconcile, for example `generation_changed`; None
                 for all changes. Changes of objects that it controls or reads always trigger one.
+            reports_errors: False leaves the status to the function: it is written only by `OwnerContext.flush_status`
+                and `OwnerContext.flushing_status`, and an exception sets no condition.
 
         Raises:
             BuildError: The class is not a custom resource, or is registered already.
         """
 
         def register(reconciler: Reconciler[T]) -> Reconciler[T]:
-            self._register(OwnerRegistration(cls, reconciler, "Ready", workers, timeout, when), [])
+            self._register(OwnerRegistration(cls, reconciler, "Ready", workers, timeout, when, reports_errors), [])
             return reconciler
 
         return register

@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from konverge._internal.component import ReconcileContext
+from konverge._internal.crd.status_class import RESERVED_FIELDS, find_status_class
+from konverge._internal.operator.reconciled_components import ReconciledComponents
 from konverge._internal.runtime import CachedClient, Process
 from konverge.clock import Clock, Entropy
+from konverge.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from konverge._internal.runtime.event_recorder import ClusterEventRecorder
@@ -47,6 +50,42 @@ class OwnerContext(ReconcileContext):
 
     run: OperatorRun | None = None
     """The run of the operator; None without a run, as in a dry run."""
+    owner_class: type[Any] | None = None
+    """The class of the owner; None for an owner without one."""
+
+    @property
+    def components(self) -> ReconciledComponents:
+        """The components that this reconcile has run so far, with their conditions and live objects.
+
+        ::
+
+            primary = ctx.components["primary"].find("apps/v1/StatefulSet")
+        """
+        return ReconciledComponents(self)
+
+    def stage_status(self, status: object) -> None:
+        """Set the fields of the owner's status in memory, like `stage` for conditions; one write contains both.
+
+        The fields of the class are complete: a field that is None, or absent in the JSON of the status, is removed.
+        Fields that the class does not declare stay. ``observedGeneration`` is set as well.
+
+        Args:
+            status: An instance of the class of the owner's field ``status``.
+
+        Raises:
+            konverge.errors.ConfigurationError: The owner's class has no field ``status``, or the value is no instance
+                of its class, has an attribute that is no field, or has no JSON. Nothing is set.
+        """
+        status_class = None if self.owner_class is None else find_status_class(self.owner_class)
+        if status_class is None:
+            raise ConfigurationError(
+                f"{self.owner_gvk.kind}: expected a class with a field status, found none; declare one with a default, "
+                "as in status: AppStatus = field(default_factory=AppStatus)"
+            )
+        fields = status_class.encode(status)
+        if status_class.names and self.owner_generation is not None:
+            fields = {"observedGeneration": self.owner_generation, **fields}
+        self.stage_fields(fields, absent=status_class.names - fields.keys() - RESERVED_FIELDS)
 
     @property
     def cluster(self) -> CachedClient:

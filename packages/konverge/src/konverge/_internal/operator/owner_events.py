@@ -16,7 +16,7 @@ from konverge.errors import ConflictError, ConnectionFailedError, format_error, 
 if TYPE_CHECKING:
     from konverge._internal.runtime.event_recorder import ClusterEventRecorder
 
-__all__ = ["OwnerEventReporter"]
+__all__ = ["OwnerEventReporter", "is_caused_only_by"]
 
 _GRADED = frozenset({ConditionReason.DEGRADED.value, ConditionReason.DOWN.value})
 _FAILED = frozenset({ConditionReason.ERROR.value, ConditionReason.FEATURE_GATE_ERROR.value})
@@ -44,8 +44,8 @@ class OwnerEventReporter:
             error: The error.
             times: The number of failures in a row.
         """
-        if _is_caused_only_by(error, ConnectionFailedError) or (
-            times <= _EXPECTED_CONFLICTS and _is_caused_only_by(error, ConflictError)
+        if is_caused_only_by(error, ConnectionFailedError) or (
+            times <= _EXPECTED_CONFLICTS and is_caused_only_by(error, ConflictError)
         ):
             return False
         if is_deleting(owner):
@@ -87,8 +87,8 @@ class OwnerEventReporter:
             self._events.event(owner, reason="Deleting", message=message, action="Delete")
 
 
-def _is_caused_only_by(error: BaseException, kind: type[BaseException]) -> bool:
+def is_caused_only_by(error: BaseException, kind: type[BaseException]) -> bool:
     """Return True if the error, or each error of a group, has a cause of that class."""
     if isinstance(error, BaseExceptionGroup):
-        return all(_is_caused_only_by(member, kind) for member in error.exceptions)
+        return all(is_caused_only_by(member, kind) for member in error.exceptions)
     return any(isinstance(cause, kind) for cause in iter_causes(error))

@@ -196,6 +196,8 @@ class _ProcessParts:
             time_limit=self._limit,
             run=self._run,
             adopt=self._registered.adopt,
+            timeout=registration.timeout,
+            reports_errors=registration.reports_errors,
         )
 
     def _build_webhook_server(self) -> WebhookServer | None:

@@ -10,8 +10,8 @@ from typing import Any
 from konverge._internal.cache import CacheOptions
 from konverge._internal.crd import crd_manifest, find_definition
 from konverge._internal.kube import GroupVersionKind, Object
-from konverge._internal.operator.author_reconciler import Reconciler
 from konverge._internal.operator.component_factories import ComponentFactories, ComponentFactory
+from konverge._internal.operator.function_calls import Reconciler
 from konverge._internal.operator.owner_context import Companion
 from konverge._internal.operator.permission_derivation import DeclaredOwner, OperatorDeclaration
 from konverge._internal.operator.rbac_rules import ResourceAccess
@@ -34,6 +34,7 @@ class OwnerRegistration:
         workers: The number of owners that are reconciled in parallel.
         timeout: The time limit of a reconcile.
         when: The predicate for changes of an owner that trigger a reconcile; None for all.
+        reports_errors: True if `condition_type` reports errors of an author's reconcile function.
     """
 
     cls: type[Any]
@@ -42,6 +43,12 @@ class OwnerRegistration:
     workers: int
     timeout: timedelta
     when: Predicate | None
+    reports_errors: bool = True
+
+    @property
+    def functions(self) -> tuple[Reconciler[Any], ...]:
+        """The author's functions with an owner and a context, whose access to the cluster cannot be derived."""
+        return self.reconciler.functions if isinstance(self.reconciler, ComponentFactories) else (self.reconciler,)
 
     @property
     def factories(self) -> tuple[ComponentFactory[Any], ...]:
