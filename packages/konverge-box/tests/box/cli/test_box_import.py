@@ -113,14 +113,14 @@ spec:
 
 
 def test_a_box_that_fails_in_the_simulation_is_no_success(konverge: Konverge, tmp_path: Path) -> None:
-    part = "hpa: [{name: x, deploymentRef: y}]"
+    part = "limitRanges: [{name: x, limits: [{type: Pod, default: {cpu: 1}}]}]"
     (tmp_path / "katalog.yaml").write_text(FAILING.replace("PART", part))
 
     done = konverge("box", "import", "katalog.yaml", "-o", "box.yaml")
 
     assert done.returncode == 1
     assert "katalog.yaml: the simulated pass: the resulting box: " in done.stderr
-    assert "spec.maxReplicas: Required value" in done.stderr
+    assert "spec.limits[0].default: Forbidden: " in done.stderr
 
 
 def test_a_box_that_does_not_compile_is_no_success(konverge: Konverge, tmp_path: Path) -> None:
