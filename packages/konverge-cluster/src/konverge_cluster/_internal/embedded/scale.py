@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from konverge._internal.kube import Object
+from konverge._internal.apply import ApplyConflictError, FieldSet
+from konverge._internal.apply.field_set import field_element
+from konverge._internal.apply.managed_fields import (
+    Manager,
+    ManagerEntry,
+    decode_managed_fields,
+    encode_managed_fields,
+)
+from konverge._internal.kube import Object, ObjectKey
 from konverge._internal.kube.selectors import LabelSelector, SelectorSyntaxError
-from konverge.errors import BadRequestError
+from konverge.errors import BadRequestError, ServerError
 from konverge_cluster._internal.embedded.resource_registry import ScalePaths, ServedResource
 from konverge_cluster._internal.embedded.validation.field_errors import field_invalid, new_invalid
 
-__all__ = ["build_scale", "with_replicas"]
+__all__ = ["apply_scale", "build_scale", "get_replicas", "with_replicas"]
 
+_SCALE_TYPE = "autoscaling/v1, Kind=Scale"
+_NO_CONVERSION = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
 _BUILTIN = ScalePaths(spec=("spec", "replicas"), status=("status", "replicas"), selector=())
 
 
@@ -60,6 +71,61 @@ def with_replicas(resource: ServedResource, obj: Object, scale: Any) -> Object:
     scaled = obj | {"metadata": {**obj["metadata"], **guards}}
     paths = resource.scale or _BUILTIN
     return _set_path(scaled, paths.spec, replicas)
+
+
+def get_replicas(resource: ServedResource, obj: Object) -> Any:
+    """Return the desired number of replicas as it is in the object; None if absent."""
+    return _get_path(obj, (resource.scale or _BUILTIN).spec)
+
+
+def apply_scale(resource: ServedResource, obj: Object, scale: Any, *, manager: str, force: bool) -> Object:
+    """Return the object with the replicas of an applied Scale, and its manager as their owner.
+
+    The real server cannot apply the scale of a custom resource: it cannot convert a Scale to the custom resource.
+
+    Raises:
+        BadRequestError: The configuration is not a Scale.
+        ApplyConflictError: Other managers own replicas that the configuration changes, and `force` is off.
+        ServerError: The configuration has unknown fields, or the object is a custom resource.
+    """
+    body: Mapping[str, Any] = scale if isinstance(scale, Mapping) else {}
+    version, kind = str(body.get("apiVersion") or ""), str(body.get("kind") or "")
+    if (version, kind) != ("autoscaling/v1", "Scale"):
+        raise BadRequestError(f"invalid object type: {version if '/' in version else f'/{version}'}, Kind={kind}")
+    key = ObjectKey.of(obj)
+    spec = body.get("spec") or {}
+    unknown = next((name for name in spec if name != "replicas"), None) if isinstance(spec, Mapping) else "spec"
+    if unknown is not None:
+        what = f"failed to create typed patch object (/{key.name}; {_SCALE_TYPE})"
+        raise ServerError(f"{what}: .spec.{unknown}: field not declared in schema", reason="", code=500)
+    managed = decode_managed_fields(obj["metadata"].get("managedFields"))
+    path = tuple(field_element(name) for name in (resource.scale or _BUILTIN).spec)
+    applier = Manager.applier(manager, "scale")
+    owners = {owner: FieldSet.of((path,)) for owner, entry in managed.items() if path in entry.fields}
+    if resource.is_custom and not owners:
+        what = f"failed to create manager for existing fields: failed to convert live object (/; {_SCALE_TYPE})"
+        raise ServerError(f"{what} {_NO_CONVERSION}", reason="", code=500)
+    replicas = spec.get("replicas") or 0
+    others = {owner: fields for owner, fields in owners.items() if owner != applier}
+    is_changed = get_replicas(resource, obj) != replicas
+    if others and is_changed and not force:
+        raise ApplyConflictError({_as_scale_manager(owner): fields for owner, fields in others.items()})
+    if resource.is_custom:
+        what = f"failed to convert new object ({key.namespace}/{key.name}; {_SCALE_TYPE})"
+        raise ServerError(f"{what} {_NO_CONVERSION}", reason="", code=500)
+    scaled = with_replicas(resource, obj, body)
+    for owner in others if is_changed else ():
+        fields = managed[owner].fields - owners[owner]
+        managed[owner] = replace(managed[owner], fields=fields)
+        if not fields:
+            del managed[owner]
+    managed[applier] = ManagerEntry(FieldSet.of((path,)), resource.gvk.api_version)
+    return scaled | {"metadata": {**scaled["metadata"], "managedFields": encode_managed_fields(managed)}}
+
+
+def _as_scale_manager(owner: Manager) -> Manager:
+    """Return the manager as the owner of a Scale, as conflicts name it."""
+    return Manager.updater(owner.name, "autoscaling/v1", owner.subresource) if owner.api_version else owner
 
 
 def _format_selector(resource: ServedResource, obj: Object) -> str:

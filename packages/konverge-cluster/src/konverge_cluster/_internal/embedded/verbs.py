@@ -20,7 +20,7 @@ from konverge_cluster._internal.embedded.deletion import DeleteOptions
 from konverge_cluster._internal.embedded.object_decoding import read_body, read_patch_result
 from konverge_cluster._internal.embedded.object_patch import PatchType, apply_patch, check_identity
 from konverge_cluster._internal.embedded.resource_registry import ResourceRegistry, ServedResource
-from konverge_cluster._internal.embedded.scale import build_scale, with_replicas
+from konverge_cluster._internal.embedded.scale import apply_scale, build_scale, with_replicas
 from konverge_cluster._internal.embedded.served_definitions import ServedDefinitions
 from konverge_cluster._internal.embedded.storage import Storage, StoredObject
 from konverge_cluster._internal.embedded.validation.object_warnings import list_warnings
@@ -132,6 +132,11 @@ class ServerVerbs:
                 old = yield from self.conversions.to_served(resource, stored.object)
             author = self._build_author(write)
             self._check_preconditions(resource, key, obj, stored, is_patch=True)
+            if subresource == "scale" and stored is not None and old is not None:
+                scaled = apply_scale(resource, old, obj, manager=author.manager, force=force)
+                return build_scale(
+                    resource, (yield from self._admit_and_store(resource, stored, old, scaled, write, subresource))
+                )
             body = write_pipeline.begin_apply(
                 resource, old, obj, author, write.fields, force=force, subresource=subresource
             )

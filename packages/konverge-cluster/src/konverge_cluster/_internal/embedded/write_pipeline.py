@@ -17,6 +17,7 @@ from konverge.errors import BadRequestError
 from konverge_cluster._internal.embedded.admission_plugins import run_plugins, stamp_template_generation
 from konverge_cluster._internal.embedded.object_decoding import FieldValidation, read_object
 from konverge_cluster._internal.embedded.resource_registry import ServedResource
+from konverge_cluster._internal.embedded.scale import get_replicas
 from konverge_cluster._internal.embedded.service_addresses import release_addresses
 from konverge_cluster._internal.embedded.strategies import prepare_create, prepare_update
 from konverge_cluster._internal.embedded.validation.object_validation import check_create, check_update
@@ -117,7 +118,7 @@ def _keep_status_only(obj: Object) -> Object:
 def _record_scaling(resource: ServedResource, obj: Object) -> None:
     """Record the author of a scaling as the real server does.
 
-    The entry has no time and precedes the updates; a custom resource gets none.
+    The entry has no time and precedes the updates. Zero replicas have no owner: a Scale omits the number then.
     """
     entries = obj["metadata"].get("managedFields") or []
     scaling = [entry for entry in entries if entry.get("subresource") == "scale"]
@@ -125,7 +126,7 @@ def _record_scaling(resource: ServedResource, obj: Object) -> None:
     for entry in scaling:
         entry.pop("time", None)
     first = next((at for at, entry in enumerate(others) if entry["operation"] == "Update"), len(others))
-    kept = [] if resource.is_custom else scaling
+    kept = scaling if get_replicas(resource, obj) else []
     obj["metadata"]["managedFields"] = [*others[:first], *kept, *others[first:]]
 
 
