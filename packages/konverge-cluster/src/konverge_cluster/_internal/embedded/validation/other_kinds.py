@@ -74,9 +74,9 @@ def validate_controller_revision(obj: Object) -> Iterator[FieldError]:
 
 
 def validate_event(obj: Object) -> Iterator[FieldError]:
-    """Yield the validation errors of an Event of the core group."""
+    """Yield the validation errors of an Event, of the core group or of events.k8s.io, with the paths of the former."""
     namespace = obj["metadata"].get("namespace", "")
-    involved = (obj.get("involvedObject") or {}).get("namespace") or ""
+    involved = (obj.get("involvedObject") or obj.get("regarding") or {}).get("namespace") or ""
     # Events of cluster-scoped objects are in the namespace "default".
     if involved != namespace and not (involved == "" and namespace == "default"):
         yield field_invalid("involvedObject.namespace", involved, "does not match event.namespace")
