@@ -147,6 +147,29 @@ def test_a_default_keeps_the_constraints_of_its_field(hint: Any, default: Any, m
     assert found.startswith(f"spec.size: {mistake}")
 
 
+@pytest.mark.parametrize(("low", "high"), [(7101, 7102), (7201.0, 7202.0)])
+def test_the_limits_of_a_number_do_not_depend_on_their_python_type(low: float, high: float) -> None:
+    # Meta(gt=0) and Meta(gt=0.0) are equal, so `typing` returns for both hints the one that any module of the process
+    # used first. Neither a manifest nor a message may show the difference. No other test uses these numbers.
+    spec = make_dataclass(
+        "Spec",
+        [
+            ("between", Annotated[float, Meta(gt=low, lt=high)] | None, None),
+            ("within", Annotated[float, Meta(ge=low, le=high, multiple_of=low)] | None, None),
+            ("share", Annotated[float, Meta(ge=low + 0.5)] | None, None),
+        ],
+    )
+    resource = make_dataclass("Resource", [("metadata", Metadata), ("spec", spec)])
+
+    definition = find_definition(custom_resource(group="a.b", version="v1")(resource))
+
+    fields = definition.schema["properties"]["spec"]["properties"]
+    names = ("minimum", "maximum", "multipleOf")
+    limits = {name: [repr(field[key]) for key in names if key in field] for name, field in fields.items()}
+    first, last = str(int(low)), str(int(high))
+    assert limits == {"between": [first, last], "within": [first, last, first], "share": [repr(low + 0.5)]}
+
+
 def test_a_broken_default_of_an_inner_class_is_told_once() -> None:
     @dataclass
     class Resource:

@@ -243,7 +243,16 @@ def _list_number_limits(info: inspect.IntType | inspect.FloatType) -> Object:
         limits |= {"minimum": info.gt, "exclusiveMinimum": True}
     if info.lt is not None:
         limits |= {"maximum": info.lt, "exclusiveMaximum": True}
-    return limits
+    return {name: _to_shortest_number(limit) for name, limit in limits.items()}
+
+
+def _to_shortest_number(limit: float) -> float:
+    """Return 0 for 0.0, as the API server stores it.
+
+    ``Meta(gt=0)`` equals ``Meta(gt=0.0)``: for either hint, `typing` returns the one that the process used first.
+    Without this, a manifest would depend on the order of imports.
+    """
+    return int(limit) if isinstance(limit, float) and limit.is_integer() else limit
 
 
 def _read_description(cls: type) -> str | None:
