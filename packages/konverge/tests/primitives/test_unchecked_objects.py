@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 from hypothesis import given, settings
@@ -163,6 +164,7 @@ container_states = st.sampled_from(
 containers = st.builds(
     lambda ready, state: {"name": "main", "ready": ready, "state": state}, st.booleans(), container_states
 )
+# A copy: a test changes the object, and `sampled_from` would return its changed values in the next example.
 well_formed = st.fixed_dictionaries(
     {
         "metadata": st.fixed_dictionaries(
@@ -204,7 +206,7 @@ well_formed = st.fixed_dictionaries(
             }
         ),
     }
-)
+).map(deepcopy)
 
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:

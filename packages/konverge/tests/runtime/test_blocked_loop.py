@@ -18,17 +18,45 @@ LIMIT = timedelta(milliseconds=50)
 CLOCK = SystemClock()
 
 
-def block_until(caplog: pytest.LogCaptureFixture, lines: int) -> None:
+class BlockingClock(SystemClock):
+    """A clock whose time passes only while `block_until` blocks: 10 ms between two reads.
+
+    On a busy machine, the system can suspend the test for longer than the limit before or after it blocks.
+    """
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+        self.is_blocking = threading.Event()
+
+    def monotonic(self) -> float:
+        """Return the seconds at this read."""
+        if self.is_blocking.is_set():
+            self._seconds += 0.01
+        return self._seconds
+
+
+def block_until(caplog: pytest.LogCaptureFixture, lines: int, clock: BlockingClock) -> None:
     deadline = CLOCK.monotonic() + 20.0
+
+    def end_at_last_line(record: logging.LogRecord) -> bool:
+        # The watchdog's thread calls this before its next read of the clock.
+        if len(caplog.records) + 1 == lines:
+            clock.is_blocking.clear()
+        return True
+
+    caplog.handler.addFilter(end_at_last_line)
+    clock.is_blocking.set()
     while len(caplog.records) < lines and CLOCK.monotonic() < deadline:
         pass
+    caplog.handler.removeFilter(end_at_last_line)
 
 
 async def test_the_line_that_blocks_is_named_while_it_does_and_less_and_less_often(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with BlockedLoopWatchdog(LIMIT, clock=CLOCK):
-        block_until(caplog, 2)
+    clock = BlockingClock()
+    async with BlockedLoopWatchdog(LIMIT, clock=clock):
+        block_until(caplog, 2, clock)
         assert [record.levelno for record in caplog.records] == [logging.ERROR] * 2
         while len(caplog.records) < 3:
             await CLOCK.sleep(0.01)
