@@ -153,7 +153,14 @@ STEPS = {
         "cross: [{apiVersion: v1, kind: Pod, selector: {name: a}}]",
         "8:15: cross[0]: expected apiVersion, kind and as",
     ),
-    "cross: which one": ("cross: [{crd: db}]", "8:15: cross[0]: expected a selector with name or matchLabels"),
+    "cross: which one": (
+        "cross: [{crd: db}]",
+        "8:15: cross[0]: expected a selector with either name or matchLabels, found neither",
+    ),
+    "cross: a name and labels": (
+        "cross: [{crd: db, selector: {name: a, matchLabels: {a: b}}}]",
+        "8:25: cross[0].selector: expected a selector with either name or matchLabels, found both",
+    ),
     "cross: one name for two": (
         "cross: [{crd: db, selector: {name: a}}, {crd: db, selector: {name: b}}]",
         "8:47: cross[1]: 'db' is already the name of another entry",

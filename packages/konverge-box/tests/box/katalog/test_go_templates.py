@@ -129,7 +129,7 @@ def test_a_template_gives_the_value_that_it_gives_there(template: str, use: Temp
         ("{{ .ork.namespace }}", "properties of its process"),
         ("{{ .nothing.x }}", "unknown name 'nothing'"),
         ("{{ nothing .spec.a }}", "unknown function"),
-        ("{{ default .spec.a .spec.b }}", "is ambiguous"),
+        ("{{ default .spec.a .spec.b }}", "expected one literal, found two or none"),
         ("{{ timeSince .spec.a }}", "it returns seconds in a Katalog"),
         ("{{ range $k, $v := .spec.unknown }}{{ $k }}{{ end }}", "a value of unknown type"),
         ('{{ template "x" . }}', "template }} has no counterpart"),

@@ -179,7 +179,7 @@ def _walk_references(path: str, value: object, depth: int) -> Iterator[tuple[str
 
 
 def _format_field(name: str) -> str:
-    """Format a field name for messages: a foreign name may be long or contain control characters for a terminal."""
+    """Format a field name for messages: a name from outside may be long or contain control characters."""
     return name if len(name) <= _MAX_TEXT and name.isprintable() else repr(name[:_MAX_TEXT])
 
 

@@ -260,7 +260,7 @@ async def test_a_name_stays_one_segment_of_the_path(parameter: str, name: str, s
 @pytest.mark.parametrize(
     ("params", "problem"),
     [
-        ({"name": ".."}, "parameter 'name': expected one line of at most 253 letters"),
+        ({"name": ".."}, "parameter 'name': expected one line of at most 253 characters"),
         ({"catalog": "."}, "parameter 'catalog': expected one line"),
         ({"name": "a\nb"}, "parameter 'name': expected one line"),
         ({"name": "a" * 254}, "parameter 'name': expected one line"),

@@ -175,7 +175,7 @@ UNUSABLE = {
     "a port that is none": ("http://example.com:99999/", "an invalid port"),
     "port zero": ("http://example.com:0/", "an invalid port"),
     "a zone": ("http://[fe80::1%25eth0]/", "found no host"),
-    "too long": (f"http://example.com/{'a' * 9000}", "at most 8192 letters"),
+    "too long": (f"http://example.com/{'a' * 9000}", "at most 8192 characters"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Foreign text in messages: shortened, quoted and on one line."""
+"""Text from outside konverge in messages: shortened, quoted and on one line."""
 
 from __future__ import annotations
 

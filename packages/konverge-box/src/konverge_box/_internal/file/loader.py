@@ -253,8 +253,10 @@ def _check_cross(source: YamlSource, each: dict[str, Any], crds: dict[str, Any],
         )
     selector = each.get("selector")
     if not isinstance(selector, dict) or ("name" in selector) == ("matchLabels" in selector):
+        has_both = isinstance(selector, dict) and "name" in selector
         source.add_error(
-            (*path, "selector") if "selector" in each else path, "expected a selector with name or matchLabels"
+            (*path, "selector") if "selector" in each else path,
+            f"expected a selector with either name or matchLabels, found {'both' if has_both else 'neither'}",
         )
 
 

@@ -42,7 +42,8 @@ def _translate_default(call: CallNode, there: TranslatorProtocol) -> Operand:
     first, second = call.arguments
     if isinstance(first, LiteralNode) == isinstance(second, LiteralNode) and not call.is_piped:
         raise TemplateProblemError(
-            "default of two values without a literal is ambiguous", "write value | default(fallback)"
+            "default: expected one literal, found two or none: either argument can be the fallback",
+            "write value | default(fallback)",
         )
     fallback, value = (first, second) if call.is_piped or isinstance(first, LiteralNode) else (second, first)
     other, made = there.translate_expression(fallback), there.translate_expression(value)

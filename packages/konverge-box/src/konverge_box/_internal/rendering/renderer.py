@@ -1,4 +1,4 @@
-"""The rendering of a custom resource: one observed reconcile."""
+"""The rendering of a custom resource: one reconcile on a private server, and a record of what its steps produce."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class ReconcileInputs:
 
     Args:
         pipeline: The compiled steps.
-        ctx: The context of the reconcile. Its owner is the object in the cluster, on which conditions are staged.
+        ctx: The context of the reconcile. The conditions of this reconcile are set on its owner.
         caller: Sends external calls.
         entropy: The source of random values.
         is_unique: Tells whether no other object has a value in the field of a path.

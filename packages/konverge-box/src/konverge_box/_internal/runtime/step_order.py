@@ -208,7 +208,8 @@ async def _report_conditions(inputs: ReconcileInputs, state: ReconcileState) -> 
 async def _find_stale_conditions(inputs: ReconcileInputs, state: ReconcileState) -> list[str]:
     """Find conditions of groups and providers that the file no longer has; delete an old `status.providers`.
 
-    Only the server knows the writers of a condition. One read suffices: the results record the foreign ones.
+    Only the server knows the writers of a condition. One read suffices: the results record the conditions of other
+    writers.
     """
     ctx, provider_result = inputs.ctx, state.results.provider_result
     if state.failure is not None:

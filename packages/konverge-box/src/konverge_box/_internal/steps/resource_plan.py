@@ -29,8 +29,10 @@ class PlannedResource:
         blocked: The reason why it has to wait; empty without one.
         problem: The error of rendering it; empty without one.
         is_renewed: Its values are generated again, for which the object itself may have to be replaced.
-        mark: The mark for the owner once the object exists; empty if the owner has it or needs none.
-        foreign_owner: The owner of an unchanged object that is not the custom resource's; empty otherwise.
+        mark: The hash to add to an annotation of the custom resource once the object exists (`steps.creation_marks`);
+            empty if the annotation contains it already, or no mark is necessary.
+        foreign_owner: The description of the other owner, if an object that is left unchanged belongs to one; empty
+            otherwise.
     """
 
     resource: BoxResource
@@ -58,7 +60,10 @@ class PlannedResource:
 
     @property
     def is_desired(self) -> bool:
-        """Tell whether it should exist. With a problem, an object of its name may belong to another owner."""
+        """Tell whether the object should exist.
+
+        False if it could not be rendered: then its owner is unknown, and an object of its name may be another owner's.
+        """
         return self.action in (ObjectAction.APPLY, ObjectAction.LEAVE) and not self.problem
 
 

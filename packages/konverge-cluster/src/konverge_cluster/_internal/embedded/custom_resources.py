@@ -156,7 +156,10 @@ def accept_names(definition: Object, others: Iterable[ServedResource], now: date
 
 
 def _find_name_conflicts(requested_names: Mapping[str, Any], others: list[ServedResource]) -> dict[str, str]:
-    """Return the names in use by others of the group with the conflict message, in the order of the checks."""
+    """Return the names that other resources of the API group use, each with the reason of its conflict.
+
+    The order is that in which the API server checks them.
+    """
     words = {
         word for other in others for word in (other.mapping.plural, other.mapping.singular, *other.mapping.short_names)
     }

@@ -86,7 +86,10 @@ class ServerWatch:
         self._end_subscription = end_subscription
 
     def record(self, change: StorageChange) -> None:
-        """Add one change of the storage."""
+        """Queue the event for a change of the storage, if the watch selects the object.
+
+        The watch ends if the definition of its kind is removed, or if too many events wait.
+        """
         self._revision = change.revision
         if self._is_own_definition_removed(change):
             self.end()

@@ -110,6 +110,6 @@ class EventConversion:
         return renamed | {"apiVersion": "events.k8s.io/v1"}
 
     def to_stored_path(self, path: str) -> str:
-        """Return the path with the first name of the core group."""
+        """Return the field path with its first name as in the core group, for example ``involvedObject.name``."""
         name, dot, rest = path.partition(".")
         return _EVENT_FIELDS.get(name, name) + dot + rest

@@ -46,7 +46,9 @@ class Proxy:
             if url.path not in ("", "/") or url.query_string:
                 raise ValueError
         except (ValueError, InvalidRequestError):
-            raise ValueError("expected a proxy such as http://proxy.example:3128 (not shown)") from None
+            raise ValueError(
+                "expected a proxy such as http://proxy.example:3128, found another text, which may contain a password"
+            ) from None
         headers = {}
         if parts.username is not None:
             user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"

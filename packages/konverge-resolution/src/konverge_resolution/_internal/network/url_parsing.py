@@ -30,7 +30,7 @@ def parse_url(text: str, schemes: Collection[str] = ("http", "https")) -> URL:
     """
     first = next(iter(schemes))
     if len(text) > _MAX_LENGTH:
-        raise _build_url_error(f"expected at most {_MAX_LENGTH} letters, found {len(text)}")
+        raise _build_url_error(f"expected at most {_MAX_LENGTH} characters, found {len(text)}")
     if _NO_LETTER.search(text):
         raise _build_url_error("expected no blanks, backslashes or control characters; use percent-encoding")
     parts = _SCHEME_AND_AUTHORITY.match(text)

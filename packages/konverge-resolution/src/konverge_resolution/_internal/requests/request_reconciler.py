@@ -99,7 +99,7 @@ class RequestReconciler:
 
     @asynccontextmanager
     async def background_tasks(self, kinds: Iterable[GroupVersionKind]) -> AsyncIterator[None]:
-        """Run fetches within the block, and forget those for requests of other processes.
+        """Run fetches during the block; discard those of requests that are deleted or belong to another replica now.
 
         Args:
             kinds: The kinds of requests.

@@ -306,7 +306,7 @@ class Reflector:
         return self._list.widen()
 
     def evict_rejected(self) -> None:
-        """Drop the objects that the store no longer keeps."""
+        """Drop the cached objects that the store's filter `keep` now rejects, also from an unfinished list."""
         self._store.evict_rejected()
         self._list.evict_rejected()
 

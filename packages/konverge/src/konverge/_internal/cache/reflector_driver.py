@@ -220,7 +220,7 @@ class ReflectorDriver:
         await self.wait_for_list(self.widen(), _FILL_SECONDS)
 
     def evict_rejected(self) -> None:
-        """Drop the objects that the store no longer keeps."""
+        """Drop the cached objects that the store's filter `keep` now rejects."""
         self._reflector.evict_rejected()
 
     async def read(self, key: ObjectKey) -> Object:

@@ -55,16 +55,16 @@ class _RbacCommand(click.Command):
     help="File with more owners to build components for. Can be repeated.",
 )
 @click.option("--events/--no-events", default=True, show_default=True, help="Grant permissions to record events.")
-@click.option("--leader-elect", is_flag=True, help="Elect one active replica; the other replicas stand by.")
+@click.option("--leader-elect", is_flag=True, help="Grant permissions for leader election.")
 @click.option(
     "--shards",
     type=click.IntRange(1, 256),
     metavar="[N]",
-    help="Distribute the owners over shards; the number does not change the output.",
+    help="Grant permissions for shards; the number does not change the output.",
 )
 @click.option("--lease-name", default="", help="Name of the Lease (default: the operator's name).")
-@click.option("--metrics-auth", is_flag=True, help="Metrics clients must send a token.")
-@click.option("--register-webhooks", is_flag=True, help="Register the webhooks with the API server.")
+@click.option("--metrics-auth", is_flag=True, help="Grant permissions to authorize metrics clients.")
+@click.option("--register-webhooks", is_flag=True, help="Grant permissions to register the webhooks.")
 @click.option(
     "--webhook-secret", metavar="NAMESPACE/NAME", help="Secret with the webhook certificate that the replicas share."
 )

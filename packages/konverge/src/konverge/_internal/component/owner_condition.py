@@ -25,7 +25,7 @@ _HEALTHY = "healthy"
 
 
 def aggregate(condition_type: str, owner: Object, components: Sequence[Component]) -> Condition:
-    """Summarize the components' conditions on the owner in one condition, which the caller stages.
+    """Summarize the components' conditions on the owner in one condition; set it with `ReconcileContext.stage`.
 
     The status is True only if all are True. The reason is that of the highest-priority condition that is not True, else
     of the highest of all. Disabled components count only if there are no others. Among equals, the first component

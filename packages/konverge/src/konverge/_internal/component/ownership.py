@@ -77,7 +77,7 @@ def describe_foreign_controller(live: Object | None, owner: Object) -> str:
 
 
 def describe_holder(live: Object, owner: Object, component: str) -> str:
-    """Describe the controller of a foreign object or, without a controller, its field managers."""
+    """Describe who holds an object that is not the owner's: its controller, or else its field managers."""
     if controller := describe_foreign_controller(live, owner):
         return controller
     others = (manager for manager in _read_managed_fields(live) if not _is_own_manager(manager, owner, component))

@@ -1,7 +1,7 @@
 """The context of a reconcile: the cluster, the owner, the time, and the status write at its end.
 
-Components stage conditions on the owner in memory. `ReconcileContext.flush_status` writes them once, and only if they
-changed (invariant 4).
+Components stage conditions: `ReconcileContext.stage` sets them on the owner in memory. `ReconcileContext.flush_status`
+writes them once, and only if they changed (invariant 4).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ReconcileContext:
 
     Args:
         client: The cluster.
-        owner: The custom resource as it was read for this reconcile, which stages conditions on it in place.
+        owner: The custom resource as it was read for this reconcile. `stage` changes its conditions in place.
         clock: The time.
         events: The recorder of events; None records none.
         metrics: The metrics of conditions, recorded after the flush; None records none.
@@ -146,7 +146,7 @@ class ReconcileContext:
         return answer if redacted == reason else replace(answer, reason=redacted)  # type: ignore[type-var]
 
     def condition(self, condition_type: str) -> Condition | None:
-        """Return the owner's current condition of that type, including staged ones."""
+        """Return the owner's condition of that type: the one that this reconcile staged, else the stored one."""
         return find_condition(self.owner, condition_type)
 
     def register(self, component: str, condition_type: str, objects: Mapping[str, bool]) -> str:
@@ -194,7 +194,7 @@ class ReconcileContext:
 
     @property
     def staged_types(self) -> frozenset[str]:
-        """The types of the conditions that this reconcile staged."""
+        """The types of the conditions that this reconcile set with `stage`."""
         return frozenset(self._staged_types)
 
     def stage(self, condition: Condition) -> Condition:

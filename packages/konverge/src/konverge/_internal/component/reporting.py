@@ -46,7 +46,7 @@ class ConditionMetrics(Protocol):
     """Metrics of conditions; called once for an owner after its status write, or if no write is necessary."""
 
     def record(self, owner: Object, conditions: Sequence[Condition]) -> None:
-        """Record status, reason and transition time of each condition of the owner, including foreign ones.
+        """Record status, reason and transition time of each condition of the owner, including those of other writers.
 
         The list is complete: a condition that is no longer in it is gone.
         """

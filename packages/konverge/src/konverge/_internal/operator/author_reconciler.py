@@ -82,7 +82,7 @@ class AuthorReconciler(Generic[T]):
         """Reconcile an owner (`runtime.owner_reconciler.ReconcileOwner`).
 
         Args:
-            owner: The object as it was read for this reconcile, which stages conditions on it.
+            owner: The object as it was read for this reconcile; `ReconcileContext.stage` sets its conditions.
             client: The cluster.
         """
         return self.reconcile(self.create_context(owner, client))
@@ -118,7 +118,7 @@ class AuthorReconciler(Generic[T]):
         """Create the context of one reconcile.
 
         Args:
-            owner: The object as it was read for this reconcile, which stages conditions on it.
+            owner: The object as it was read for this reconcile; `ReconcileContext.stage` sets its conditions.
             client: The cluster.
         """
         return OwnerContext(

@@ -350,7 +350,7 @@ class Process:
         return bool(uid) and not self._assignment.is_ours(uid)
 
     def _build_key_filter(self, gvk: GroupVersionKind, part: OwnerFilter) -> Callable[[ObjectKey], bool]:
-        """Return a filter for the keys of a part of the owners. A deleted owner may have been in any part."""
+        """Return a filter for the keys of the owners in a shard; a deleted owner counts as in every shard."""
         store = self.informers.running[gvk].store
 
         def is_in_part(key: ObjectKey) -> bool:

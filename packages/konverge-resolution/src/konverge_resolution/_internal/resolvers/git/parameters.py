@@ -235,7 +235,7 @@ def _parse_configured_server(text: str) -> Remote:
 
 
 def _parse_server(text: str, name: str) -> Remote:
-    # A server has no path here; the path of a repository is added only for the check.
+    # The setting is a server without a path. `parse_remote` requires the path of a repository: "-" stands for one.
     return parse_remote(f"{text.rstrip('/')}/-", parameter=name)
 
 

@@ -74,7 +74,7 @@ def parse_exact_version(text: str, hub_type: str) -> str | None:
         hub_type: One of `TYPES`.
     """
     match = _EXACT.fullmatch(text)
-    if match is None or match[2] is None:  # a single number is a range
+    if match is None or match[2] is None:  # a single number is a range: 1 is the newest 1.x
         return None
     major, minor, patch, suffix = match[1], match[2], match[3], match[4] or ""
     if hub_type == ARTIFACT:

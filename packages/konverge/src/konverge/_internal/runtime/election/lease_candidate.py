@@ -389,7 +389,10 @@ class LeaseCandidate:
             self._mine = None
 
     def on_failure(self, now: float) -> None:
-        """Process a request without a response, or with a foreign one. A write may have been applied."""
+        """Process a request without a response, or with one that is not the API server's, for example a proxy's.
+
+        The server may have applied a write.
+        """
         if self._in_flight is not None:
             record, sent_at = self._in_flight
             self._in_flight = None

@@ -128,7 +128,7 @@ class LeaseHolder:
                 while not self.candidate.has_no_claim:
                     await self._step()
         except TimeoutError:
-            _log.warning("Lease %s: release failed within %g s: it expires by itself", self.candidate.key, seconds)
+            _log.warning("Lease %s: not released within %g s: wait until it expires", self.candidate.key, seconds)
         return self.candidate.has_no_claim
 
     def abandon(self) -> None:
