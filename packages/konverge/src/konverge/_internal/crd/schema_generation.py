@@ -252,7 +252,7 @@ def _to_shortest_number(limit: float) -> float:
     ``Meta(gt=0)`` equals ``Meta(gt=0.0)``: for either hint, `typing` returns the one that the process used first.
     Without this, a manifest would depend on the order of imports.
     """
-    return int(limit) if isinstance(limit, float) and limit.is_integer() else limit
+    return int(limit) if float(limit).is_integer() else limit
 
 
 def _read_description(cls: type) -> str | None:
