@@ -1,6 +1,7 @@
 """``konverge box render`` and ``simulate`` from the command line."""
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -97,3 +98,20 @@ def test_a_folder_without_a_simulation_is_refused(konverge: Konverge, tmp_path: 
 
     assert result.returncode == 3
     assert "expected a simulate.yaml" in result.stderr
+
+
+def test_an_example_without_its_server_is_left_out_with_what_starts_it(konverge: Konverge, tmp_path: Path) -> None:
+    with socket.socket() as reserved:  # bound but not listening: connections are refused
+        reserved.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{reserved.getsockname()[1]}"
+        for example in ("provider", "for-each"):
+            (tmp_path / example).mkdir()
+            for file in (EXAMPLES / example).glob("*.yaml"):
+                text = file.read_text().replace("address: 127.0.0.1:5432", f"address: {address}")
+                (tmp_path / example / file.name).write_text(text)
+
+        result = konverge("box", "simulate", tmp_path)
+
+    assert f"left out: no server at {address}; to start it: docker run -p 5432:5432" in result.stdout
+    assert result.stderr.splitlines()[-1] == "1 simulated, 0 failed, 1 left out"
+    assert result.returncode == 0

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from click.testing import CliRunner
 
 from konverge.clock import SeededEntropy, SystemEntropy
+from konverge_box._internal.cli.box_simulate import box_simulate
 from konverge_box._internal.simulation import SimulatedCluster, StepReport, load_simulation, simulate
 from konverge_cluster.testing import Cluster
 from tests.database_servers import PostgresServer
@@ -48,11 +50,7 @@ async def test_the_provider_example_makes_a_database_and_drops_it(
     cluster: Cluster, postgres_server: PostgresServer, tmp_path: Path
 ) -> None:
     tenant = f"t{SystemEntropy().name_suffix(8)}"  # all cases share the server
-    settings = f"host: {postgres_server.host}, port: {postgres_server.port}, user: {postgres_server.user}"
-    for file in (EXAMPLES / "provider").glob("*.yaml"):
-        text = file.read_text().replace("host: 127.0.0.1, port: 5432, user: postgres", settings)
-        text = text.replace("password: postgres", f"password: {postgres_server.password}").replace("acme", tenant)
-        (tmp_path / file.name).write_text(text)
+    write_provider_example(tmp_path, postgres_server, tenant)
     loaded = load_simulation(tmp_path / "simulate.yaml", namespace=cluster.namespace)
     reports: list[StepReport] = []
     databases: list[list[str]] = []
@@ -67,6 +65,31 @@ async def test_the_provider_example_makes_a_database_and_drops_it(
 
     assert [report.failures for report in reports] == [(), ()]
     assert databases == [[tenant], []]
+
+
+@pytest.mark.slow
+@pytest.mark.embedded
+def test_the_command_runs_the_provider_example_where_its_server_is(
+    postgres_server: PostgresServer, tmp_path: Path
+) -> None:
+    tenant = f"t{SystemEntropy().name_suffix(8)}"
+    address = f"{postgres_server.host}:{postgres_server.port}"
+    write_provider_example(tmp_path, postgres_server, tenant)
+    (tmp_path / "simulate.yaml").write_text((tmp_path / "simulate.yaml").read_text().replace("127.0.0.1:5432", address))
+
+    result = CliRunner().invoke(box_simulate, [str(tmp_path)])
+
+    assert result.exit_code == 0, result.output
+    assert f"Tenant/{tenant}: Ready True" in result.stdout
+
+
+def write_provider_example(folder: Path, server: PostgresServer, tenant: str) -> None:
+    """Write the provider example for another server and with another tenant."""
+    settings = f"host: {server.host}, port: {server.port}, user: {server.user}"
+    for file in (EXAMPLES / "provider").glob("*.yaml"):
+        text = file.read_text().replace("host: 127.0.0.1, port: 5432, user: postgres", settings)
+        text = text.replace("password: postgres", f"password: {server.password}").replace("acme", tenant)
+        (folder / file.name).write_text(text)
 
 
 def test_all_twelve_are_there() -> None:

@@ -38,6 +38,7 @@ from konverge_box._internal.simulation import (
     reconcile_until_steady,
     simulate,
 )
+from konverge_box._internal.simulation.required_servers import find_missing_servers
 from konverge_box._internal.simulation.simulation_model import KIND
 
 __all__ = ["box_simulate", "build_samples", "run_in_cluster"]
@@ -97,7 +98,8 @@ def box_simulate(
     FILE is a simulation or a box. For a box, the command applies its custom resources and reconciles them until a
     reconcile writes nothing. A FOLDER stands for its simulate.yaml, or for the simulate.yaml files of its subfolders.
     The output marks changes with + (created), ~ (updated) and - (deleted). Responses to calls come from the file; no
-    call is sent. Exit code 1: an expectation is not met, or a box is not steady.
+    call is sent. A simulation whose servers do not run is left out, with what would start them. Exit code 1: an
+    expectation is not met, or a box is not steady.
     """
     # The report contains the errors of reconciles, so the log stays silent by default.
     logging.basicConfig(level=logging.DEBUG if is_verbose(ctx) else logging.CRITICAL)
@@ -107,7 +109,7 @@ def box_simulate(
         read_input_objects(given_files),
         read_answers(answers_file),
     )
-    failed = 0
+    failed = left_out = 0
     for file in files:
         click.secho(str(file), bold=True)
         # In a shared cluster, each simulation has its own namespace.
@@ -115,7 +117,14 @@ def box_simulate(
         namespace = f"simulation-{SystemEntropy().name_suffix(8)}" if is_shared else _DEFAULT_NAMESPACE
         if find_document_kind(read_box(file)) == KIND:
             loaded = load_simulation(file, namespace=namespace)
-            starts_at = datetime.fromisoformat(loaded.simulation.spec.starts_at)
+            spec = loaded.simulation.spec
+            missing = asyncio.run(find_missing_servers(spec.requires))
+            if missing:
+                left_out += 1
+                for server in missing:
+                    click.secho(f"  left out: no server at {server.address}; to start it: {server.start}", fg="yellow")
+                continue
+            starts_at = None if spec.requires else datetime.fromisoformat(spec.starts_at)
             is_well = run_in_cluster(cluster, namespace, starts_at, partial(_simulate, loaded))
         else:
             box = load_valid_box(read_box(file), file=str(file))
@@ -126,17 +135,20 @@ def box_simulate(
             click.echo("  steady" if is_well else f"  not steady after {cycles} cycles")
         failed += not is_well
     if len(files) > 1 or failed:
-        click.echo(f"{len(files)} simulated, {failed} failed", err=True)
+        rest = f", {left_out} left out" if left_out else ""
+        click.echo(f"{len(files) - left_out} simulated, {failed} failed{rest}", err=True)
     if failed:
         ctx.exit(ExitCode.FAILED)
 
 
 def run_in_cluster(
-    kind: ClusterKind, namespace: str, starts_at: datetime, job: Callable[[SimulatedCluster], Awaitable[bool]]
+    kind: ClusterKind, namespace: str, starts_at: datetime | None, job: Callable[[SimulatedCluster], Awaitable[bool]]
 ) -> bool:
-    """Run a job in a cluster of this kind."""
+    """Run a job in a cluster of this kind; without an initial time, the embedded cluster runs in real time."""
     if kind == "kubeconfig":
         return asyncio.run(_run_with_timeout(_connect_kubeconfig(namespace), job))
+    if starts_at is None:
+        return asyncio.run(_run_with_timeout(_start_embedded(namespace, None), job))
     # Simulated time advances at once, and there is no network to wait for.
     with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
         return runner.run(_run_with_timeout(_start_embedded(namespace, starts_at), job))
@@ -151,13 +163,13 @@ async def _run_with_timeout(
 
 
 @asynccontextmanager
-async def _start_embedded(namespace: str, starts_at: datetime) -> AsyncIterator[SimulatedCluster]:
+async def _start_embedded(namespace: str, starts_at: datetime | None) -> AsyncIterator[SimulatedCluster]:
     try:
         from konverge_cluster._internal.embedded import LocalCluster
     except ImportError as error:
         raise missing_package("the embedded cluster of a simulation", error) from None
 
-    clock = SimulatedClock(starts_at)
+    clock = SystemClock() if starts_at is None else SimulatedClock(starts_at)
     async with (
         LocalCluster(clock=clock, entropy=SeededEntropy()) as cluster,
         Client(cluster.transport(), user_agent=_USER_AGENT, clock=clock) as client,

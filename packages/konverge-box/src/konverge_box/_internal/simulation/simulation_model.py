@@ -18,6 +18,7 @@ __all__ = [
     "ExpectedObject",
     "ObjectName",
     "Patch",
+    "RequiredServer",
     "Simulation",
     "SimulationSpec",
     "SimulationStep",
@@ -35,6 +36,11 @@ Which: TypeAlias = Annotated[
         pattern=r"^[A-Z][A-Za-z0-9]*/([a-z0-9.-]+/)?[a-z0-9][a-z0-9.-]*$",
         description="an object as Kind/name, or Kind/namespace/name in another namespace",
     ),
+]
+
+
+ServerAddress: TypeAlias = Annotated[
+    str, Meta(pattern=r"^[A-Za-z0-9.-]+:[0-9]{1,5}$", description="a host and port such as 127.0.0.1:5432")
 ]
 
 
@@ -127,12 +133,23 @@ class SimulationStep(_SimulationStruct, frozen=True, kw_only=True):
     expect: Expectations | None = None
 
 
+class RequiredServer(_SimulationStruct, frozen=True, kw_only=True):
+    """A server outside of the cluster that a provider of the box connects to.
+
+    ``start`` describes in one line what starts it, for example a command.
+    """
+
+    address: ServerAddress
+    start: str
+
+
 class SimulationSpec(_SimulationStruct, frozen=True, kw_only=True):
     """The box, the initial state of the cluster, and the steps.
 
     ``given`` lists objects, or names of files with objects. ``answers`` sets the responses to external calls by name;
     other
-    calls fail. ``startsAt`` is the initial time on the embedded cluster.
+    calls fail. ``startsAt`` is the initial time on the embedded cluster. ``requires`` lists servers of providers:
+    without one of them, the simulation is left out; with them, it runs in real time.
     """
 
     steps: tuple[SimulationStep, ...]
@@ -140,6 +157,7 @@ class SimulationSpec(_SimulationStruct, frozen=True, kw_only=True):
     given: tuple[dict[str, Any] | str, ...] = ()
     answers: dict[str, ScriptedAnswer] = {}
     starts_at: Timestamp = "2026-01-01T00:00:00Z"
+    requires: tuple[RequiredServer, ...] = ()
 
 
 class Simulation(_SimulationStruct, frozen=True, kw_only=True):
