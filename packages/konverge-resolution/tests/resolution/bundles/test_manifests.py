@@ -84,7 +84,7 @@ def test_without_a_type_from_the_registry_the_document_says_it() -> None:
         (
             build_changed_manifest(layers=[{"mediaType": "a", "digest": "md5:1", "size": 1}]),
             MANIFEST,
-            "entries with digests",
+            "digest of entry 0: expected sha256: or sha512: with its digits, found 'md5:1'",
         ),
         (
             build_changed_manifest(layers=[{"mediaType": "a", "digest": digest_of(b""), "size": -1}]),

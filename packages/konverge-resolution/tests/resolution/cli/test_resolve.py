@@ -10,7 +10,8 @@ from subprocess import CompletedProcess
 import pytest
 import yaml
 
-from konverge_resolution import Digest
+from konverge_resolution import REASON_TRAITS, Digest, Reason
+from konverge_resolution._internal.cli.failure_output import EXIT_CODES
 from tests.cli.conftest import Konverge
 from tests.resolution.servers.git import GitServer, git, git_server
 
@@ -22,6 +23,7 @@ metadata: {name: wrong}
 spec:
   taskRef: {resolver: git, params: {url: "https://git.example.com/a", pathInRepo: ../x}}
 """
+REPOSITORY = Path(__file__).parents[5]
 TOKEN = "hunter2-hunter2"
 
 
@@ -73,6 +75,42 @@ def test_the_content_is_printed_byte_for_byte(started_konverge: Konverge, server
     assert (done.stdout, done.stderr, done.returncode) == (PIPELINE, "", 0)
 
 
+FAILURES = {
+    "a missing file": (["--path", "missing.yaml"], "NotFound", "user", False, 1),
+    "an invalid path": (["--path", "../x"], "InvalidParams", "user", False, 1),
+    "other content": (["--path", "text"], "UnsupportedContent", "user", False, 1),
+    "another digest": (["--digest", str(Digest.of(b""))], "DigestMismatch", "remote", False, 7),
+    "a refused network": (["--url", "http://127.0.0.1:9/a.git"], "Denied", "operator", False, 3),
+    "a closed port": (["--url", "http://127.0.0.1:9/a.git", "--allow-network", "127.0.0.0/8"], "Unreachable", "remote",
+                      True, 6),
+    "an invalid setting": (["--setting", "fetch-timeout=banana"], "InvalidConfiguration", "operator", False, 3),
+    "a missing policy": (["--policy", "missing.yaml"], "InvalidConfiguration", "operator", False, 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("more", "reason", "fault", "is_transient", "code"), FAILURES.values(), ids=FAILURES)
+def test_with_json_a_failure_is_a_record_with_its_reason_word(
+    asking: Asking, more: list[str], reason: str, fault: str, is_transient: bool, code: int
+) -> None:
+    done = asking(*more, "-o", "json", "--timeout", "20", network="" if "--url" in more else "127.0.0.0/8")
+    record = json.loads(done.stdout)
+    assert list(record) == ["resolver", "error"]
+    error = record["error"]
+    assert (record["resolver"], error["reason"], error["fault"], error["isTransient"], error["exitCode"]) == (
+        "git", reason, fault, is_transient, code
+    )  # fmt: skip
+    assert done.returncode == code
+    assert done.stderr == f"konverge: {reason}: {error['message']}\n"
+    assert set(error) == {"reason", "message", "fault", "isTransient", "retryAfterSeconds", "exitCode"}
+
+
+def test_every_reason_has_an_exit_code_and_the_page_has_the_same_table() -> None:
+    page = (REPOSITORY / "docs" / "command-line.md").read_text()
+    rows = {reason: f"| `{reason}` | {REASON_TRAITS[reason].fault} | {code:d} |" for reason, code in EXIT_CODES.items()}
+    assert list(EXIT_CODES) == list(Reason)
+    assert "\n".join(rows.values()) + "\n\n" in page
+
+
 def test_the_record_says_where_it_is_from_and_what_it_is(asking: Asking) -> None:
     found = json.loads(asking("-o", "json", path="tasks/t.yaml").stdout)
     assert found["source"]["uri"] == f"git+{asking.url}"
@@ -103,9 +141,9 @@ def test_a_resolver_that_is_not_there_is_refused_as_in_a_cluster(konverge: Konve
     [
         (["--path", "missing.yaml"], 1, "missing.yaml"),
         (["--path", "text"], 1, ".git#text: the content is not a definition"),
-        (["--revision", "-x"], 1, "konverge: --revision: "),
-        (["--path", "../x"], 1, "konverge: --path: "),
-        (["--param", "gitTokenKey=/"], 1, "konverge: --git-token-key: "),
+        (["--revision", "-x"], 1, "konverge: InvalidParams: --revision: "),
+        (["--path", "../x"], 1, "konverge: InvalidParams: --path: "),
+        (["--param", "gitTokenKey=/"], 1, "konverge: InvalidParams: --git-token-key: "),
         (["--param", "banana=1"], 1, "banana"),
         (["--digest", str(Digest.of(b""))], 7, f"expected {Digest.of(b'')}, found {Digest.of(PIPELINE.encode())}"),
         (["--digest", "md5:1"], 2, "expected sha256:"),
@@ -116,7 +154,7 @@ def test_a_resolver_that_is_not_there_is_refused_as_in_a_cluster(konverge: Konve
         (["--ca-certificates", "missing.pem"], 3, "missing.pem: No such file"),
         (["--allow-network", "banana"], 2, "--allow-network: expected a network such as 10.0.0.0/8, found 'banana'"),
         (["--allow-network", "127.0.0.1/8"], 2, "found '127.0.0.1/8'; did you mean 127.0.0.0/8?"),
-        (["--url", "file:///boxes"], 1, "--url: expected http or https, found file; other ways"),
+        (["--url", "file:///boxes"], 1, "--url: expected http or https, found file; other protocols"),
         (["--url", "http://127.0.0.1:9/"], 1, "--url: expected host/path, found no path"),
         (["--path", "ci/q.yaml"], 1, "does not exist in repository git+http://127.0.0.1:"),
         (["--path", "ci/q.yaml"], 1, "at main ("),
@@ -125,8 +163,8 @@ def test_a_resolver_that_is_not_there_is_refused_as_in_a_cluster(konverge: Konve
         (["--credential", "a/token=hunter2-hunter2"], 2, "expected NAME/KEY=env:VARIABLE or NAME/KEY=file:PATH"),
         (["--git-token", "hunter2-hunter2"], 1, "without a location; add --credential NAME/KEY=env:VARIABLE or f"),
         (["--git-token", "boxes", "--credential", "boxes/tken=env:A"], 1,
-         "konverge: --git-token or --git-token-key: the reference names a credential without a location; add "
-         "--credential NAME/KEY=env:VARIABLE or file:PATH; expected boxes/token; found boxes/tken\n"),
+         "konverge: AuthRequired: --git-token or --git-token-key: the reference names a credential without a location; "
+         "add --credential NAME/KEY=env:VARIABLE or file:PATH; expected boxes/token; found boxes/tken\n"),
         (["--setting", "allow-plain-http-credentials=true", "--git-token", "a", "--credential", "a/token=env:NONE"],
          1, "environment variable NONE is not set"),
     ],
@@ -142,7 +180,7 @@ def test_each_failure_has_its_code_and_says_what_to_do(asking: Asking, more: lis
 def test_of_a_definition_a_mistake_is_told_with_the_parameter_that_stands_there(asking: Asking, tmp_path: Path) -> None:
     done = asking("--lock", tmp_path / "lock.yaml", path="ci/wrong.yaml")
     assert done.returncode == 1
-    assert "konverge: spec.taskRef of git+" in done.stderr
+    assert "konverge: InvalidParams: spec.taskRef of git+" in done.stderr
     assert "parameter 'pathInRepo': " in done.stderr
 
 
@@ -322,9 +360,10 @@ def test_a_lock_file_that_cannot_be_read_is_refused_in_one_line(asking: Asking, 
     lock.write_text("<<<<<<< ours\n")
     done = asking("--lock", lock)
     assert done.returncode == 3
-    assert done.stderr == f"konverge: {lock}: not a lock file: Expected `object`, got `str`\n"
+    prefix = f"konverge: InvalidConfiguration: {lock}: not a lock file: "
+    assert done.stderr == f"{prefix}Expected `object`, got `str`\n"
     lock.write_text(TASK)
-    assert asking("--lock", lock).stderr == f"konverge: {lock}: not a lock file: expected DefinitionLock, found Task\n"
+    assert asking("--lock", lock).stderr == f"{prefix}expected DefinitionLock, found Task\n"
 
 
 def test_no_credential_is_sent_to_a_place_that_a_lock_file_alone_names(

@@ -56,7 +56,9 @@ async def test_the_namespace_of_an_object_is_given_as_to_kubectl(
     elsewhere = ["--param", f"namespace={cluster.namespace}", "--policy", str(tmp_path / "policy.yaml")]
     assert (await resolved(*elsewhere, "-n", "team-b"))[0] == 0
     assert (await resolved(*elsewhere, "-n", "team-a"))[0] == 3
-    assert (await resolved("-n", "Team A"))[2].startswith("konverge: --namespace: expected the name of a namespace")
+    assert (await resolved("-n", "Team A"))[2].startswith(
+        "konverge: InvalidParams: --namespace: expected the name of a namespace"
+    )
 
 
 def test_its_help_says_whose_namespace_is_meant(konverge: Konverge) -> None:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from konverge._internal.cli.exit_codes import ExitCode
+from konverge._internal.cli.exit_codes import format_failure
 from konverge._internal.cli.main import set_failure_code, verbose_option
+from konverge.errors import KonvergeError
 
 if TYPE_CHECKING:
     from konverge_resolution._internal.errors import ResolutionError
@@ -113,8 +114,11 @@ def resolve(ctx: click.Context, /, **given: Any) -> None:
     command uses that lock file and adds missing entries. Without a resolver, "konverge resolve --lock FILE" fetches all
     locked content, so that --offline can use it.
 
-    Exit code 0: success; 1: invalid reference, or no such definition; 3: policy or configuration does not allow it; 6:
-    temporary failure, retry later; 7: the content does not match its digest, its signature or the lock file.
+    A failure is one line with a reason word, such as NotFound; with -o json also a record on stdout.
+
+    Exit code 0: success; 1: invalid reference, or no such definition; 3: policy or configuration does not allow it; 4:
+    failure of the cluster; 6: temporary failure, retry later; 7: the content does not match its digest, its signature
+    or the lock file.
     """
     from konverge_resolution._internal.cli.resolve_actions import fetch_all
     from konverge_resolution._internal.cli.resolve_flags import ResolveFlags
@@ -128,7 +132,8 @@ def resolve(ctx: click.Context, /, **given: Any) -> None:
     flags = ResolveFlags.of(ctx, given)
     if flags.lock_file is None:
         raise click.UsageError("expected a resolver or --lock FILE; konverge resolve --help lists the resolvers", ctx)
-    _run_and_print(ctx, fetch_all(flags))
+    with exit_with_reason(ctx):
+        _run_and_print(fetch_all(flags))
 
 
 resolve.params += build_lock_options()
@@ -163,7 +168,9 @@ def _build_command(resolver: Resolver) -> click.Command:
         from konverge_resolution._internal.cli.resolve_flags import ResolveFlags
 
         params = {name: given.pop(variable) for variable, name in names.items()}
-        _run_and_print(ctx, resolve_one(ResolveFlags.of(ctx, given, resolver.name, params)), option_names)
+        json_resolver = resolver.name if given["output"] == "json" else ""
+        with exit_with_reason(ctx, option_names, json_resolver=json_resolver):
+            _run_and_print(resolve_one(ResolveFlags.of(ctx, given, resolver.name, params)))
 
     about = (type(resolver).__doc__ or "A resolver.").strip().partition("\n")[0]
     command = click.Command(resolver.name, callback=run_resolver, help=about, params=[*options, *common])
@@ -193,31 +200,39 @@ def _to_option_name(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
 
 
-def _run_and_print(
-    ctx: click.Context, work: Coroutine[Any, Any, bytes], option_names: Mapping[str, str] | None = None
-) -> None:
-    """Print the result, or exit with the code of the failure's reason."""
-    with exit_with_reason(ctx, option_names):
-        output = asyncio.run(work)
+def _run_and_print(work: Coroutine[Any, Any, bytes]) -> None:
+    _print(asyncio.run(work))
+
+
+def _print(output: bytes) -> None:
     sys.stdout.buffer.write(output)
     sys.stdout.buffer.flush()
 
 
 @contextmanager
-def exit_with_reason(ctx: click.Context, option_names: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Exit with the code of a failed resolution's reason, and translate its message to the terms of the command line.
+def exit_with_reason(
+    ctx: click.Context, option_names: Mapping[str, str] | None = None, *, json_resolver: str = ""
+) -> Iterator[None]:
+    """Exit with the code of the failure's reason, and print the reason and the message in terms of the command line.
 
     Args:
         ctx: The command.
         option_names: The option for each parameter of the reference; empty without any.
+        json_resolver: The resolver for a JSON record of the failure on stdout; empty for no record.
     """
+    from konverge_resolution._internal.cli.failure_output import build_failure_record, find_failure_code, find_reason
     from konverge_resolution._internal.errors import ResolutionError
 
     try:
         yield
-    except ResolutionError as error:
-        set_failure_code(ctx, _find_exit_code(error))
-        raise ResolutionError(error.reason, _translate_message(error, ctx, option_names or {})) from error
+    except KonvergeError as error:
+        translated = error
+        if isinstance(error, ResolutionError):
+            translated = error.with_message(_translate_message(error, ctx, option_names or {}))
+        if json_resolver:
+            _print(build_failure_record(translated, json_resolver))
+        set_failure_code(ctx, find_failure_code(translated))
+        raise ResolutionError(find_reason(error), f"{find_reason(error)}: {format_failure(translated)}") from error
 
 
 def _translate_message(error: ResolutionError, ctx: click.Context, option_names: Mapping[str, str]) -> str:
@@ -232,13 +247,3 @@ def _translate_message(error: ResolutionError, ctx: click.Context, option_names:
     if error.reason is Reason.AUTHENTICATION_REQUIRED and not ctx.params.get("credentials"):
         message += f"; {_CREDENTIAL}" if "--credential" not in message else ""
     return message
-
-
-def _find_exit_code(error: Any) -> ExitCode:
-    from konverge_resolution._internal.reasons import Fault, Reason
-
-    if error.reason in (Reason.DIGEST_MISMATCH, Reason.SIGNATURE_INVALID):
-        return ExitCode.ALTERED
-    if error.traits.is_transient:
-        return ExitCode.LATER
-    return ExitCode.CONFIGURATION if error.traits.fault is Fault.OPERATOR else ExitCode.FAILED

@@ -147,11 +147,13 @@ def parse_manifest(data: bytes, content_type: str, *, what: str) -> Manifest | I
 def _check(entries: Sequence[Descriptor], what: str) -> None:
     if len(entries) > _MAX_ENTRIES:
         raise build_unsupported_error(what, f"at most {_MAX_ENTRIES} entries", str(len(entries)))
-    for entry in entries:
+    for number, entry in enumerate(entries):
         try:
             Digest.parse(entry.digest)
-        except ValueError as error:
-            raise build_unsupported_error(what, "entries with digests", str(error)) from None
+        except ValueError:
+            raise build_unsupported_error(
+                f"{what}: digest of entry {number}", "sha256: or sha512: with its digits", repr(entry.digest[:80])
+            ) from None
         if entry.size < 0:
             raise build_unsupported_error(what, "entries with a size of 0 or more", str(entry.size))
 
