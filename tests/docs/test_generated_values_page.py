@@ -49,6 +49,10 @@ async def test_the_operator_of_the_page_makes_rotates_and_hides_values(
         is_changed = first is None or secret["data"]["password"] != first["data"]["password"]
         return bool(is_changed) and annotations == {"access": Secret.hash_data(secret)}
 
+    async def has_events() -> bool:
+        events = (await client.list(EVENT, namespace=key.namespace)).items
+        return {"ValuesGenerated", "ValuesRotated"} <= {event["reason"] for event in events}
+
     async with cluster.run_operator(operator):
         await client.create(
             {
@@ -70,6 +74,7 @@ async def test_the_operator_of_the_page_makes_rotates_and_hides_values(
         certificate = await client.get(SECRET, ObjectKey(key.namespace, "home-db-tls"))
         await cluster.wait_for_condition(shop, "home", type="StoreReady")
         owner = await client.get(shop, key)
+        await cluster.eventually(has_events, describe="the events are written")
         events = (await client.list(EVENT, namespace=key.namespace)).items
 
     password = b64decode(first["data"]["password"]).decode()
@@ -77,7 +82,6 @@ async def test_the_operator_of_the_page_makes_rotates_and_hides_values(
     assert b64decode(first["data"]["url"]).decode() == f"postgres://app:{password}@home-db/app"
     assert set(certificate["data"]) == {"tls.crt", "tls.key", "ca.crt"}
     assert certificate["type"] == "kubernetes.io/tls"
-    assert {"ValuesGenerated", "ValuesRotated"} <= {event["reason"] for event in events}
     assert len(values) == 9
     shown = f"{owner} {events} {caplog.text}"
     assert [value for value in values if value in shown] == []
