@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 
 from konverge.client import Response, StreamingResponse, Transport
 
@@ -31,6 +32,7 @@ class CrashingTransport:
         self._answered = answered
         self.sent = 0
         self.died = asyncio.Event()
+        self._withheld: Callable[[], Awaitable[Response]] | None = None
 
     async def request(
         self,
@@ -50,6 +52,15 @@ class CrashingTransport:
         if is_fatal:
             self.died.set()
             if not self._answered:
+                self._withheld = partial(
+                    self._inner.request,
+                    method,
+                    path,
+                    query=query,
+                    headers=headers,
+                    body=body,
+                    timeout_seconds=timeout_seconds,
+                )
                 await _silence()
         answer = await self._inner.request(
             method, path, query=query, headers=headers, body=body, timeout_seconds=timeout_seconds
@@ -57,6 +68,11 @@ class CrashingTransport:
         if is_fatal:
             await _silence()
         return answer
+
+    async def deliver_late(self) -> Response:
+        """Send the request at which the process died, like a network that delayed it."""
+        assert self._withheld is not None, "the process did not die before a request"
+        return await self._withheld()
 
     @asynccontextmanager
     async def stream(

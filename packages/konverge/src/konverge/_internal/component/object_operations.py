@@ -13,7 +13,7 @@ from konverge._internal.component.adoption import describe_foreign_holder, read_
 from konverge._internal.component.applied_cache import DesiredFingerprint
 from konverge._internal.component.component_spec import ComponentSpec, RegisteredResource
 from konverge._internal.component.error_wrapping import withhold_secret_errors, wrap_errors
-from konverge._internal.component.guarded_apply import apply_guarded
+from konverge._internal.component.guarded_apply import guard_apply
 from konverge._internal.component.immutable_fields import is_immutability_error
 from konverge._internal.component.object_access import (
     is_kind_not_served,
@@ -116,9 +116,8 @@ async def apply_object(
             with withhold_secret_errors(resource, desired):
                 sent = normalize(desired, schema)
                 if resource.guards_values:
-                    applied = await apply_guarded(ctx.client, sent, live, manager)
-                else:
-                    applied = await ctx.client.apply(sent, field_manager=manager)
+                    sent = guard_apply(sent, live)
+                applied = await ctx.client.apply(sent, field_manager=manager)
         except InvalidError as error:
             return await _handle_refusal(ctx, component, entry, error, desired, live)
         except ConflictError:

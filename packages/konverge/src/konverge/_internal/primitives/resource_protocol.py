@@ -184,8 +184,8 @@ class Resource(Protocol):
     def guards_values(self) -> bool:
         """True if the object contains values that are made once.
 
-        The engine creates such an object without them, and names the version that it read in each request with them:
-        of two requests with different values, the server accepts only one.
+        Each request with such values names the version that was read: of two requests with different values, the
+        server accepts only one.
         """
 
     @property

@@ -100,10 +100,7 @@ class ValueGeneration(Protocol):
 
 
 def read_value(live: Object, key: str) -> bytes | None:
-    """Return a value of a Secret's ``data``; None if it is absent, blank or not base64.
-
-    A blank value takes the place of a required one until the value is made.
-    """
+    """Return a value of a Secret's ``data``; None if it is absent, blank or not base64."""
     data = live.get("data")
     text = data.get(key) if isinstance(data, dict) else None
     if not isinstance(text, str):
