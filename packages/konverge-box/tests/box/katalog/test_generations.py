@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+import yaml
 
 from konverge_box._internal.file import BoxFileError, load_box
 from konverge_box._internal.file.yaml_source import parse_source
-from konverge_box._internal.katalog import import_katalog
+from konverge_box._internal.katalog import KatalogImport, import_katalog
 from konverge_box._internal.katalog.yaml_writer import write_yaml
 from tests.box.katalog.katalogs import FOLDER, NAMES, format_findings, import_sample
 
@@ -106,3 +109,120 @@ def test_what_is_written_is_read_as_the_same() -> None:
     source = parse_source(write_yaml(TRICKY, {("nested", 1): "said\nof it"}), "box.yaml")[0]
 
     assert (source.value, source.errors) == (TRICKY, [])
+
+
+ENTRY = "apiTypes: {group: example.com, version: v1, kind: App, plural: apps}"
+
+
+def list_data(found: KatalogImport) -> dict[str, list[object]]:
+    """Return the data of the ConfigMaps of each custom resource."""
+    box = load_box(found.text)
+    return {name: [resource.object["data"] for resource in crd.resources] for name, crd in box.spec.crds.items()}
+
+
+def test_custom_resources_can_be_a_list() -> None:
+    found = import_sample(
+        f"""
+kind: Katalog
+spec:
+  crds:
+    - name: app-one
+      {ENTRY}
+      operatorBox: {{onReconcile: {{configMaps: [{{name: a, data: {{a: b}}}}]}}}}
+    - apiTypes: {{group: example.com, version: v1, kind: OtherThing, plural: otherthings}}
+      unknown: 1
+      operatorBox: {{onReconcile: {{configMaps: [{{name: b, data: {{c: d}}}}]}}}}
+    - text
+"""
+    )
+
+    assert list_data(found) == {"appOne": [{"a": "b"}], "otherThing": [{"c": "d"}]}
+    assert [(each.path, each.what) for each in found.listed] == [
+        ("spec.crds[2]", "a value of an unexpected type"),
+        ("spec.crds[2]", "a custom resource"),
+        ("spec.crds[1].unknown", "an unknown field"),
+    ]
+    assert [each.line for each in found.listed] == [11, 11, 9]
+
+
+@pytest.mark.parametrize("word", ["reconciler", "reconcile"])
+def test_the_steps_of_an_entry_can_be_in_its_reconciler(word: str) -> None:
+    found = import_sample(
+        f"""
+kind: Katalog
+spec:
+  crds:
+    app:
+      {ENTRY}
+      {word}:
+        workers: 4
+        onReconcile: {{configMaps: [{{name: a, data: {{a: b}}}}]}}
+        unknown: 1
+"""
+    )
+
+    assert list_data(found) == {"app": [{"a": "b"}]}
+    assert load_box(found.text).spec.crds["app"].reconcile.workers == 4
+    assert [each.path for each in found.listed] == [f"spec.crds.app.{word}.unknown"]
+
+
+@pytest.mark.parametrize("at", ["notes: NOTES\nspec:", "notes: {functions: NOTES}\nspec:", "spec:\n  notes: NOTES"])
+def test_notes_can_be_a_list(at: str) -> None:
+    notes = "[{name: shout, expression: '{{ toUpper .spec.word }}'}]"
+
+    found = import_sample(
+        f"""
+kind: Katalog
+{at.replace("NOTES", notes)}
+  crds:
+    app:
+      {ENTRY}
+      operatorBox: {{onReconcile: {{configMaps: [{{name: a, data: {{a: "{{{{ shout }}}}"}}}}]}}}}
+"""
+    )
+
+    assert found.listed == ()
+    assert list_data(found) == {"app": [{"a": "{{ toUpper(spec.word) }}"}]}
+
+
+def build_definition(kind: str, field: str, scope: str) -> dict[str, Any]:
+    schema = {"properties": {"spec": {"type": "object", "properties": {field: {"type": "string"}}}}}
+    return {
+        "kind": "CustomResourceDefinition",
+        "spec": {
+            "group": "example.com",
+            "scope": scope,
+            "names": {"kind": kind, "plural": f"{kind.lower()}s"},
+            "versions": [{"name": "v1", "storage": True, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
+
+
+TWO = yaml.safe_dump_all([build_definition("Other", "size", "Cluster"), build_definition("App", "color", "Namespaced")])
+
+
+def import_with_definitions(api: str) -> KatalogImport:
+    text = f"kind: Katalog\nspec: {{crds: {{app: {{crdFile: two.yaml, apiTypes: {api}}}}}}}\n"
+    return import_katalog(text, read=lambda name: TWO.encode())
+
+
+@pytest.mark.parametrize("api", ["{kind: App}", "{plural: apps}", "{group: example.com, version: v1, kind: App}"])
+def test_the_definition_of_the_kind_is_used(api: str) -> None:
+    resource = load_box(import_with_definitions(api).text).spec.crds["app"].resource
+
+    assert (resource.kind, resource.plural, resource.scope) == ("App", "apps", "Namespaced")
+    assert resource.schema is not None
+    assert list(resource.schema["spec"]["properties"]) == ["color"]
+
+
+@pytest.mark.parametrize(
+    ("api", "why"),
+    [
+        ("{}", "it contains several CustomResourceDefinitions (Other, App)"),
+        ("{kind: Third}", "it contains no CustomResourceDefinition of Third, only of Other, App"),
+    ],
+)
+def test_a_definition_that_is_not_certain_is_reported(api: str, why: str) -> None:
+    found = import_with_definitions(api)
+
+    assert why in " ".join(each.why for each in found.listed)

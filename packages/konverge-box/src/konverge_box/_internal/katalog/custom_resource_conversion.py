@@ -28,6 +28,7 @@ from konverge_box._internal.katalog.workload_conversion import OWNER_LABEL
 
 __all__ = ["KatalogContext", "convert_custom_resource", "to_identifier"]
 
+_DEFINITION = "CustomResourceDefinition"
 _WORKERS = 100
 _RESYNC = "30s"
 """The time between reconciles without an event in a Katalog that does not set it."""
@@ -219,6 +220,8 @@ class _EntryMappings:
         self.emit = self.box.take_mapping("emit")
         self.runtime = self.box.take_mapping("runtime")
         self.admission = fields.take_mapping("admission")
+        self.entry_reconciler = fields.take_mapping("reconciler")
+        self.entry_reconcile = fields.take_mapping("reconcile")
 
     def list_mappings(self) -> tuple[KatalogFields, ...]:
         return (
@@ -229,6 +232,8 @@ class _EntryMappings:
             self.runtime,
             self.admission,
             self.box,
+            self.entry_reconcile,
+            self.entry_reconciler,
             self.entry,
         )
 
@@ -267,8 +272,9 @@ def _rename_result(found: dict[tuple[str, str], str], root: str, item: Any, keys
 
 
 def _convert_resource_type(fields: KatalogFields, around: KatalogContext) -> dict[str, Any] | None:
+    declared = fields.peek("apiTypes")
     api = fields.take_mapping("apiTypes")
-    definition = _find_definition(fields, around)
+    definition = _find_definition(fields, around, _get_mapping(declared))
     group, version = api.take_text("group"), api.take_text("version")
     kind, plural = api.take_text("kind"), api.take_text("plural")
     api.report_remaining(_API)
@@ -337,7 +343,7 @@ def _get_mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _find_definition(fields: KatalogFields, around: KatalogContext) -> dict[str, Any] | None:
+def _find_definition(fields: KatalogFields, around: KatalogContext, api: Mapping[str, Any]) -> dict[str, Any] | None:
     name = fields.take_text("crdFile")
     if name is None:
         return None
@@ -345,14 +351,40 @@ def _find_definition(fields: KatalogFields, around: KatalogContext) -> dict[str,
     try:
         if content is None or len(content) > MAX_BYTES:
             raise ValueError("it does not exist beside the Katalog, is not readable, or is too large")
-        for document in load_yaml_documents(content):
-            if isinstance(document, dict) and document.get("kind") == "CustomResourceDefinition":
-                return document
-        raise ValueError("it contains no CustomResourceDefinition")
+        return _choose_definition(list(load_yaml_documents(content)), api)
     except (yaml.YAMLError, ValueError) as error:
         why = "it is invalid YAML" if isinstance(error, yaml.YAMLError) else str(error)
         fields.reject_field("crdFile", "the file of a CustomResourceDefinition", why, "write the schema into the box")
         return None
+
+
+def _choose_definition(documents: list[Any], api: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the CustomResourceDefinition of a kind.
+
+    Args:
+        documents: The documents of the file.
+        api: The group, the kind and the plural, as far as the Katalog has them.
+
+    Raises:
+        ValueError: There is none, or it is not certain which one is meant.
+    """
+    definitions = [each for each in documents if isinstance(each, dict) and each.get("kind") == _DEFINITION]
+    if not definitions:
+        raise ValueError(f"it contains no {_DEFINITION}")
+    fitting = [each for each in definitions if _fits(_get_mapping(each.get("spec")), api)]
+    names = [_get_mapping(_get_mapping(each.get("spec")).get("names")) for each in definitions]
+    kinds = ", ".join(str(each.get("kind")) for each in names)
+    if not fitting:
+        raise ValueError(f"it contains no {_DEFINITION} of {api.get('kind') or api.get('plural')}, only of {kinds}")
+    if len(fitting) > 1:
+        raise ValueError(f"it contains several {_DEFINITION}s ({kinds}), and apiTypes has no kind")
+    return fitting[0]
+
+
+def _fits(spec: Mapping[str, Any], api: Mapping[str, Any]) -> bool:
+    names = _get_mapping(spec.get("names"))
+    known = {"group": spec.get("group"), "kind": names.get("kind"), "plural": names.get("plural")}
+    return all(api.get(key) in (None, value) for key, value in known.items() if value is not None)
 
 
 def _convert_depends_on(fields: KatalogFields, around: KatalogContext) -> dict[str, Any]:

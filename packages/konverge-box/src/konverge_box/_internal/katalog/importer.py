@@ -137,20 +137,19 @@ def _convert_box(
     fields.take("apiVersion")
     fields.take("kind")
     metadata, about = _convert_metadata(fields.take_mapping("metadata"))
-    functions = _convert_functions(fields.take_mapping("notes"))
-    settings = _convert_providers(fields)
     spec = fields.take_mapping("spec")
+    functions = _convert_functions(fields) | _convert_functions(spec)
+    settings = _convert_providers(fields)
     if "imports" in spec:
         spec.take("imports")
         spec.notes.add_finding(spec.build_path("imports"), _TOP["imports"])
-    crds = spec.take_mapping("crds")
-    names = _build_names(crds.list_remaining())
+    entries = _take_entries(spec)
+    names = _build_names(list(entries))
     finalizers = tuple(spec.take_texts("finalizers"))
     around = KatalogContext(names, read, functions, finalizers)
     found: dict[str, Any] = {}
     comments: dict[tuple[str | int, ...], str] = {("apiVersion",): about} if about else {}
-    for name in crds.list_remaining():
-        each = crds.take_mapping(name)
+    for name, each in entries.items():
         description = each.peek("description")
         before = len(fields.notes.decisions)
         made = convert_custom_resource(each, around)
@@ -203,10 +202,28 @@ def _convert_metadata(fields: KatalogFields) -> tuple[dict[str, Any], str]:
     return {"name": name}, "\n".join(about)
 
 
-def _convert_functions(fields: KatalogFields) -> dict[str, str]:
+def _take_entries(spec: KatalogFields) -> dict[str, KatalogFields]:
+    """Take the custom resources: a mapping by name, or a list whose items have a name or a kind."""
+    if not spec.is_list("crds"):
+        crds = spec.take_mapping("crds")
+        return {name: crds.take_mapping(name) for name in crds.list_remaining()}
+    found: dict[str, KatalogFields] = {}
+    for each in spec.take_items("crds"):
+        api = each.peek("apiTypes")
+        name = each.take_text("name") or (api.get("kind") if isinstance(api, dict) else None)
+        if isinstance(name, str) and name not in found:
+            found[name] = each
+        else:
+            why = "it has no name" if not isinstance(name, str) else f"another one has the name {name[:40]!r}"
+            each.notes.add_finding(each.path, FindingReason("a custom resource", why, "name it"))
+    return found
+
+
+def _convert_functions(holder: KatalogFields) -> dict[str, str]:
     """Convert the functions that the Katalog defines; each is inserted where it is called."""
     found: dict[str, str] = {}
-    for each in fields.take_items("functions"):
+    fields = holder if holder.is_list("notes") else holder.take_mapping("notes")
+    for each in fields.take_items("notes" if fields is holder else "functions"):
         name, expression = each.take_text("name"), each.take_text("expression", may_be_template=True)
         each.take("description")
         each.report_remaining()
@@ -215,7 +232,8 @@ def _convert_functions(fields: KatalogFields) -> dict[str, str]:
             each.add_note("name", "the note is inserted where it is called")
         else:
             each.notes.add_finding(each.path, FindingReason("a note", "it has no name or no expression", "remove it"))
-    fields.report_remaining()
+    if fields is not holder:
+        fields.report_remaining()
     return found
 
 
