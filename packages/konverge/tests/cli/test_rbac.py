@@ -51,6 +51,10 @@ own = Operator("own")
 @own.reconciles(Shop)
 async def reconcile(shop, ctx):
     return None
+
+
+mixed = Operator("mixed")
+mixed.manages(Shop, settings, reconcile)
 """
 
 ODD = """
@@ -265,6 +269,17 @@ def test_the_secret_of_the_webhooks_is_granted_in_the_operators_namespace(konver
     assert secrets | {"resourceNames": ["webapp-webhooks"], "verbs": ["get", "update"]} in role["rules"]
     assert elsewhere.returncode == 3
     assert "its own namespace, which is 'default' by --account (found 'demo')" in elsewhere.stderr
+
+
+def test_a_check_prints_only_what_could_not_be_derived(konverge: Konverge, shop: Path) -> None:
+    derived = konverge("rbac", f"{shop}:managed", "--check")
+    mixed = konverge("rbac", f"{shop}:mixed", "--check")
+
+    assert (derived.returncode, derived.stdout, derived.stderr) == (0, "", "")
+    assert (mixed.returncode, mixed.stdout) == (1, "")
+    assert mixed.stderr == (
+        "konverge: not derived: Shop: the access of reconcile cannot be derived: declare it with operator.uses(...)\n"
+    )
 
 
 def test_what_could_not_be_derived_is_said_on_stderr(konverge: Konverge, shop: Path) -> None:

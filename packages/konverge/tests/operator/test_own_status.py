@@ -8,9 +8,13 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal
 
+import click
 import pytest
 
 from konverge import Condition, Metadata, Operator, OwnerContext, Result, custom_resource
+from konverge._internal.cli.diff_text import format_diff, format_status_change
+from konverge._internal.cli.explain_text import format_explanation
+from konverge._internal.operator.dry_run import dry_run_owner
 from konverge.component import Component, ComponentBuilder
 from konverge.crd import crd_manifest, encode, find_definition
 from konverge.errors import BuildError
@@ -413,6 +417,29 @@ async def test_a_function_of_ones_own_that_hangs_is_reported(stores: StoreHarnes
         ready = await stores.wait_for_reason("Error")
 
     assert ready.message == "The reconcile failed: the function reconcile did not end within 0.9 s"
+
+
+async def test_a_dry_run_has_the_status_that_would_be_written(stores: StoreHarness) -> None:
+    async def paint(store: Store, ctx: OwnerContext) -> None:
+        ctx.stage(Condition("Painted", "True", "Done"))
+
+    operator = managing(settings, paint, signs)
+    async with stores.running_operator(operator):
+        await stores.create()
+        await stores.wait_for(lambda status: status.get("phase") == "Open", "the store is open")
+    registration = operator.registered.classes[0]
+
+    steady = await dry_run_owner(registration, await stores.owner(), stores.client, clock=stores.clock)
+    await stores.client.patch(STORE, stores.key("corner"), {"spec": {"greeting": "Bye"}}, patch_type="merge")
+    changed = await dry_run_owner(registration, await stores.owner(), stores.client, clock=stores.clock)
+
+    assert (steady.status, steady.errors) == ((), ())
+    lines = [".status.observedGeneration: 1 → 2", '.status.banner: "Hello" → "Bye"']
+    assert [click.unstyle(format_status_change(field)) for field in changed.status] == lines
+    assert [click.unstyle(line).strip() for line in format_diff(changed)][-2:] == lines
+    explained = click.unstyle("\n".join(format_explanation(changed, stores.clock.now())))
+    assert all(line in explained for line in lines)
+    assert own_fields((await stores.owner())["status"])["banner"] == "Hello", "nothing is written"
 
 
 async def one_argument(store: Store) -> None: ...

@@ -80,7 +80,7 @@ def diff(
         click.echo(f"konverge: not compared: {' '.join(format_failure(failure).split())}", err=True)
     if failures:
         ctx.exit(ExitCode.CLUSTER if any(map(find_refusal, failures)) else ExitCode.TROUBLE)
-    if any(dry_run.changes for dry_run in owners):
+    if any(dry_run.changes or dry_run.status for dry_run in owners):
         ctx.exit(ExitCode.FAILED)
 
 
@@ -119,6 +119,7 @@ def _build_output(owner: OwnerDryRun) -> dict[str, Any]:
         "name": owner.name,
         "isDeleting": owner.is_deleting,
         "changes": owner.changes,
+        "status": owner.status,
         "halts": list(_iter_halts(owner)),
         "errors": owner.errors,
     }

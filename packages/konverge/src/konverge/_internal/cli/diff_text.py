@@ -13,7 +13,7 @@ from konverge._internal.cli.plurals import format_count
 from konverge._internal.component.dry_run import DryRunReport, FieldChange, FieldManagerInfo, ObjectChange
 from konverge._internal.operator.dry_run import OwnerDryRun
 
-__all__ = ["format_change", "format_diff", "format_halts", "format_manager", "format_value"]
+__all__ = ["format_change", "format_diff", "format_halts", "format_manager", "format_status_change", "format_value"]
 
 _LONGEST_VALUE = 120
 _MOST_FIELDS = 100
@@ -47,6 +47,9 @@ def _format_components(owner: OwnerDryRun) -> Iterator[str]:
     if others:
         yield "  outside of components"
         yield from (f"    {line}" for change in others for line in format_change(change))
+    if owner.status:
+        yield "  status"
+        yield from (f"    {format_status_change(field)}" for field in owner.status[:_MOST_FIELDS])
     if owner.is_deleting:
         yield "  ! is being deleted: its components are not reconciled"
 
@@ -59,6 +62,11 @@ def format_change(change: ObjectChange) -> Iterator[str]:
         yield f"    {_format_field(field, is_new=change.action == 'create')}"
     if len(change.fields) > _MOST_FIELDS:
         yield f"    … and {format_count(len(change.fields) - _MOST_FIELDS, 'field')} more"
+
+
+def format_status_change(field: FieldChange) -> str:
+    """Return the line of one field of the owner's status."""
+    return _format_field(field, is_new=False)
 
 
 def _format_field(field: FieldChange, *, is_new: bool) -> str:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import click
 
-from konverge._internal.cli.diff_text import format_manager, format_value
+from konverge._internal.cli.diff_text import format_manager, format_status_change, format_value
 from konverge._internal.component.dry_run import (
     ConditionReport,
     DryRunReport,
@@ -46,6 +46,9 @@ def format_explanation(owner: OwnerDryRun, now: datetime) -> Iterator[str]:
         yield from _format_row("", [f"now: {_format_condition(owner.after, now)}"])
     for error in owner.errors:
         yield from _format_row("fails", [error])
+    yield from _format_row("status", [format_status_change(field) for field in owner.status[:_MAX_FIELDS]])
+    if len(owner.status) > _MAX_FIELDS:
+        yield from _format_row("", [f"… and {len(owner.status) - _MAX_FIELDS} more fields"])
     for component in owner.components:
         yield ""
         yield from _format_component(component, now)

@@ -30,6 +30,7 @@ from konverge._internal.feature import is_enabled
 from konverge._internal.kube import Object
 from konverge._internal.kube.secret_redaction import redact_secret_values
 from konverge._internal.operator.component_factories import build_component, check_condition_type
+from konverge._internal.operator.function_calls import name_function
 from konverge._internal.operator.registrations import OwnerRegistration
 from konverge.errors import ConfigurationError, format_error
 
@@ -95,6 +96,7 @@ def preview(
             "building the components",
         )
     click.echo(format_objects(objects, output), nl=False)
+    _report_skipped_functions(found.registration)
     for failure in failures:
         click.echo(f"konverge: {' '.join(failure.split())}", err=True)
     if failures:
@@ -110,6 +112,16 @@ def _parse_cells(assignments: tuple[str, ...]) -> dict[str, str]:
             raise click.UsageError(f"--data: expected NAME=VALUE, found {assignment!r}")
         cells[name] = value
     return cells
+
+
+def _report_skipped_functions(registration: OwnerRegistration) -> None:
+    """Report the functions whose results are known only with live objects."""
+    for function in (*registration.functions, *([] if registration.status is None else [registration.status])):
+        click.echo(
+            f"konverge: {name_function(function)}: not called, because it gets live objects; konverge diff calls it "
+            "and writes nothing",
+            err=True,
+        )
 
 
 async def _read_owner(found: NamedOwner, flags: ClusterFlags) -> Object:

@@ -8,6 +8,7 @@ from typing import Literal
 import click
 
 from konverge._internal.cli.crd import format_objects, output_option
+from konverge._internal.cli.exit_codes import ExitCode
 from konverge._internal.cli.main import verbose_option
 from konverge._internal.cli.namespaced_name import parse_namespaced_name
 from konverge._internal.cli.operator_file import load_operator, parse_operator_reference
@@ -71,9 +72,13 @@ class _RbacCommand(click.Command):
 @click.option(
     "--install-crds", is_flag=True, help="Grant permissions to apply the operator's CustomResourceDefinitions."
 )
+@click.option("--check", is_flag=True, help="Print no manifests; exit with code 1 if permissions cannot be derived.")
 @output_option
 @verbose_option
+@click.pass_context
 def rbac(
+    ctx: click.Context,
+    /,
     file: str,
     namespaces: tuple[str, ...],
     account: str,
@@ -86,6 +91,7 @@ def rbac(
     register_webhooks: bool,
     webhook_secret: str | None,
     install_crds: bool,
+    check: bool,
     output: Literal["yaml", "json"],
 ) -> None:
     """Print the ServiceAccount, the roles that the operator in FILE.py needs, and their bindings.
@@ -119,10 +125,11 @@ def rbac(
             lambda: derive_permissions(operator.registered.declaration, facilities, samples=given),
             "building components for sample owners",
         )
-    granted = build_role_manifests(found, pods_account, namespaces)
     for gap in found.gaps:
         click.echo(f"konverge: not derived: {' '.join(gap.split())}", err=True)
-    click.echo(format_objects(granted, output), nl=False)
+    if check:
+        ctx.exit(ExitCode.FAILED if found.gaps else 0)
+    click.echo(format_objects(build_role_manifests(found, pods_account, namespaces), output), nl=False)
 
 
 def _parse_account(text: str, operator: str) -> ObjectKey:

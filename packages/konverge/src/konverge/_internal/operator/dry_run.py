@@ -17,7 +17,14 @@ import msgspec
 
 from konverge._internal.client import Client
 from konverge._internal.component import TimeLimit
-from konverge._internal.component.dry_run import ConditionReport, DryRun, DryRunReport, ObjectChange
+from konverge._internal.component.dry_run import (
+    ConditionReport,
+    DryRun,
+    DryRunReport,
+    FieldChange,
+    ObjectChange,
+    find_status_changes,
+)
 from konverge._internal.crd import decode, find_definition
 from konverge._internal.kube import GroupVersionKind, Object, ObjectKey, find_condition, is_deleting
 from konverge._internal.operator.author_reconciler import AuthorReconciler
@@ -47,6 +54,7 @@ class OwnerDryRun(msgspec.Struct, frozen=True, rename="camel"):
         after: The summary condition after the reconcile.
         components: The reports of the components, in the order of their reconciles.
         changes: The writes in order of the requests, without the owner's status.
+        status: The changed fields of the owner's status, without its conditions.
         errors: The errors outside of components: of a factory, or of the author's reconcile function.
         wakes_at: The time of the requeue that the reconcile would request; None for none.
     """
@@ -61,6 +69,7 @@ class OwnerDryRun(msgspec.Struct, frozen=True, rename="camel"):
     after: ConditionReport | None
     components: tuple[DryRunReport, ...] = ()
     changes: tuple[ObjectChange, ...] = ()
+    status: tuple[FieldChange, ...] = ()
     errors: tuple[str, ...] = ()
     wakes_at: datetime | None = None
 
@@ -145,6 +154,7 @@ async def dry_run_owner(
         after=after,
         components=() if dry_run is None else tuple(dry_run.reports),
         changes=() if dry_run is None else tuple(dry_run.client.changes),
+        status=() if dry_run is None else find_status_changes(owner, dry_run.owner, dry_run.client.secret_values),
         errors=tuple(errors),
         wakes_at=wakes_at,
     )

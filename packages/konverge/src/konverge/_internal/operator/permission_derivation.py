@@ -54,11 +54,13 @@ class DeclaredOwner:
         factories: The component factories (`Operator.manages`); empty for an author's reconcile function, whose access
             cannot be derived.
         has_finalizer: True if owners get a finalizer of the operator.
+        functions: The names of the author's functions among the factories, whose access cannot be derived.
     """
 
     cls: type[Any]
     factories: tuple[Any, ...] = ()
     has_finalizer: bool = False
+    functions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,11 @@ def derive_permissions(
         if not owner.factories and not declaration.uses:
             gaps.append(
                 f"{owner.cls.__name__}: the access of its reconcile function cannot be derived: declare it with "
+                "operator.uses(...)"
+            )
+        elif owner.functions and not declaration.uses:
+            gaps.append(
+                f"{owner.cls.__name__}: the access of {', '.join(owner.functions)} cannot be derived: declare it with "
                 "operator.uses(...)"
             )
     gaps += _describe_unknown_kinds(dict.fromkeys(gvk for gvk in kinds if gvk not in own), uses)

@@ -339,9 +339,12 @@ class _ProcessParts:
         from konverge._internal.operator.permission_check import find_missing_permissions
 
         options = self._options
+        permissions = derive_permissions(self._registered.declaration, options.runtime_features)
+        for gap in permissions.gaps:
+            _log.info("not checked: %s", gap)
         missing = await find_missing_permissions(
             self.client,
-            derive_permissions(self._registered.declaration, options.runtime_features),
+            permissions,
             role=self._registered.name,
             home=options.home,
             namespaces=options.namespaces,

@@ -11,8 +11,9 @@ from konverge._internal.cache import CacheOptions
 from konverge._internal.crd import crd_manifest, find_definition
 from konverge._internal.kube import GroupVersionKind, Object
 from konverge._internal.operator.component_factories import ComponentFactories, ComponentFactory
-from konverge._internal.operator.function_calls import Reconciler
+from konverge._internal.operator.function_calls import Reconciler, is_async, name_function
 from konverge._internal.operator.owner_context import Companion
+from konverge._internal.operator.owner_status import StatusFunction
 from konverge._internal.operator.permission_derivation import DeclaredOwner, OperatorDeclaration
 from konverge._internal.operator.rbac_rules import ResourceAccess
 from konverge._internal.operator.webhook_registry import WebhookRegistry
@@ -49,6 +50,11 @@ class OwnerRegistration:
     def functions(self) -> tuple[Reconciler[Any], ...]:
         """The author's functions with an owner and a context, whose access to the cluster cannot be derived."""
         return self.reconciler.functions if isinstance(self.reconciler, ComponentFactories) else (self.reconciler,)
+
+    @property
+    def status(self) -> StatusFunction[Any] | None:
+        """The function that returns the status of an owner; None without one."""
+        return self.reconciler.status if isinstance(self.reconciler, ComponentFactories) else None
 
     @property
     def factories(self) -> tuple[ComponentFactory[Any], ...]:
@@ -106,7 +112,12 @@ class OperatorRegistrations:
     def declaration(self) -> OperatorDeclaration:
         """The part of the registrations from which permissions are derived."""
         owners = (
-            DeclaredOwner(registration.cls, registration.factories, registration.cls in self.finalizers)
+            DeclaredOwner(
+                registration.cls,
+                registration.factories,
+                registration.cls in self.finalizers,
+                tuple(map(name_function, filter(is_async, (*registration.functions, registration.status)))),
+            )
             for registration in self.classes
         )
         return OperatorDeclaration(

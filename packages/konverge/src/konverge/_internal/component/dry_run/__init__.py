@@ -24,6 +24,7 @@ from konverge._internal.component.dry_run.report import (
     ResourceReport,
 )
 from konverge._internal.component.dry_run.runner import DryRun, dry_run_component
+from konverge._internal.component.dry_run.status_diff import find_status_changes
 
 __all__ = [
     "ConditionReport",
@@ -40,4 +41,5 @@ __all__ = [
     "PrerequisiteReport",
     "ResourceReport",
     "dry_run_component",
+    "find_status_changes",
 ]
