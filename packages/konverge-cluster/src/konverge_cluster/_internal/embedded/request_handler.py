@@ -412,6 +412,7 @@ class RequestHandler:
             user=parsed.user,
             options=options,
             warnings=fields.warnings,
+            authorizer=self._gate.authorizer,
         )
 
     def _build_write_response(

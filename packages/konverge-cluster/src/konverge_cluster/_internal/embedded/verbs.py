@@ -14,6 +14,7 @@ from konverge._internal.kube import GroupVersionKind, Object, ObjectKey, is_dele
 from konverge.clock import Clock, Entropy
 from konverge.errors import ApiError, BadRequestError
 from konverge_cluster._internal.embedded import api_errors, deletion, service_addresses, write_pipeline
+from konverge_cluster._internal.embedded.access.escalation import check_escalation
 from konverge_cluster._internal.embedded.bootstrap_objects import UNDELETABLE_NAMESPACES
 from konverge_cluster._internal.embedded.custom_resources import DEFINITIONS, get_storage_name
 from konverge_cluster._internal.embedded.deletion import DeleteOptions
@@ -244,6 +245,7 @@ class ServerVerbs:
         if not metadata.get("name") and metadata.get("generateName"):
             obj["metadata"] = {**metadata, "name": self._generate_name(resource, metadata)}
         key = ObjectKey.of(obj)
+        self._check_escalation(resource, obj, write)
         obj = write_pipeline.finish_create(resource, obj, uid=self._entropy.uid(), now=self._clock.now())
         if resource.storage == "services":
             service_addresses.allocate_addresses(obj, self._list_other_services(key), self._entropy)
@@ -314,6 +316,7 @@ class ServerVerbs:
         """Store the result of a write if webhooks and validation accept it."""
         admission = self._build_admission("UPDATE", resource, stored.key, obj, old, subresource, write)
         obj = (yield from self._webhooks.mutate(admission)) or obj
+        self._check_escalation(resource, obj, write)
         obj = write_pipeline.finish_update(resource, old, obj, subresource=subresource)
         if resource.storage == "services" and obj["spec"] != stored.object["spec"]:
             service_addresses.allocate_addresses(obj, self._list_other_services(stored.key), self._entropy)
@@ -328,6 +331,10 @@ class ServerVerbs:
         if write.dry_run:
             return obj
         return (yield from self.conversions.to_served(resource, self._store(resource, stored, form)))
+
+    def _check_escalation(self, resource: ServedResource, obj: Object, write: WriteOptions) -> None:
+        if write.authorizer is not None:
+            check_escalation(resource, obj, write.user, write.authorizer, self._storage)
 
     def _store(self, resource: ServedResource, stored: StoredObject, obj: Object) -> Object:
         """Store the result of an update unless nothing changed; return a copy of the stored object."""

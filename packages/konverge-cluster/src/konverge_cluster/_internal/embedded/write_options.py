@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from konverge._internal.kube import Object
+from konverge_cluster._internal.embedded.access.authorization import Authorizer
 from konverge_cluster._internal.embedded.access.users import ADMIN, User
 from konverge_cluster._internal.embedded.object_decoding import IGNORED, FieldValidation
 
@@ -23,6 +24,7 @@ class WriteOptions:
         user: The user who sends the request.
         options: The other options of the request, by their API names (for example ``fieldValidation``).
         warnings: Receives the warnings of webhooks.
+        authorizer: Knows the permissions of the user, which roles and bindings must not exceed; None for no check.
         names_object: True if the request names the object; False for a collection.
     """
 
@@ -32,6 +34,7 @@ class WriteOptions:
     user: User = ADMIN
     options: Mapping[str, object] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    authorizer: Authorizer | None = None
     names_object: bool = True
 
     def to_options_object(self, kind: str) -> Object:
