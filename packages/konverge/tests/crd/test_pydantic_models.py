@@ -226,7 +226,7 @@ def test_what_a_schema_has_no_word_for_is_named_with_its_path() -> None:
         "spec.twoNames: expected one alias for reading and writing (alias=...), found two",
         "spec.made: its default is made of other fields, which a schema has no word for",
         "spec.slot: Slot is a pydantic dataclass; use a pydantic BaseModel, or a plain dataclass",
-        "spec.bits: a RootModel is no object: use the type that it wraps",
+        "spec.bits: a RootModel is not an object: use the type that it wraps",
         "spec.price: Decimal has no counterpart in a Kubernetes schema; use str with a pattern, since its numbers are "
         "binary",
         "spec.choice: a union may be of one type and None, of int and str, or of int and float; "

@@ -113,7 +113,7 @@ async def test_a_deletion_can_be_refused(cluster: Cluster, kind: KindVersions, r
 async def test_a_warning_reaches_whoever_asked(cluster: Cluster, kind: KindVersions, registry: WebhookRegistry) -> None:
     @registry.validates(kind.stored)
     def look(site: Any, request: AdmissionRequest[Any]) -> None:
-        request.warn('spec.image: "latest" is no version')
+        request.warn('spec.image: "latest" is not a version')
 
     async with webhook_harness(cluster, kind, registry) as town:
         answer = await cluster.new_transport().request(
@@ -125,7 +125,7 @@ async def test_a_warning_reaches_whoever_asked(cluster: Cluster, kind: KindVersi
         )
 
     assert answer.status == 201
-    assert answer.headers["warning"] == '299 - "spec.image: \\"latest\\" is no version"'
+    assert answer.headers["warning"] == '299 - "spec.image: \\"latest\\" is not a version"'
 
 
 async def test_what_a_handler_fills_in_is_stored_and_all_else_stays(

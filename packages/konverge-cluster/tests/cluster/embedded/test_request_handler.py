@@ -95,7 +95,12 @@ def test_the_path_fills_in_what_the_body_leaves_out(ask: RequestClient) -> None:
             "the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; "
             "json parse error: unexpected end of JSON input",
         ),
-        ("POST", CONFIG_MAPS, [1], "the object provided is unrecognized (must be of type ConfigMap): it is no mapping"),
+        (
+            "POST",
+            CONFIG_MAPS,
+            [1],
+            "the object provided is unrecognized (must be of type ConfigMap): expected a mapping",
+        ),
         ("GET", f"{CONFIG_MAPS}?limit=many", None, 'strconv.ParseInt: parsing "many": invalid syntax'),
         (
             "GET",

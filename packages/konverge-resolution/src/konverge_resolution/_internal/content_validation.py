@@ -89,8 +89,8 @@ def parse_content(data: bytes, allowed: AllowedKinds = ANY_KIND) -> Object:
         allowed: The allowed kinds.
 
     Raises:
-        ResolutionError: ``TooLarge``, or ``UnsupportedContent``: the content is no text, no YAML, not one document, no
-            object, or of a kind that may not be fetched.
+        ResolutionError: ``TooLarge``, or ``UnsupportedContent``: the content is not text, not YAML, not one document,
+            not an object, or of a kind that may not be fetched.
     """
     if len(data) > MAX_CONTENT_BYTES:
         expected = f"expected at most {MAX_CONTENT_BYTES} bytes, found {len(data)}"

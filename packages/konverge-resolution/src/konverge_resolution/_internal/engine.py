@@ -309,7 +309,7 @@ class Engine:
         """Parse content as an object. Large content takes half a second, so it is parsed in a thread.
 
         Raises:
-            ResolutionError: The content is no object of an allowed kind.
+            ResolutionError: The content is not an object of an allowed kind.
         """
         if len(data) <= _SMALL_BYTES:
             return parse_content(data, self.options.kinds)
@@ -363,8 +363,8 @@ def _check_resolver_result(resolver: str, content: object) -> ResolvedContent:
     """Return the content of a resolver if its type, the size of its record and its addresses are acceptable.
 
     Raises:
-        ResolutionError: ``Internal``: it is no `ResolvedContent`, or records a credential; ``TooLarge``: its record is
-            too large.
+        ResolutionError: ``Internal``: it is not a `ResolvedContent`, or records a credential; ``TooLarge``: its record
+            is too large.
     """
     if not isinstance(content, ResolvedContent):
         message = f"resolver {resolver!r} failed: expected a ResolvedContent, found another type"

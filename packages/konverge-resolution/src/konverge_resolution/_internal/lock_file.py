@@ -149,7 +149,7 @@ class LockFile:
             file: The name of the file in messages.
 
         Raises:
-            konverge.errors.ConfigurationError: It is no lock file; the message has the first error and its place.
+            konverge.errors.ConfigurationError: It is not a lock file; the message has the first error and its position.
         """
         if len(text) > MAX_LOCK_BYTES:
             raise ConfigurationError(f"{file}: expected a lock file of at most {MAX_LOCK_BYTES >> 20} MiB, found more")

@@ -2,7 +2,7 @@
 
 Without a policy for a resolver and a namespace, the resolver's own configuration decides. With at least one such
 policy, a policy must name the source. Then *each* policy that names it must be satisfied (digest, signature). Policies
-name sources by prefixes that end at a separator of the address. They are no regular expressions, because a partial
+name sources by prefixes that end at a separator of the address. They are not regular expressions, because a partial
 match of a pattern could bypass such a policy (CVE-2026-25542).
 """
 
@@ -81,7 +81,7 @@ class SourcePrefix:
         """Parse ``https://example.com/team`` or ``https://*.example.com``.
 
         Raises:
-            ValueError: It is no address, or has several spellings.
+            ValueError: The text is not an address, or has several spellings.
         """
         scheme, host, port, segments = _split_uri(text)
         if "*" in host.removeprefix("*.") or any("*" in segment for segment in segments):
@@ -102,7 +102,7 @@ def _split_uri(uri: str) -> tuple[str, str, int | None, tuple[str, ...]]:
     """Split an address into scheme, host, port and segments of the path.
 
     Raises:
-        ValueError: It is no address, has a user, or its path is ambiguous.
+        ValueError: The text is not an address, has a user, or has an ambiguous path.
     """
     parts: SplitResult = urlsplit(uri)
     path = parts.path.lower() if parts.scheme == _CLUSTER_SCHEME else parts.path
@@ -320,6 +320,6 @@ def parse_networks(texts: Iterable[str]) -> tuple[IPv4Network | IPv6Network, ...
     """Parse networks such as ``10.0.0.0/8``.
 
     Raises:
-        ValueError: A text is no network.
+        ValueError: A text is not a network.
     """
     return tuple(parse_network(text) for text in texts)

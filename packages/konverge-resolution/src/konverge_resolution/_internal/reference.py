@@ -54,7 +54,7 @@ class Digest(msgspec.Struct, frozen=True):
         """Parse a digest with its algorithm.
 
         Raises:
-            ValueError: It is no digest; the message has the expected format.
+            ValueError: The text is not a digest; the message has the expected format.
         """
         match = _DIGEST.fullmatch(text)
         if match is None or len(match["hex"]) != _HEX_LENGTH.get(match["algorithm"]):

@@ -7,7 +7,7 @@
     path: ../tasks/build.yaml          # instead of the fields above: relative to the definition with the reference
 
 A definition refers to others in a field ``ref``, or one whose name ends in ``Ref`` such as Tekton's ``taskRef``, and in
-the items of a list ``imports``. A mapping with other fields is no reference to a definition:
+the items of a list ``imports``. A mapping with other fields is not a reference to a definition:
 ``configMapRef: {name: a}`` stays unchanged.
 """
 
@@ -111,7 +111,7 @@ def parse_reference(
         where: The name of the reference in messages.
 
     Raises:
-        ResolutionError: ``InvalidParams``: it is no reference; the message has the error and its place.
+        ResolutionError: ``InvalidParams``: the value is not a reference; the message has the error and its field path.
     """
     if not isinstance(value, dict):
         raise _build_error(where, "a mapping with resolver and params, or with path", value)

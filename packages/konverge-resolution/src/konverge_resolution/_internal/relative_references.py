@@ -33,7 +33,7 @@ class RelativeResolver(Protocol):
             path: The path as it was written.
 
         Raises:
-            konverge_resolution.ResolutionError: ``InvalidParams``: it is no path, or leaves the source.
+            konverge_resolution.ResolutionError: ``InvalidParams``: the text is not a path, or leaves the source.
         """
 
 
@@ -118,7 +118,7 @@ def join_path(file: str, path: str) -> str:
         path: The path; with a leading ``/`` it starts at the root.
 
     Raises:
-        ResolutionError: ``InvalidParams``: it is no path of a file, or leaves the root.
+        ResolutionError: ``InvalidParams``: the text is not the path of a file, or leaves the root.
     """
     if not path or path.endswith("/") or "\\" in path or not path.isprintable():
         raise _build_error(path, "expected the path of a file")

@@ -137,7 +137,8 @@ def discover_resolvers(
         find: Returns the entry points.
 
     Raises:
-        konverge.errors.ConfigurationError: One cannot be loaded or is no resolver, or two have the same name.
+        konverge.errors.ConfigurationError: A resolver cannot be loaded, an entry point is not a resolver, or two have
+            the same name.
     """
     resolvers: dict[str, Resolver] = {}
     for entry_point in sorted(find(), key=lambda entry_point: entry_point.name):

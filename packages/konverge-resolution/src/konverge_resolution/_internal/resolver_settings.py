@@ -35,7 +35,7 @@ def as_duration(text: str) -> timedelta:
     """Parse a duration such as ``30s`` or ``1m30s``, longer than zero and small enough to add to a date.
 
     Raises:
-        ValueError: It is no such duration.
+        ValueError: The text is not such a duration.
     """
     duration = parse_duration(text)
     if duration <= timedelta(0):
@@ -49,7 +49,7 @@ def as_boolean(text: str) -> bool:
     """Parse ``true`` or ``false``; also ``1``, ``yes``, ``on`` and ``0``, ``no``, ``off``.
 
     Raises:
-        ValueError: It is none of these. A spelling error must not disable a protection.
+        ValueError: The text is not one of these. A spelling error must not disable a protection.
     """
     match text.strip().lower():
         case "true" | "1" | "yes" | "on":

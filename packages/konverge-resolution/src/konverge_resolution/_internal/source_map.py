@@ -29,7 +29,7 @@ class SourceMap:
         """Parse rules.
 
         Raises:
-            ValueError: A side is no address.
+            ValueError: A side is not an address.
         """
         for rule in rules:
             for side in rule:

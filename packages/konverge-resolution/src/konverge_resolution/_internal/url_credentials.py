@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 __all__ = ["find_credential"]
 
 _WITH_USERS = frozenset({"ssh", "git+ssh"})
-"""Schemes whose addresses have a user that is no secret."""
+"""Schemes whose addresses have a user that is not secret."""
 
 _ENDINGS = (
     "accesskey",
@@ -69,7 +69,7 @@ _NO_LETTER = re.compile(r"[^a-z0-9]")
 
 
 def find_credential(text: str) -> str:
-    """Return the place of a credential in an address; empty if it has none, or is no address.
+    """Return the place of a credential in an address; empty if it has none, or is not an address.
 
     It detects a user and a password before the host, and parameters of the query, the path (``;token=``) and the
     fragment by their names: ``token``, ``X-Amz-Signature``, ``sig`` and others, in any case, with any punctuation and a

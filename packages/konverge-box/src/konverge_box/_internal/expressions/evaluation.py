@@ -1,6 +1,6 @@
 """One evaluation of an expression: the data that it can read, its remaining steps, and whether it is tainted.
 
-A value is read when a decision or a computation uses it; passing it on is no read. An evaluation that reads a secret
+A value is read when a decision or a computation uses it; passing it on is not a read. An evaluation that reads a secret
 returns a sensitive result, whatever it computes: the hash, the length and the emptiness of a secret are hidden like the
 secret itself.
 """

@@ -164,7 +164,7 @@ class ForEach(_BoxStruct, frozen=True, kw_only=True):
 class ResourceType(_BoxStruct, frozen=True, kw_only=True):
     """The type of a custom resource. With ``schema`` the box defines it.
 
-    Without ``schema``, the cluster already has the definition. ``schema`` contains ``spec`` and optionally ``status``
+    Without ``schema``, the cluster must have the definition. ``schema`` contains ``spec`` and optionally ``status``
     in the form of a CustomResourceDefinition's ``openAPIV3Schema``.
     ``type`` may be left out where ``properties`` or ``items`` implies it.
     """

@@ -110,7 +110,7 @@ def _find_mutation_errors(entry: Mapping[str, Any], spec: Any, path: Path) -> It
         at = (*path, "mutation", index)
         unknown = find_unknown_field(spec, tuple(steps))
         if unknown is not None and "default" in rule:
-            # An override may add a field for later steps; a default for a field that nobody can set is an error.
+            # An override may add a field for later steps; a default for a field that no user can set is an error.
             yield (*at, "field"), f"spec.{unknown[0]} is not in the schema, so only override can set it{unknown[1]}"
         node = find_node(spec, tuple(steps))
         for word in ("default", "override"):

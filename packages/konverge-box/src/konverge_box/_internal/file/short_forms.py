@@ -117,7 +117,7 @@ def _get_value(found: Any, path: ObjectPath) -> Any:
 
 
 def _set_value(found: Object, path: ObjectPath, value: Any) -> None:
-    """Set a value at a path; a step that is no mapping stays unchanged because the schema reports it."""
+    """Set a value at a path; a step that is not a mapping stays unchanged because the schema reports it."""
     step, *rest = path
     if not rest:
         found[step] = value

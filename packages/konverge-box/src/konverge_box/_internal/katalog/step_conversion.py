@@ -29,7 +29,7 @@ _PROVIDER_KINDS = {
 
 
 def convert_normalize(fields: KatalogFields, known: KnownFields) -> dict[str, Any]:
-    """Convert the canonical spec and its types."""
+    """Convert the step ``normalize`` of a Katalog, which sets fields of the spec and converts them to types."""
     spec, types = fields.take_mapping("spec"), fields.take_mapping("types")
     made: dict[str, Any] = {}
     declared: dict[str, Any] = {}

@@ -66,7 +66,7 @@ def build_failed_condition(owner: Object, problem: str, parts: Sequence[tuple[st
         owner: The custom resource.
         problem: The error.
         parts: The name and the condition of each group and provider so far. If there are several, the message names
-            all that are not ready.
+            each one that is not ready.
     """
     waiting = [f"{name} ({condition.reason})" for name, condition in parts if condition.status != "True"]
     names = f"; not ready: {', '.join(waiting)}" if len(parts) > 1 and waiting else ""

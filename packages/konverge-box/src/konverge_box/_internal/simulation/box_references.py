@@ -19,7 +19,7 @@ __all__ = ["BoxReferences"]
 
 
 class BoxReferences:
-    """What a simulation can name of a box.
+    """The kinds, fields and conditions of a box to which a simulation can refer.
 
     Args:
         box: The box of the simulation.

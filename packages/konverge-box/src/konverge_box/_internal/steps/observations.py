@@ -188,7 +188,7 @@ class _Observation:
 
 
 def _to_label_text(value: Any, where: str) -> str:
-    """Convert a value to a name or a label value; ``omit`` and null become empty text, which is no object's name."""
+    """Convert a value to a name or a label value; ``omit`` and null become empty text, which names no object."""
     if value is OMIT or value is None:
         return ""
     if isinstance(value, Sensitive):

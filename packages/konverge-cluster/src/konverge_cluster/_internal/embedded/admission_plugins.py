@@ -58,7 +58,7 @@ def _complete_pod(pod: Object) -> None:
 
 
 def _check_runtime_class(pod: Object) -> None:
-    """Refuse RuntimeClasses, of which this server has none."""
+    """Refuse every RuntimeClass: this server has none."""
     name = pod["spec"].get("runtimeClassName")
     if name:
         raise _new_forbidden_pod(pod, f"pod rejected: RuntimeClass {quote(name)} not found")

@@ -1,4 +1,4 @@
-"""The paths that are no resources: version, health, discovery, OpenAPI and reviews."""
+"""The paths without resources: version, health, discovery, OpenAPI and reviews."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class NonResourceHandler:
         if request.method == "POST":
             return self._create_review(steps, request, user)
         if request.method != "GET":
-            # Below a version only resources exist, and the path is none of them.
+            # Below a version only resources exist, and the path does not name one.
             raise api_errors.new_unknown_path() if steps[3:] else api_errors.new_method_not_allowed()
         match steps:
             case []:

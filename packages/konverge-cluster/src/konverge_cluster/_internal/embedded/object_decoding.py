@@ -71,7 +71,7 @@ def read_object(
     """
     gvk = resource.gvk
     if not isinstance(value, dict):
-        raise BadRequestError("it is no mapping")
+        raise BadRequestError("expected a mapping")
     obj: Object = {"kind": gvk.kind, "apiVersion": gvk.api_version, "metadata": {}}
     if resource.is_custom:
         return obj | _read_custom_resource(resource, value, fields, keeps_nulls=keeps_nulls)

@@ -212,7 +212,7 @@ def _decode_embedded_json(message: Object) -> Any:
     try:
         return msgspec.json.decode(raw) if raw else None
     except msgspec.DecodeError as error:
-        raise ValueError(f"an embedded value is no JSON: {error}") from None
+        raise ValueError(f"an embedded value is not JSON: {error}") from None
 
 
 # Messages that are not mappings in JSON.

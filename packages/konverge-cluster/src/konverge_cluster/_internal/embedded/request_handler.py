@@ -470,7 +470,7 @@ def _complete_identity(target: RequestTarget, value: object, *, needs_name: bool
     """
     if not isinstance(value, dict):
         raise BadRequestError(
-            f"the object provided is unrecognized (must be of type {target.resource.gvk.kind}): it is no mapping"
+            f"the object provided is unrecognized (must be of type {target.resource.gvk.kind}): expected a mapping"
         )
     metadata = value.get("metadata")
     if metadata is not None and not isinstance(metadata, dict):

@@ -186,7 +186,7 @@ def finish_update(resource: ServedResource, old: Object, obj: Object, *, subreso
 
 
 def _build_tracking_options(resource: ServedResource, author: WriteAuthor, subresource: str) -> dict[str, Any]:
-    """Return the options for field ownership. ``status`` is a normal field if it is no subresource."""
+    """Return the options for field ownership. ``status`` is a normal field if it is not a subresource."""
     is_plain = resource.is_custom and "status" not in resource.mapping.subresources
     return {
         "manager": author.manager or _UNNAMED,

@@ -186,7 +186,7 @@ class Cluster:
         """Wait until the cluster's controllers write nothing and the given clients send no requests.
 
         Call this before a test counts the writes of an operator: a late controller causes one more write of the
-        operator, which is no error.
+        operator, which is not an error.
 
         Args:
             user_agents: The user agents of the clients; their watches do not count.

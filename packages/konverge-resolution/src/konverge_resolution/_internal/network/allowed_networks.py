@@ -62,7 +62,7 @@ class AllowedNetworks:
         opened_by: Hint on how to permit another network, as the end of an error message; empty for none.
 
     Raises:
-        ValueError: One of them is no network.
+        ValueError: One of them is not a network.
     """
 
     __slots__ = ("_allowed", "names", "opened_by")
@@ -100,7 +100,7 @@ def parse_network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
         text: The network; a single address is a network of one address.
 
     Raises:
-        ValueError: It is no network. The message suggests the network of an address with a prefix length.
+        ValueError: The text is not a network. The message suggests the network of an address with a prefix length.
     """
     try:
         return ipaddress.ip_network(text)

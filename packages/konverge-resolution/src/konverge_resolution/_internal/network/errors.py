@@ -25,7 +25,7 @@ __all__ = [
 class NetworkError(Exception):
     """Failure without a usable response.
 
-    It is no `OSError`, so that code that tries several addresses does not treat it as an unreachable address.
+    It is not an `OSError`, so that code that tries several addresses does not treat it as an unreachable address.
 
     Args:
         host: The requested host, or scheme, host and port.

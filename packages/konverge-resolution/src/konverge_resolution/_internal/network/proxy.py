@@ -37,7 +37,7 @@ class Proxy:
             direct: Hosts without the proxy; ``.example.com`` or ``*.example.com`` includes all subdomains.
 
         Raises:
-            ValueError: It is no such URL; the message does not contain it.
+            ValueError: The text is not such a URL; the message does not contain it.
         """
         try:
             parts = urlsplit(text.strip())

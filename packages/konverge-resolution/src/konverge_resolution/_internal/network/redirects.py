@@ -55,7 +55,7 @@ def follow_redirect(hop: RequestHop, status: int, location: str) -> RequestHop:
         location: The target; it may be relative.
 
     Raises:
-        RefusedRedirectError: The target is no valid URL, leads from TLS to none, or takes a body to another server.
+        RefusedRedirectError: The target is not a valid URL, gives up TLS, or would send a body to another server.
     """
     here = redact_url(hop.url)
     try:

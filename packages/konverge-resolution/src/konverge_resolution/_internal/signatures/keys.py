@@ -19,7 +19,7 @@ class PublicKey:
         pem: The key in PEM.
 
     Raises:
-        ValueError: It is no such key, or too short.
+        ValueError: The text is not such a key, or the key is too short.
     """
 
     def __init__(self, pem: str) -> None:
@@ -61,7 +61,7 @@ def sign_with(private_key_pem: str, data: bytes) -> bytes:
         data: The bytes to sign.
 
     Raises:
-        ValueError: It is no such key.
+        ValueError: The text is not such a key.
     """
     try:
         key = load_pem_private_key(private_key_pem.encode(), None)

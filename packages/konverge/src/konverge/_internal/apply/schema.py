@@ -119,7 +119,7 @@ class Schema:
 
     @cached_property
     def additional_properties(self) -> Schema | None:
-        """The schema of the fields that `properties` does not name; None if there may be none."""
+        """The schema of the fields that `properties` does not name; None if no other field is allowed."""
         additional = self.spec.get("additionalProperties")
         if isinstance(additional, Mapping):
             return self._build_child(additional)

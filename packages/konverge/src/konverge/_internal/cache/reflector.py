@@ -416,7 +416,7 @@ class Reflector:
     def _is_disconnect(self, error: KonvergeError) -> bool:
         """Return True if the connection of an open watch broke.
 
-        A load balancer, or a server that is killed, ends a watch like that. It is no evidence against the server. With
+        A load balancer, or a server that is killed, ends a watch like that. It is not evidence against the server. With
         growing delays an operator behind such a connection would miss changes most of the time.
         """
         if self._list.is_due or not self._watch.is_open:

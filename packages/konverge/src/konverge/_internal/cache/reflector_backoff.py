@@ -54,7 +54,7 @@ class ReflectorBackoff:
 
         Args:
             now: The time of the failure.
-            is_cut: Whether the connection of an open watch broke, which is no evidence against the server.
+            is_cut: Whether the connection of an open watch broke, which is not evidence against the server.
             requested_seconds: The delay that the server requested.
         """
         if self._healthy_since is not None:

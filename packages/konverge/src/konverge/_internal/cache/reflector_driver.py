@@ -162,7 +162,7 @@ class ReflectorDriver:
                         await self._watch(step)
                 except KonvergeError as error:
                     self._handle_failure(error)
-                except Exception as error:  # noqa: BLE001  # a bug here is no reason to stop watching forever
+                except Exception as error:  # noqa: BLE001  # a bug here must not end the watch forever
                     self._handle_failure(self._wrap_unexpected_error(error))
         finally:
             unsubscribe()

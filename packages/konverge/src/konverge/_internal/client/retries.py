@@ -43,7 +43,7 @@ def is_retryable(method: str, failure: KonvergeError) -> bool:
 def retry_delay(
     method: str, failure: KonvergeError, *, failures: int, attempts: int, backoff: Backoff, entropy: Entropy
 ) -> float | None:
-    """Return the delay in seconds before the next attempt; None if there must be none.
+    """Return the delay in seconds before the next attempt; None if the request must not be repeated.
 
     Args:
         method: The HTTP method.

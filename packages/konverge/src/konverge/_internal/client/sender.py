@@ -248,7 +248,7 @@ def _parse_refusal(code: int, headers: Mapping[str, str], body: bytes) -> ApiErr
 
 
 def _read_plain_text(headers: Mapping[str, str], body: bytes) -> str:
-    """Return the first line of an error in plain text; empty for HTML, which is no text for a message."""
+    """Return the first line of an error in plain text; empty for HTML, which is unsuitable for a message."""
     # A TLS port returns plain text without a content type for a request without TLS.
     if not headers.get("content-type", "text/plain").startswith("text/plain"):
         return ""

@@ -116,7 +116,7 @@ class ComponentBuilder:
         return self.with_resource(resource, *options)
 
     def with_feature_gate(self, gate: Gate | None) -> ComponentBuilder:
-        """Delete all objects of the component while the gate is off; None is no gate. A component has at most one."""
+        """Delete all objects of the component while the gate is off; None adds no gate. A component has at most one."""
         if gate is not None:
             if not callable(getattr(gate, "enabled", None)):
                 self._errors.append(f"its feature gate: expected one with enabled(), found {type(gate).__name__}")

@@ -126,7 +126,7 @@ class ReconcileContext:
 
         Raises:
             konverge.errors.FunctionTimeoutError: The function did not return in time.
-            konverge.errors.KonvergeError: The function raised a ``BaseException`` that is no ``Exception``.
+            konverge.errors.KonvergeError: The function raised a ``BaseException`` that is not an ``Exception``.
             Exception: The exception of the function.
             KeyboardInterrupt: A user interrupted the process.
         """

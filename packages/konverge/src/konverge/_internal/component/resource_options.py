@@ -86,7 +86,7 @@ def gated_by(gate: Gate | None, *, even_if_not_ours: bool = False) -> Option:
     """Manage the object while the gate is on, delete it while the gate is off.
 
     Args:
-        gate: The gate; None is no gate.
+        gate: The gate; None for none.
         even_if_not_ours: As for `delete`.
     """
     return Option(_OptionName.GATED_BY, gate=gate, even_if_not_ours=even_if_not_ours)

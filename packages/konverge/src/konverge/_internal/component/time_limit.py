@@ -144,7 +144,7 @@ def call_with_limit(limit: TimeLimit | None, function: Callable[..., T], *args: 
 
     Raises:
         FunctionTimeoutError: The function did not return in time.
-        KonvergeError: The function raised a ``BaseException`` that is no ``Exception``.
+        KonvergeError: The function raised a ``BaseException`` that is not an ``Exception``.
         Exception: The exception of the function.
         KeyboardInterrupt: A user interrupted the process.
     """

@@ -120,7 +120,7 @@ def translate_model(cls: type[BaseModel]) -> PydanticModel:
         )
         twin_fields.append((name, hint) if is_required else (name, hint | msgspec.UnsetType, msgspec.UNSET))
     if cls.__pydantic_root_model__:
-        mistakes.append(("", "a RootModel is no object: use the type that it wraps"))
+        mistakes.append(("", "a RootModel is not an object: use the type that it wraps"))
     twin = msgspec.defstruct(cls.__name__, twin_fields, rename=renamed, kw_only=True, module=cls.__module__)
     info = inspect.DataclassType(cls, tuple(fields))
     return PydanticModel(info, twin, cls.model_config.get("extra") == "allow", tuple(mistakes))

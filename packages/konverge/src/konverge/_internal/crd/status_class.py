@@ -52,15 +52,15 @@ class StatusClass:
         return {name: value for name, value in encode_value(status).items() if name not in RESERVED_FIELDS}
 
     def find_unknown_attribute(self, status: object) -> str:
-        """Describe an attribute of the instance that is no field of its class; empty without one."""
+        """Describe an attribute of the instance that is not a field of its class; empty without one."""
         return next(_iter_unknown_attributes(status, "status", _MAX_DEPTH), "")
 
     def encode(self, status: object) -> Object:
         """Return the JSON of a status that is to be written, without the fields that konverge writes.
 
         Raises:
-            ConfigurationError: The value is no instance of the class, has attributes that are no fields, or has no
-                JSON.
+            ConfigurationError: The value is not an instance of the class, has attributes that are not fields, or has
+                no JSON.
         """
         if not isinstance(status, self.classes):
             hint = "; is there a return at the end of the function?" if status is None else ""

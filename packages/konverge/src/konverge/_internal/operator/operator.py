@@ -49,7 +49,7 @@ class Operator:
             decides for one resource.
 
     Raises:
-        BuildError: The name is no DNS label (lower case letters, digits, ``-``).
+        BuildError: The name is not a DNS label (lower case letters, digits, ``-``).
     """
 
     def __init__(self, name: str, *, adopt: bool = True) -> None:

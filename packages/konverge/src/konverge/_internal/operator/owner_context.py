@@ -73,8 +73,8 @@ class OwnerContext(ReconcileContext):
             status: An instance of the class of the owner's field ``status``.
 
         Raises:
-            konverge.errors.ConfigurationError: The owner's class has no field ``status``, or the value is no instance
-                of its class, has an attribute that is no field, or has no JSON. Nothing is set.
+            konverge.errors.ConfigurationError: The owner's class has no field ``status``, or the value is not an
+                instance of its class, has an attribute that is not a field, or has no JSON. Nothing is set.
         """
         status_class = None if self.owner_class is None else find_status_class(self.owner_class)
         if status_class is None:

@@ -1,7 +1,7 @@
 """The status of an author: its fields, where they are written, and assignments that nothing would write. Pure.
 
 Three places report fields of a status class: the status function of `Operator.manages`, `OwnerContext.stage_status`,
-and the JSON of the owner. An assignment to the owner's instance is none of them: `StatusAssignments` finds it.
+and the JSON of the owner. An assignment to the owner's instance is not one of them: `StatusAssignments` finds it.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ def call_on_signal(stop: Callable[[], None], grace_seconds: float) -> Iterator[N
         is_first = False
         loop.call_soon_threadsafe(stop)
 
-    # The loop's own handlers are no alternative: a blocked loop would not call them. Existing ones are removed, or they
-    # would be called too.
+    # The loop's own handlers are not an alternative: a blocked loop would not call them. Existing ones are removed, or
+    # they would be called too.
     for number in numbers:
         loop.remove_signal_handler(number)
     before = {number: signal.signal(number, handle_signal) for number in numbers}

@@ -223,7 +223,7 @@ def container_image(value: Any | Absent, container: str = "") -> str:
 
 
 def container_env(value: Any | Absent, variable: str, container: str = "") -> str:
-    """Return the value of an environment variable of a container; empty if the value comes from a source."""
+    """Return the value of an environment variable of a container; empty if it is in ``valueFrom``."""
     variables = [
         each for each in _get_items(_find_container(value, container), "env") if _get_text(each, "name") == variable
     ]

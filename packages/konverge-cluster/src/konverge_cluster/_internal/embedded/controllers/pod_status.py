@@ -16,7 +16,7 @@ __all__ = ["PodPlacement", "build_completed_status", "build_pod_status", "comput
 
 
 class PodPlacement(NamedTuple):
-    """The location of a pod.
+    """The addresses of a pod.
 
     Attributes:
         host_ip: The address of the node.
@@ -41,7 +41,7 @@ def build_pod_status(
         behavior_of: Returns the behavior of a container by its image.
         elapsed_seconds: The seconds since the pod's arrival on its node.
         now: The time of the reconcile.
-        place: The location of the pod.
+        place: The addresses of the node and of the pod.
     """
     spec, before = pod["spec"], pod.get("status") or {}
     moment = format_time(now)

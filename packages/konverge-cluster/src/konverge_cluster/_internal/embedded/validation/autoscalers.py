@@ -1,4 +1,4 @@
-"""Validation of HorizontalPodAutoscalers."""
+"""Validation of HorizontalPodAutoscalers as in kube-apiserver."""
 
 from __future__ import annotations
 

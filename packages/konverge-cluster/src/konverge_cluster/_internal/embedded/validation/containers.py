@@ -259,7 +259,7 @@ def _validate_environment_source(source: Mapping[str, Any], field: str) -> Itera
 
 
 def find_path_errors(path: str) -> list[str]:
-    """Return the reasons why a text is no path below another directory."""
+    """Return the reasons why a text is not a path below another directory."""
     errors = ["must be a relative path"] if path.startswith("/") else []
     return [*errors, "must not contain '..'"] if ".." in path.split("/") else errors
 

@@ -27,7 +27,7 @@ _DURATION = re.compile(r"[-+]?(\d+(\.\d*)?(ns|us|µs|ms|s|m|h))+")
 
 
 def find_schedule_error(schedule: str) -> str:
-    """Return the reason why a text is no schedule; empty if it is one."""
+    """Return the reason why a text is not a schedule; empty if it is one."""
     if schedule.startswith("@"):
         if schedule in _DESCRIPTORS:
             return ""

@@ -268,7 +268,7 @@ def _validate_job_spec(spec: Mapping[str, Any], field: str) -> Iterator[FieldErr
 
 
 def _validate_job_mode(spec: Mapping[str, Any], field: str) -> Iterator[FieldError]:
-    """Yield errors of the completion mode and of the policies, some of which need the mode Indexed."""
+    """Yield errors of the completion mode and of the policies; some policies need the mode Indexed."""
     mode, needs_index = spec.get("completionMode", "NonIndexed"), "requires indexed completion mode"
     if mode not in _COMPLETION_MODES:
         yield field_not_supported(f"{field}.completionMode", mode, _COMPLETION_MODES)

@@ -64,7 +64,7 @@ def serialize(rendered: Renderable, *, reveal_secrets: bool = False, data: Mappi
     Args:
         rendered: A component, a primitive, an object, or several.
         reveal_secrets: Write the values of Secrets. Without this, each value becomes ``***``, and the test still sees
-            the keys. A digest would be no protection: golden files are in a repository, and a short or guessable value
+            the keys. A digest would not protect it: golden files are in a repository, and a short or guessable value
             can be recovered from its digest.
         data: The values of data cells during rendering, by name; the earlier values are restored afterwards.
 

@@ -53,7 +53,10 @@ def list_firing_names(firing: Firing) -> frozenset[str]:
 
 
 def group_regimes(firings: Mapping[str, Firing]) -> list[Regime]:
-    """Group versions into regimes, in the order of their first versions; equal versions need not be adjacent."""
+    """Group versions with the same firing mutations, in the order of the first version of each group.
+
+    The versions of one group need not be adjacent.
+    """
     versions: dict[Firing, list[str]] = {}
     for version, firing in firings.items():
         versions.setdefault(firing, []).append(version)

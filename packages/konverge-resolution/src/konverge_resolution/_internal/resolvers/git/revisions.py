@@ -40,7 +40,7 @@ def normalize_revision(text: str) -> str:
     (CVE-2026-40938). Expressions such as ``HEAD~1``, ``main:file`` and ``a..b`` are refused.
 
     Raises:
-        ResolutionError: The text is none of these.
+        ResolutionError: The text is not one of these.
     """
     parts = text.split("/")
     is_name = (
@@ -61,7 +61,7 @@ def normalize_path(text: str) -> str:
     """Return the normalized path in a repository: no leading slash, no empty parts and no ``.``.
 
     Raises:
-        ResolutionError: It is no path, or would lead elsewhere.
+        ResolutionError: The text is not a path, or leads out of the repository.
     """
     parts = [part for part in text.split("/") if part not in ("", ".")]
     message = ""

@@ -141,7 +141,7 @@ def parse_versions(body: bytes, hub_type: str) -> Sequence[str]:
         hub_type: One of `TYPES`.
 
     Raises:
-        ValueError: It is no such list.
+        ValueError: The content is not such a list.
     """
     if hub_type == ARTIFACT:
         listed = _decode_body(body, _ArtifactList).available_versions

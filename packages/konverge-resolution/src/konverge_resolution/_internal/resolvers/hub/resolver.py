@@ -220,7 +220,7 @@ def _get_choice(params: Parameters, name: str, default: str, known: Sequence[str
 
 
 def _get_segment(params: Parameters, name: str, default: str) -> str:
-    """Return text for one segment of a path. It will be encoded, but ``.`` and ``..`` would still be no names."""
+    """Return text for one segment of a path. It will be encoded, but ``.`` and ``..`` remain steps of a path."""
     value = _get_text_param(params, name, default)
     if len(value) > _LONGEST or value in (".", "..") or not value.isprintable():
         raise build_param_error(name, f"expected one line of at most {_LONGEST} characters, found {value[:80]!r}")

@@ -11,7 +11,7 @@ The package keeps these guarantees, as long as the clocks of the replicas run at
 * A standby replica takes over within the lease duration and a retry period after a holder has crashed, and within a
   retry period after a holder has stopped.
 
-A Lease is no fence for requests that a process had sent before it lost the Lease. Deletes and updates therefore name
+A Lease is not a fence for requests that a process had sent before it lost the Lease. Deletes and updates therefore name
 the UID or the resource version that they are based on, and an apply can be repeated.
 
 `lease_candidate`, `shard_ranges`, `shard_view` and `main_loop_watchdog` decide and perform no I/O; `lease_holder`,

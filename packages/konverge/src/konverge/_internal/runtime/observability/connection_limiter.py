@@ -186,8 +186,8 @@ async def start_server(runner: web.AppRunner) -> AsyncIterator[web.Server]:
 async def _wait_for_connection(listening: socket.socket) -> socket.socket:
     """Wait for the next connection.
 
-    `loop.sock_accept` is no alternative: if it is cancelled in the loop iteration in which a client connects, it has
-    accepted a connection that no code knows.
+    `loop.sock_accept` is not an alternative: if it is cancelled in the loop iteration in which a client connects, it
+    has accepted a connection that no code knows.
     """
     loop = asyncio.get_running_loop()
     while True:

@@ -199,7 +199,7 @@ class ControllerMetrics:
 class RequestMetrics:
     """Metrics of the requests to one API server: a `client.request_observer.RequestObserver`.
 
-    The path is no label: it has as many values as there are objects.
+    The path is not a label: it has as many values as there are objects.
 
     Args:
         host: The server's host and port.
