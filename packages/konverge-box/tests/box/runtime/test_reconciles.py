@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 
-from konverge.kube import find_condition
+from konverge.client import Client
+from konverge.kube import GroupVersionKind, ObjectKey, find_condition
 from konverge_box._internal.runtime import BoxController
 from konverge_box._internal.runtime.box_health import BoxReconcileResult
+from konverge_box._internal.steps.labels import RAN
 from tests.box.running.box_harness import (
+    AGENT,
     ANYTHING,
     BOOK,
     CONFIG_MAP,
@@ -374,3 +377,72 @@ async def test_an_object_whose_deletion_takes_its_normal_course_is_no_error(libr
         await library.wait_until_gone(SHELF, "top")
 
     assert "held by example.com/hold" in waiting.message
+
+
+async def test_a_rule_that_cannot_be_evaluated_hides_no_denial(library: BoxHarness) -> None:
+    rules = [
+        {"field": "spec.size", "max": "{{ spec.bound }}"},
+        {"field": "spec.text", "notEquals": "rude", "message": "be polite"},
+    ]
+    shelf = build_custom_resource("Shelf", validation=rules)
+    async with library.running(build_box(shelf=shelf)) as running:
+        await library.create(SHELF, "top", size=3, text="rude")
+        ready = await library.wait_for_condition(SHELF, "top", "ValidationFailed", status="False")
+        [run] = running.active.runs
+        await library.wait_until_quiet()
+        passes = run.health.resources["shelf"].results.total()
+        await library.clock.sleep(3.0)
+
+        assert ready.message.startswith("spec.text: be polite; spec.crds.shelf.validation[0].max")
+        assert run.health.resources["shelf"].results.total() == passes
+        assert run.health.resources["shelf"].failures == 0
+
+        await library.change(SHELF, "top", text="kind")
+        ready = await library.wait_for_condition(SHELF, "top", "Error", status="False")
+        assert "spec.bound is absent" in ready.message
+
+
+class ConflictingClient(Client):
+    """A client for which another one changes the owner just before the completed Jobs are recorded, eight times."""
+
+    conflicts = 0
+
+    async def patch(self, gvk: GroupVersionKind, key: ObjectKey, body: Any, **options: Any) -> Any:
+        if RAN in str(body) and self.conflicts < 8:
+            self.conflicts += 1
+            body = {"metadata": {**body["metadata"], "resourceVersion": "1"}}
+        return await super().patch(gvk, key, body, **options)
+
+
+async def test_ready_reports_no_error_during_a_deletion_that_goes_on(library: BoxHarness) -> None:
+    job = {"name": "{{ metadata.name }}-last", "image": "konverge.test/app:1"}
+    shelf = build_custom_resource(
+        "Shelf",
+        onReconcile={"configMaps": [build_config_map(a="b")], "namespaces": [{"name": "{{ spec.room }}"}]},
+        onDelete={"groups": [{"name": "first", "run": [job]}, {"delete": {"configMaps": [{"name": "top"}]}}]},
+    )
+    room = f"{library.namespace}-room"
+    client = ConflictingClient(library.cluster.new_transport(), user_agent=AGENT, clock=library.clock)
+    async with library.running(build_box(shelf=shelf), client=client):
+        await library.create(SHELF, "top", room=room)
+        await library.wait_for_condition(SHELF, "top", "Operational", status="True")
+        held = {
+            "metadata": {"finalizers": [*(await library.get(SHELF, "top"))["metadata"]["finalizers"], "test.dev/x"]}
+        }
+        await library.client.patch(SHELF, library.key("top"), held, patch_type="merge")
+        seen: list[tuple[str, str]] = []
+
+        async def watch_ready() -> None:
+            for _ in range(400):
+                condition = find_condition(await library.get(SHELF, "top"), "Ready")
+                assert condition is not None
+                if condition.reason not in [reason for reason, _ in seen]:
+                    seen.append((condition.reason, condition.message))
+                await library.clock.sleep(0.02)
+
+        await library.delete(SHELF, "top")
+        await watch_ready()
+
+        assert [reason for reason, _ in seen] == ["Operational", "Deleting"], seen
+        assert client.conflicts == 8
+        await library.client.patch(SHELF, library.key("top"), {"metadata": {"finalizers": None}}, patch_type="merge")

@@ -139,7 +139,8 @@ class Dispatcher:
         """Delete the recorded items, as described in `konverge_box.providers.ProvidersStep.delete`."""
         await self._renew_policies(scope)
         await self._delete_records(self._records)
-        await self._save_results()
+        # A conflict fails the whole call, which is then repeated: no item exists any more.
+        await self._write_records(self._records.with_results(self._handles, self._gone))
         return self._build_result()
 
     def _plan_items(self, scope: Scope) -> Iterable[PlannedItem]:

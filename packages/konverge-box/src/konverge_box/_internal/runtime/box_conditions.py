@@ -77,7 +77,7 @@ def build_failed_condition(owner: Object, problem: str, parts: Sequence[tuple[st
 
 def build_denied_condition(owner: Object, violations: RuleViolations) -> Condition:
     """Return the Ready condition of a custom resource that breaks deny rules."""
-    message = shorten(summarize_violations(violations.denied), MAX_MESSAGE_LENGTH)
+    message = shorten(violations.summarize_denial(), MAX_MESSAGE_LENGTH)
     return Condition(READY, "False", VALIDATION_FAILED, message, read_generation(owner))
 
 

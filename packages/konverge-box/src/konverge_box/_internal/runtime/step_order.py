@@ -28,7 +28,7 @@ from konverge_box._internal.steps import StepError
 from konverge_box._internal.steps.component_builder import build_component
 from konverge_box._internal.steps.creation_marks import plan_marks
 from konverge_box._internal.steps.labels import CREATED
-from konverge_box._internal.steps.validation import RuleEvaluationError, RuleViolations, summarize_violations
+from konverge_box._internal.steps.validation import RuleEvaluationError, RuleViolations
 
 __all__ = ["STEP_ORDER", "DeniedError", "PipelineStep", "report_kept_object"]
 
@@ -43,7 +43,7 @@ class DeniedError(KonvergeError):
     """
 
     def __init__(self, violations: RuleViolations) -> None:
-        super().__init__(summarize_violations(violations.denied))
+        super().__init__(violations.summarize_denial())
         self.violations = violations
 
 

@@ -83,10 +83,21 @@ class RuleViolation:
 
 @dataclass(frozen=True, slots=True)
 class RuleViolations:
-    """All broken rules, in the order of the file."""
+    """All broken rules, in the order of the file.
+
+    Args:
+        denied: The broken rules that deny the custom resource.
+        warned: The broken rules that only warn.
+        problems: The errors of rules that cannot be evaluated.
+    """
 
     denied: tuple[RuleViolation, ...] = ()
     warned: tuple[RuleViolation, ...] = ()
+    problems: tuple[ExpressionError, ...] = ()
+
+    def summarize_denial(self) -> str:
+        """Return the text for a denied custom resource: the broken rules, then those that cannot be evaluated."""
+        return summarize_violations((*self.denied, *self.problems))
 
 
 class RuleEvaluationError(StepError):
@@ -131,11 +142,12 @@ class Validation:
     def check_rules(self, scope: Scope) -> RuleViolations:
         """Evaluate every rule.
 
-        A value that is absent, null or empty always counts as unique.
+        A value that is absent, null or empty always counts as unique. A rule that cannot be evaluated does not hide the
+        denial of another one: the user can change the custom resource.
 
         Raises:
-            RuleEvaluationError: Rules cannot be evaluated: an expression has no value, or an operator does not support
-                the value. All other rules were evaluated.
+            RuleEvaluationError: No rule denies the custom resource, and rules cannot be evaluated: an expression has no
+                value, or an operator does not support the value. All other rules were evaluated.
         """
         denied: list[RuleViolation] = []
         warned: list[RuleViolation] = []
@@ -148,8 +160,8 @@ class Validation:
                 continue
             if violation is not None:
                 (denied if rule.action == "deny" else warned).append(violation)
-        violations = RuleViolations(tuple(denied), tuple(warned))
-        if problems:
+        violations = RuleViolations(tuple(denied), tuple(warned), tuple(problems))
+        if problems and not denied:
             raise RuleEvaluationError(self._where, tuple(problems), violations)
         return violations
 

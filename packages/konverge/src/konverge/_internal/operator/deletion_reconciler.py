@@ -1,8 +1,9 @@
 """Reconciles of owners that are being deleted: their cleanup and their status.
 
 `Ready` is False as long as the owner exists: with reason ``Deleting`` and what it waits for, or with ``Error`` and the
-error of the cleanup. A reconcile writes the status at most once, and the last one, which removes the finalizer, does
-not. An owner that still exists after five minutes gets a Warning event.
+error of the cleanup. A conflict is no error: the next reconcile reads again. A reconcile writes the status at most
+once, and the last one, which removes the finalizer, does not. An owner that still exists after five minutes gets a
+Warning event.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from konverge._internal.kube import Condition, Object, parse_time
 from konverge._internal.operator.author_reconciler import AuthorReconciler, merge_requeue_after
 from konverge._internal.operator.function_calls import Reconciler, await_with_timeout
 from konverge._internal.operator.owner_context import OwnerContext
+from konverge._internal.operator.owner_events import is_caused_only_by
 from konverge._internal.runtime import CachedClient, Result
-from konverge.errors import format_error
+from konverge.errors import ConflictError, format_error
 
 __all__ = ["DELETING", "DeletionReconciler", "build_deletion_condition"]
 
@@ -64,6 +66,10 @@ class DeletionReconciler:
         try:
             result = await await_with_timeout(self.finalize(typed, ctx), self.timeout, _format_finalizers(self.names))
         except Exception as error:
+            if is_caused_only_by(error, ConflictError):
+                # Another client has changed an object since it was read: the deletion goes on with the next reconcile.
+                await self._report_deletion(ctx, was, f"{_format_finalizers(self.names)} is not done yet")
+                raise
             async with ctx.flushing_status():
                 message = f"The object cannot be deleted: {format_error(error)}"
                 condition_type = self.reconciler.condition_type
