@@ -115,3 +115,54 @@ def test_an_example_without_its_server_is_left_out_with_what_starts_it(konverge:
     assert f"left out: no server at {address}; to start it: docker run -p 5432:5432" in result.stdout
     assert result.stderr.splitlines()[-1] == "1 simulated, 0 failed, 1 left out"
     assert result.returncode == 0
+
+
+INTEGRATIONS_BOX = """\
+apiVersion: konverge.dev/v1alpha1
+kind: OperatorBox
+metadata: {name: outside}
+spec:
+  crds:
+    site:
+      resource: {apiVersion: test.konverge.dev/v1, kind: Site, schema: {spec: {properties: {}}}}
+      onReconcile:
+        - {name: web, deployments: [{image: nginx, port: 80}]}
+        - {name: balanced, services: [{port: 80, type: LoadBalancer}]}
+        - {name: routed, ingresses: [{host: example.com}]}
+        - {name: scaled, horizontalPodAutoscalers: [{maxReplicas: 3}]}
+        - name: stored
+          persistentVolumes: [{accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, hostPath: {path: /data}}]
+"""
+INTEGRATIONS_SIMULATION = """\
+apiVersion: konverge.dev/v1alpha1
+kind: Simulation
+metadata: {name: outside}
+spec:
+  withoutControllers: WITHOUT
+  steps:
+    - name: It is created
+      apply: [{apiVersion: test.konverge.dev/v1, kind: Site, metadata: {name: home}, spec: {}}]
+      expect:
+        objects:
+          - kind: Site
+            name: home
+            conditions: {BalancedReady: IS, RoutedReady: IS, ScaledReady: IS, StoredReady: IS, WebReady: "True"}
+        steady: true
+"""
+
+
+@pytest.mark.parametrize(
+    ("without", "status"),
+    [("[]", '"True"'), ("[HorizontalPodAutoscaler, Ingress, PersistentVolume, Service]", '"False"')],
+    ids=["by default", "without controllers"],
+)
+def test_what_a_cluster_gets_from_outside_is_ready_unless_the_file_says_no(
+    konverge: Konverge, tmp_path: Path, without: str, status: str
+) -> None:
+    (tmp_path / "box.yaml").write_text(INTEGRATIONS_BOX)
+    simulation = INTEGRATIONS_SIMULATION.replace("WITHOUT", without).replace("IS", status)
+    (tmp_path / "simulate.yaml").write_text(simulation)
+
+    result = konverge("box", "simulate", tmp_path)
+
+    assert result.returncode == 0, result.stdout

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import datetime
 from functools import partial
@@ -125,7 +125,8 @@ def box_simulate(
                     click.secho(f"  left out: no server at {server.address}; to start it: {server.start}", fg="yellow")
                 continue
             starts_at = None if spec.requires else datetime.fromisoformat(spec.starts_at)
-            is_well = run_in_cluster(cluster, namespace, starts_at, partial(_simulate, loaded))
+            job = partial(_simulate, loaded)
+            is_well = run_in_cluster(cluster, namespace, starts_at, job, without_controllers=spec.without_controllers)
         else:
             box = load_valid_box(read_box(file), file=str(file))
             run = partial(
@@ -142,16 +143,30 @@ def box_simulate(
 
 
 def run_in_cluster(
-    kind: ClusterKind, namespace: str, starts_at: datetime | None, job: Callable[[SimulatedCluster], Awaitable[bool]]
+    kind: ClusterKind,
+    namespace: str,
+    starts_at: datetime | None,
+    job: Callable[[SimulatedCluster], Awaitable[bool]],
+    *,
+    without_controllers: Collection[str] = (),
 ) -> bool:
-    """Run a job in a cluster of this kind; without an initial time, the embedded cluster runs in real time."""
+    """Run a job in a cluster of this kind.
+
+    Args:
+        kind: The cluster.
+        namespace: The namespace for objects without one.
+        starts_at: The initial time of the embedded cluster; None runs it in real time.
+        job: The job.
+        without_controllers: The kinds that never become ready by themselves in the embedded cluster, although they
+            could.
+    """
     if kind == "kubeconfig":
         return asyncio.run(_run_with_timeout(_connect_kubeconfig(namespace), job))
     if starts_at is None:
-        return asyncio.run(_run_with_timeout(_start_embedded(namespace, None), job))
+        return asyncio.run(_run_with_timeout(_start_embedded(namespace, None, without_controllers), job))
     # Simulated time advances at once, and there is no network to wait for.
     with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
-        return runner.run(_run_with_timeout(_start_embedded(namespace, starts_at), job))
+        return runner.run(_run_with_timeout(_start_embedded(namespace, starts_at, without_controllers), job))
 
 
 async def _run_with_timeout(
@@ -163,15 +178,20 @@ async def _run_with_timeout(
 
 
 @asynccontextmanager
-async def _start_embedded(namespace: str, starts_at: datetime | None) -> AsyncIterator[SimulatedCluster]:
+async def _start_embedded(
+    namespace: str, starts_at: datetime | None, without_controllers: Collection[str]
+) -> AsyncIterator[SimulatedCluster]:
     try:
         from konverge_cluster._internal.embedded import LocalCluster
+        from konverge_cluster._internal.embedded.controllers.integrations import INTEGRATIONS
     except ImportError as error:
         raise missing_package("the embedded cluster of a simulation", error) from None
 
     clock = SystemClock() if starts_at is None else SimulatedClock(starts_at)
     async with (
-        LocalCluster(clock=clock, entropy=SeededEntropy()) as cluster,
+        LocalCluster(
+            clock=clock, entropy=SeededEntropy(), integrations=INTEGRATIONS - set(without_controllers)
+        ) as cluster,
         Client(cluster.transport(), user_agent=_USER_AGENT, clock=clock) as client,
     ):
         transport = cluster.transport()

@@ -44,6 +44,9 @@ ServerAddress: TypeAlias = Annotated[
 ]
 
 
+IntegrationKind: TypeAlias = Literal["HorizontalPodAutoscaler", "Ingress", "PersistentVolume", "Service"]
+
+
 class _SimulationStruct(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=to_camel_case):
     """The base of all parts of a simulation file."""
 
@@ -150,6 +153,9 @@ class SimulationSpec(_SimulationStruct, frozen=True, kw_only=True):
     other
     calls fail. ``startsAt`` is the initial time on the embedded cluster. ``requires`` lists servers of providers:
     without one of them, the simulation is left out; with them, it runs in real time.
+
+    On the embedded cluster, Ingresses and Services get addresses, autoscalers metrics and PersistentVolumes storage.
+    ``withoutControllers`` lists kinds that do not: they become ready only if a step patches their status.
     """
 
     steps: tuple[SimulationStep, ...]
@@ -158,6 +164,7 @@ class SimulationSpec(_SimulationStruct, frozen=True, kw_only=True):
     answers: dict[str, ScriptedAnswer] = {}
     starts_at: Timestamp = "2026-01-01T00:00:00Z"
     requires: tuple[RequiredServer, ...] = ()
+    without_controllers: tuple[IntegrationKind, ...] = ()
 
 
 class Simulation(_SimulationStruct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Literal, Self, TypeAlias
@@ -42,6 +42,9 @@ class LocalCluster:
             is an administrator's.
         tokens: Predefined tokens and their users.
         requires_token: True to answer requests over HTTP without a token with 401.
+        integrations: The kinds that become ready although the cluster has no cloud, ingress controller, metrics or
+            storage: any of ``HorizontalPodAutoscaler``, ``Ingress``, ``PersistentVolume`` and ``Service`` (its type
+            LoadBalancer).
 
     Attributes:
         api: The Python interface of the server.
@@ -59,8 +62,10 @@ class LocalCluster:
         authorization: Authorization = "none",
         tokens: Mapping[str, User] | None = None,
         requires_token: bool = False,
+        integrations: Collection[str] = (),
     ) -> None:
         self._clock = clock
+        self._integrations = integrations
         self._entropy = entropy
         self._runs_controllers = controllers
         self._running: AsyncExitStack | None = None
@@ -87,7 +92,14 @@ class LocalCluster:
         async with AsyncExitStack() as stack:
             if self._runs_controllers:
                 group = await stack.enter_async_context(asyncio.TaskGroup())
-                manager = ControllerManager(self.api, self._clock, self._entropy, self.images, caller=self._caller)
+                manager = ControllerManager(
+                    self.api,
+                    self._clock,
+                    self._entropy,
+                    self.images,
+                    integrations=self._integrations,
+                    caller=self._caller,
+                )
                 running = group.create_task(manager.run(), name="controllers")
                 stack.callback(running.cancel)
             stack.callback(self._handler.close)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from konverge.clock import SeededEntropy, SimulatedClock
@@ -34,11 +34,11 @@ SLOW = "konverge.test/slow:1"
 class ControllerHarness:
     """An API server and its controllers. Times are those of the simulated clock."""
 
-    def __init__(self, *, seed: int = 1, load_balancers: bool = False) -> None:
+    def __init__(self, *, seed: int = 1, integrations: Collection[str] = ()) -> None:
         self.clock = SimulatedClock()
         entropy = SeededEntropy(seed)
         self.api = ApiServer(clock=self.clock, entropy=entropy)
-        self.players = ControllerManager(self.api, self.clock, entropy, load_balancers=load_balancers)
+        self.players = ControllerManager(self.api, self.clock, entropy, integrations=integrations)
         self.rules = self.players.rules
         self.changes: list[StorageChange] = []
         self.api.subscribe(self.changes.append)

@@ -109,7 +109,7 @@ async def test_cancelled_players_leave_no_subscription_behind() -> None:
 
 
 async def test_load_balancers_get_an_address_when_asked_for() -> None:
-    harness = ControllerHarness(load_balancers=True)
+    harness = ControllerHarness(integrations={"Service"})
     playing = asyncio.create_task(harness.players.run())
     harness.create(build_service("one", type="LoadBalancer"))
     harness.create(build_service("two", type="LoadBalancer"))

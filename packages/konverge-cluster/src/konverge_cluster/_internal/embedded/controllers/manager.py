@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import suppress
 
 from konverge._internal.kube import GroupVersionKind
@@ -15,9 +16,10 @@ from konverge_cluster._internal.embedded.controllers.daemonsets import DaemonSet
 from konverge_cluster._internal.embedded.controllers.deployments import DeploymentController
 from konverge_cluster._internal.embedded.controllers.disruption import DisruptionController
 from konverge_cluster._internal.embedded.controllers.driver import BuiltinController, ControllerDriver
-from konverge_cluster._internal.embedded.controllers.endpoints import EndpointController, LoadBalancerController
+from konverge_cluster._internal.embedded.controllers.endpoints import EndpointController
 from konverge_cluster._internal.embedded.controllers.garbage_collector import GarbageCollector
 from konverge_cluster._internal.embedded.controllers.image_rules import ImageRules
+from konverge_cluster._internal.embedded.controllers.integrations import build_integrations
 from konverge_cluster._internal.embedded.controllers.jobs import JobController
 from konverge_cluster._internal.embedded.controllers.kubelet import Kubelet, PodScheduler, build_node
 from konverge_cluster._internal.embedded.controllers.namespaces import NamespaceController, NamespaceDefaultsController
@@ -38,7 +40,8 @@ class ControllerManager:
         clock: The clock for their timers.
         entropy: The source of randomness for retry delays.
         rules: The behavior of containers; it can change while they run.
-        load_balancers: True to assign addresses to Services of type LoadBalancer.
+        integrations: The kinds that become ready by what a cluster gets from outside: addresses, metrics, storage. A
+            selection of `konverge_cluster._internal.embedded.controllers.integrations.INTEGRATIONS`.
         caller: Calls the webhooks for their writes.
     """
 
@@ -49,7 +52,7 @@ class ControllerManager:
         entropy: Entropy,
         rules: ImageRules | None = None,
         *,
-        load_balancers: bool = False,
+        integrations: Collection[str] = (),
         caller: CallFunction | None = None,
     ) -> None:
         self.rules = rules if rules is not None else ImageRules()
@@ -73,8 +76,7 @@ class ControllerManager:
             EndpointController(view, writer),
             GarbageCollector(view, writer, self._is_served),
         ]
-        if load_balancers:
-            controllers.append(LoadBalancerController(view, ControllerClient(api, "cloud-controller-manager")))
+        controllers += build_integrations(integrations, api, view, clock)
         self._driver = ControllerDriver(controllers, clock, entropy, caller)
         self._group_kinds: dict[str, GroupKind] = {}
 
