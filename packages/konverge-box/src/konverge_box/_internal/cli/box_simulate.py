@@ -182,8 +182,7 @@ async def _start_embedded(
     namespace: str, starts_at: datetime | None, without_controllers: Collection[str]
 ) -> AsyncIterator[SimulatedCluster]:
     try:
-        from konverge_cluster._internal.embedded import LocalCluster
-        from konverge_cluster._internal.embedded.controllers.integrations import INTEGRATIONS
+        from konverge_cluster._internal.embedded import INTEGRATIONS, LocalCluster
     except ImportError as error:
         raise missing_package("the embedded cluster of a simulation", error) from None
 

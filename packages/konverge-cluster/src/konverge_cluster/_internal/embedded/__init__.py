@@ -13,7 +13,7 @@ apply.
 from konverge_cluster._internal.embedded.access.users import User
 from konverge_cluster._internal.embedded.apiserver import ApiServer
 from konverge_cluster._internal.embedded.cluster import LocalCluster
-from konverge_cluster._internal.embedded.controllers import ImageRules
+from konverge_cluster._internal.embedded.controllers import INTEGRATIONS, ImageRules
 from konverge_cluster._internal.embedded.storage import StorageChange
 
-__all__ = ["ApiServer", "ImageRules", "LocalCluster", "StorageChange", "User"]
+__all__ = ["INTEGRATIONS", "ApiServer", "ImageRules", "LocalCluster", "StorageChange", "User"]
