@@ -144,6 +144,19 @@ async def test_the_operator_of_the_status_page_reports_its_phase_after_the_migra
     assert {entry["type"] for entry in status["conditions"]} == {"Ready", "ServerReady", "AccessReady", "Migrated"}
 
 
+@pytest.mark.slow
+def test_a_preview_of_the_status_page_lists_the_functions_that_it_does_not_call(tmp_path: Path) -> None:
+    file, owner = save_page_code("docs/own-status.md", tmp_path), tmp_path / "main.yaml"
+    owner.write_text("{apiVersion: example.com/v1alpha1, kind: Database, metadata: {name: main}, spec: {}}")
+    command = [KONVERGE, "preview", str(file), str(owner)]
+
+    done = subprocess.run(command, check=True, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+
+    assert [obj["kind"] for obj in yaml.safe_load_all(done.stdout)] == ["Deployment", "Service"]
+    reason = "not called, because it gets live objects; konverge diff calls it and writes nothing"
+    assert done.stderr == f"konverge: migrate: {reason}\nkonverge: report: {reason}\n"
+
+
 @pytest.mark.anyio
 async def test_the_custom_resource_of_its_page_is_served_with_its_rules(cluster: Cluster, tmp_path: Path) -> None:
     operator = load_page_operator("docs/custom-resources.md", tmp_path)

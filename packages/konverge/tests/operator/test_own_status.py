@@ -18,7 +18,7 @@ from konverge._internal.operator.dry_run import dry_run_owner
 from konverge.component import Component, ComponentBuilder
 from konverge.crd import crd_manifest, encode, find_definition
 from konverge.errors import BuildError
-from konverge.kube import Object, find_condition
+from konverge.kube import GroupVersionKind, Object, find_condition
 from konverge.operator import RunOptions, StatusFunction
 from konverge.prerequisites import depends_on
 from konverge.primitives import ConfigMap
@@ -49,7 +49,8 @@ class Store:
 
 
 STORE = find_definition(Store).gvk
-EVENT = find_definition(Store).gvk.__class__("events.k8s.io", "v1", "Event")
+EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
+THEIRS = Condition("Theirs", "True", "Kept", "")
 
 
 def settings(store: Store) -> Component:
@@ -150,14 +151,44 @@ async def test_a_field_that_becomes_none_is_removed_and_fields_of_others_stay(st
     def bare(store: Store, ctx: OwnerContext) -> StoreStatus:
         return StoreStatus(phase="Open")
 
-    theirs = Condition("Theirs", "True", "Kept", "")
     owner = await stores.owner()
-    owner["status"]["conditions"].append({**theirs.to_object(), "lastTransitionTime": "2026-01-01T00:00:00Z"})
+    owner["status"]["conditions"].append({**THEIRS.to_object(), "lastTransitionTime": "2026-01-01T00:00:00Z"})
     await stores.client.update(owner, subresource="status")
     async with stores.running_operator(managing(settings, status=bare)):
         status = await stores.wait_for(lambda status: "banner" not in status, "the banner is gone")
 
     assert find_condition({"status": status}, "Theirs") is not None
+
+
+async def test_a_field_of_a_newer_version_survives_this_one(stores: StoreHarness) -> None:
+    manifest = crd_manifest(Store)
+    declared = manifest["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]
+    declared["motto"] = {"type": "string"}
+    await stores.cluster.install(manifest)
+    await stores.create()
+    owner = await stores.owner()
+    await stores.client.update({**owner, "status": {"motto": "Always open"}}, subresource="status")
+
+    async with stores.running_operator(managing(settings)):
+        status = await stores.wait_for(lambda status: status.get("phase") == "Open", "the store is open")
+
+    assert status["motto"] == "Always open"
+
+
+async def test_a_faster_writer_of_another_field_loses_nothing(stores: StoreHarness) -> None:
+    async def meanwhile(store: Store, ctx: OwnerContext) -> None:
+        if store.status.banner is None:
+            status = {"conditions": [{**THEIRS.to_object(), "lastTransitionTime": "2026-01-01T00:00:00Z"}]}
+            await stores.client.patch(
+                STORE, stores.key("corner"), {"status": status}, patch_type="merge", subresource="status"
+            )
+
+    async with stores.running_operator(managing(meanwhile, settings)):
+        await stores.create()
+        status = await stores.wait_for(lambda status: status.get("banner") == "Hello", "the banner is set")
+
+    assert find_condition({"status": status}, "Theirs") is not None
+    assert status["phase"] == "Open"
 
 
 async def test_an_async_status_function_can_read_the_cluster(stores: StoreHarness) -> None:
@@ -434,7 +465,7 @@ async def test_a_dry_run_has_the_status_that_would_be_written(stores: StoreHarne
     changed = await dry_run_owner(registration, await stores.owner(), stores.client, clock=stores.clock)
 
     assert (steady.status, steady.errors) == ((), ())
-    lines = [".status.observedGeneration: 1 → 2", '.status.banner: "Hello" → "Bye"']
+    lines = ['.status.banner: "Hello" → "Bye"', ".status.observedGeneration: 1 → 2"]
     assert [click.unstyle(format_status_change(field)) for field in changed.status] == lines
     assert [click.unstyle(line).strip() for line in format_diff(changed)][-2:] == lines
     explained = click.unstyle("\n".join(format_explanation(changed, stores.clock.now())))

@@ -30,7 +30,7 @@ def _read_fields(owner: Object) -> Object:
 
 
 def _iter_changes(before: Object, after: Object, path: str, secrets: SecretValues) -> Iterator[FieldChange]:
-    for name in dict.fromkeys([*before, *after]):
+    for name in sorted({*before, *after}):
         was, will_be = before.get(name, ABSENT), after.get(name, ABSENT)
         where = f"{path}.{name}"
         if isinstance(was, dict) and isinstance(will_be, dict):
