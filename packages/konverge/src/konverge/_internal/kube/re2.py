@@ -8,10 +8,11 @@ set of states by a letter. Only the existence of a match matters, so groups capt
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
+
+from konverge._internal.kube.unicode_classes import find_unicode_class
 
 __all__ = ["MatchTooCostlyError", "Pattern", "PatternSyntaxError", "compile_pattern"]
 
@@ -29,7 +30,6 @@ _COUNT = re.compile(r"\{([0-9]+)(,([0-9]*))?\}")
 _GROUP = re.compile(r"\?P?<[A-Za-z0-9_]+>")
 _FLAGS = re.compile(r"\?([imsU]*)(?:-([imsU]+))?([:)])")
 _LITERALS = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
-_PROPERTY = re.compile(r"\^?[A-Z][A-Za-z_]*")
 
 
 class PatternSyntaxError(ValueError):
@@ -313,22 +313,18 @@ class _PatternParser:
         raise PatternSyntaxError(f"{problem}: `{self._text[begin : self._at]}`")
 
     def _parse_property(self, *, is_negated: bool) -> Test:
-        begin = self._at
+        begin = self._at - 2
         if self._take("{"):
             end = self._text.find("}", self._at)
             name = self._text[self._at : end] if end >= 0 else ""
-            self._at = end + 1
+            self._at = end + 1 if end >= 0 else len(self._text)
         else:
             name = self._next()
-        if not _PROPERTY.fullmatch(name):
-            raise PatternSyntaxError(f"invalid character class range: `\\p{self._text[begin : self._at]}`")
+        test = find_unicode_class(name.removeprefix("^"))
+        if test is None:
+            raise PatternSyntaxError(f"invalid character class range: `{self._text[begin : self._at]}`")
         is_negated ^= name.startswith("^")
-        name = name.removeprefix("^")
-        if len(name) <= 2:
-            return lambda char: unicodedata.category(char).startswith(name) is not is_negated
-        # A script: Python offers it only as part of the letters' names.
-        script = "CJK" if name == "Han" else name.upper()
-        return lambda char: unicodedata.name(char, "").startswith(script) is not is_negated
+        return lambda char: test(char) is not is_negated
 
     def _parse_class(self) -> Test:
         begin = self._at - 1
@@ -344,8 +340,10 @@ class _PatternParser:
         return lambda char: any(test(char) for test in tests) is not is_negated
 
     def _parse_class_item(self, begin: int) -> Test:
-        named = re.compile(r"\[:(\^?)([a-z]+):\]").match(self._text, self._at)
-        if named is not None and named[2] in _NAMED:
+        named = re.compile(r"\[:(\^?)(.*?):\]", re.DOTALL).match(self._text, self._at)
+        if named is not None:
+            if named[2] not in _NAMED:
+                raise PatternSyntaxError(f"invalid character class range: `{named[0]}`")
             self._at = named.end()
             test, is_negated = _NAMED[named[2]], bool(named[1])
             return lambda char: test(char) is not is_negated
