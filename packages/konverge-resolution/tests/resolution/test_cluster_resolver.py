@@ -9,11 +9,11 @@ import pytest
 import yaml
 
 from konverge.clock import SeededEntropy
-from konverge.kube import Object
+from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge_cluster.controlplane import RealCluster
 from konverge_cluster.testing import Cluster
 from konverge_resolution import Digest, Reason, Reference, ResolutionError
-from konverge_resolution._internal.cluster_services import ClusterServices, NamespaceSecrets
+from konverge_resolution._internal.cluster_services import ClusterObjectReader, ClusterServices, NamespaceSecrets
 from konverge_resolution._internal.engine import Engine, Requester, ResolutionResult
 from konverge_resolution._internal.policy import Policy, SignatureMode, SignatureRule, SourcePrefix
 from konverge_resolution._internal.resolver_registry import ResolverRegistry
@@ -24,6 +24,7 @@ from tests.resolution.http_resolution import resolve
 pytestmark = pytest.mark.anyio
 
 DEFAULTS = {key: setting.default for key, setting in ClusterResolver.settings.items()}
+CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 TASK = {"kind": "task", "name": "build", "namespace": "catalog"}
 
 TASK_DEFINITION: Object = {
@@ -184,6 +185,43 @@ async def test_an_object_comes_out_as_its_author_wrote_it_with_its_path_and_its_
     assert outcome.resolved.source.uri == path
     assert outcome.policy_source == f"cluster://{cluster.namespace}/task/build"
     assert outcome.resolved.source.digest == {"sha256": Digest.of(outcome.resolved.data).hex}
+
+
+async def test_one_catalog_serves_tenants_that_cannot_read_it_themselves(cluster: Cluster) -> None:
+    await make(cluster, "v1", "ConfigMap", "shared", data={"x": "1"})
+    params = {"kind": "configmap", "name": "shared"}
+    reader = ClusterObjectReader(cluster.client)
+    for tenant in ("team-a", "team-b"):
+        user = f"system:serviceaccount:{tenant}:builder"
+        assert not await reader.may_get(CONFIG_MAP, ObjectKey(cluster.namespace, "shared"), user=user)
+        outcome = await resolve_object(cluster, params, user=user, allowed_namespaces=cluster.namespace)
+        assert outcome.object["data"] == {"x": "1"}
+        elsewhere = await expect_resolution_error(
+            cluster, {**params, "namespace": "kube-system"}, user=user, allowed_namespaces=cluster.namespace
+        )
+        assert elsewhere.reason is Reason.DENIED
+
+
+async def test_a_local_lookup_has_the_digest_and_the_policies_of_every_other(cluster: Cluster) -> None:
+    await make(cluster, "v1", "ConfigMap", "local", data={"x": "1"})
+    reference = Reference("cluster", {"kind": "configmap", "name": "local", "namespace": cluster.namespace})
+    services = ClusterServices(cluster.client, clock=cluster.clock)
+    others = Policy("others", sources=(SourcePrefix.parse("https://a.example"),))
+    try:
+        engine = engine_of(cluster, services)
+        outcome = await engine.resolve(reference, Requester("elsewhere"))
+        found = Digest.of(outcome.resolved.data)
+        pinned = Reference("cluster", reference.params, found)
+        assert (await engine.resolve(pinned, Requester("elsewhere"))).resolved.data == outcome.resolved.data
+        with pytest.raises(ResolutionError) as mismatch:
+            await engine.resolve(Reference("cluster", reference.params, Digest.of(b"other")), Requester("elsewhere"))
+        registry = ResolverRegistry.of([ClusterResolver()])
+        refusing = Engine(registry, services, clock=cluster.clock, entropy=SeededEntropy(), policies=[others])
+        with pytest.raises(ResolutionError) as denied:
+            await refusing.resolve(reference, Requester("elsewhere"))
+    finally:
+        services.close()
+    assert (mismatch.value.reason, denied.value.reason) == (Reason.DIGEST_MISMATCH, Reason.DENIED)
 
 
 async def test_what_a_policy_asks_of_a_kind_it_asks_by_whatever_name_that_is_meant(cluster: Cluster) -> None:

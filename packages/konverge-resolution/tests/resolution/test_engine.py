@@ -158,6 +158,24 @@ async def test_a_remote_that_does_not_answer_is_asked_again_and_not_for_ever() -
     assert (await expect_resolution_error(twice, ref())).reason is Reason.UNREACHABLE
 
 
+async def test_during_an_outage_pinned_content_comes_from_the_cache_and_a_name_that_moves_fails() -> None:
+    is_down = False
+
+    def answer(fetch: FetchRequest, calls: int) -> bytes:
+        if is_down:
+            raise UNREACHABLE
+        return BOX
+
+    engine = engine_of(FakeResolver(answer))
+    for reference in (ref(version="7"), ref(cache="always"), ref()):
+        assert (await engine.resolve(reference, WEB)).fetched_from == "remote"
+    is_down = True
+    for reference in (ref(version="7"), ref(cache="always")):
+        outcome = await engine.resolve(reference, WEB)
+        assert (outcome.resolved.data, outcome.fetched_from, outcome.attempts) == (BOX, "cache", 0)
+    assert (await expect_resolution_error(engine, ref())).reason is Reason.UNREACHABLE
+
+
 @pytest.mark.parametrize(
     "reason", [reason for reason in Reason if reason not in (Reason.UNREACHABLE, Reason.RATE_LIMITED, Reason.TIMED_OUT)]
 )

@@ -306,6 +306,16 @@ async def test_a_path_out_of_the_source_is_refused_with_the_field_that_has_it() 
         await resolve_tree(engine, engine.registry, [parse_reference({"path": "a"})], WEB, clock=CLOCK)
 
 
+async def test_a_definition_with_local_names_alone_asks_for_nothing_else() -> None:
+    local: dict[str, Any] = {"taskRef": {"name": "build", "kind": "Task"}, "envFrom": [{"configMapRef": {"name": "a"}}]}
+    source = FakeSource({"1": {"a": build_document("a", **local)}})
+    engine = build_engine(source)
+    root = ParsedReference((build_reference("a"),))
+    (node,) = await resolve_tree(engine, engine.registry, [root], WEB, clock=CLOCK)
+    assert source.fetched == ["a@1"]
+    assert node.result.object["spec"] == local
+
+
 async def test_one_owner_takes_definitions_from_several_kinds_of_sources_at_once() -> None:
     roots = [ParsedReference((build_reference("a", resolver=name),)) for name in ("one", "two")]
     roots.append(ParsedReference((Reference("shelf", {"url": "https://a.example/box"}),)))

@@ -18,6 +18,7 @@ from konverge_resolution._internal.requests.resolver_packaging import EXAMPLE, R
 from konverge_resolution._internal.resolvers import STANDARD, load_resolvers
 
 CHOSEN = ResolverPackaging(image="registry.example.com/konverge:1")
+READING = {"get", "list", "watch"}
 TASK = GroupVersionKind("tekton.dev", "v1", "Task")
 
 
@@ -162,6 +163,17 @@ def test_what_the_configmaps_show_is_what_counts_without_them() -> None:
         }
     # With every default written out, the same holds.
     assert parse_config(every, shown).errors == {}
+
+
+@pytest.mark.parametrize("resolver", ["http", "hub", "git", "bundles"])
+def test_a_resolver_without_the_cluster_as_its_source_reads_no_workload_and_no_secret(resolver: str) -> None:
+    readable = {right for right in rights(package_standard_resolvers(resolver)) if right.split()[1] in READING}
+    groups = {right.split("/")[0] for right in readable}
+    assert readable
+    assert groups <= {"", "events.k8s.io", "coordination.k8s.io", "resolution.konverge.dev"}
+    assert {right.split()[0] for right in readable if right.startswith("/")} <= {"/configmaps"}
+    cluster = rights(package_standard_resolvers("cluster", chosen=replace(CHOSEN, reads_kinds=(TASK,))))
+    assert "tekton.dev/tasks get" in cluster
 
 
 def test_its_options_are_those_of_running_and_name_what_is_packaged() -> None:

@@ -138,6 +138,35 @@ async def expect_denial(engine: Engine, params: Mapping[str, str]) -> str:
 # HTTP.
 
 
+FIRST_SERVERS: dict[str, tuple[Resolver, dict[str, str], dict[str, str]]] = {
+    "http": (HttpResolver(), {"url": "{url}/a"}, {}),
+    "git": (GitResolver(), {"url": "{url}/boxes.git", "pathInRepo": "a"}, {}),
+    "the API of a git server": (
+        GitResolver(), {"repo": "boxes", "org": "team", "pathInRepo": "a"}, {"server-url": "{url}"},
+    ),
+    "a registry": (
+        BundlesResolver(), {"bundle": "{host}/team/boxes", "name": "a"}, {"plain-http-registries": "{host}"},
+    ),
+    "a hub": (HubResolver(), {"name": "a", "version": "0.1.0", "type": "artifact"}, {"artifact-hub-urls": "{url}"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("resolver", "params", "settings"), FIRST_SERVERS.values(), ids=FIRST_SERVERS)
+async def test_an_unlisted_first_server_is_neither_looked_up_nor_connected_to(
+    unlisted: Unlisted, tmp_path: Path, resolver: Resolver, params: dict[str, str], settings: dict[str, str]
+) -> None:
+    words = {"url": unlisted.url, "host": f"unlisted.test:{unlisted.port}"}
+    params, settings = ({key: value.format(**words) for key, value in given.items()} for given in (params, settings))
+    listed = [f"{scheme}://listed.test" for scheme in ("https", "git+https", "oci")]
+    denied = engine_of(resolver, unlisted.http(), *listed, settings=settings, folder=tmp_path)
+    assert "its policies are ours (it allows other sources)" in await expect_denial(denied, params)
+    assert unlisted.is_untouched()
+    free = engine_of(resolver, unlisted.http(), settings=settings, folder=tmp_path, policies=())
+    with pytest.raises(ResolutionError):
+        await resolve(free, params)
+    assert unlisted.connections > 0
+
+
 @pytest.mark.parametrize("status", STATUSES)
 async def test_a_redirect_to_an_unlisted_server_is_refused_before_it_is_connected_to(
     unlisted: Unlisted, status: int

@@ -26,12 +26,13 @@ READER = GroupVersionKind("consuming.konverge.test", "v1", "Reader")
 
 @dataclass(frozen=True)
 class ReaderSpec:
-    """The versions of what is read, by name; ``seconds`` is how long a fetch takes."""
+    """The versions of what is read, by name, and the resolvers where they differ; ``seconds`` is how long it takes."""
 
     reads: dict[str, str] = field(default_factory=dict)
     seconds: str = "0"
     resolver: str = "shelf"
     otherwise: str = ""
+    resolvers: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Reader:
 def build_reference(spec: ReaderSpec, name: str, version: str) -> ParsedReference:
     """What an owner asks for under a name."""
     params = {"url": f"https://a.example/{name}", "version": version, "seconds": spec.seconds}
-    reference: dict[str, Any] = {"resolver": spec.resolver, "params": params}
+    reference: dict[str, Any] = {"resolver": spec.resolvers.get(name, spec.resolver), "params": params}
     if spec.otherwise:
         reference["orElse"] = [{"resolver": spec.otherwise, "params": params}]
     return parse_reference(reference)

@@ -68,6 +68,35 @@ async def test_a_definition_reaches_a_component_and_the_record_says_where_it_is_
     assert await requests_of(readers) == []
 
 
+async def test_one_owner_has_definitions_from_three_resolvers_and_a_record_of_each(readers: ConsumerHarness) -> None:
+    resolvers = {"one": "shelf", "two": "attic", "three": "cellar"}
+    contents = {name: BOX.replace(b"name: a", f"name: {name}".encode()) for name in resolvers}
+    served = [
+        FakeResolver(lambda fetch, calls, data=contents[name]: data, name=resolver)  # type: ignore[misc]
+        for name, resolver in resolvers.items()
+    ]
+    async with readers.running(*served):
+        await readers.create("a", reads=dict.fromkeys(resolvers, "1"), resolvers=resolvers)
+        await readers.wait_for_condition(reason="Resolved")
+        await readers.wait_for_condition(condition_type="PagesReady", reason="Healthy")
+
+    recorded = read_recorded(await readers.get())
+    assert {name: record["resolver"] for name, record in recorded.items()} == resolvers
+    assert {name: record["content"] for name, record in recorded.items()} == {
+        name: str(Digest.of(content)) for name, content in contents.items()
+    }
+    assert [await page_of(readers, name) for name in resolvers] == [content.decode() for content in contents.values()]
+    assert [len(resolver.calls) for resolver in served] == [1, 1, 1]
+
+
+async def test_an_owner_without_references_makes_no_request(requesting: ConsumerHarness) -> None:
+    shelf = FakeResolver()
+    async with requesting.running(shelf):
+        await requesting.create("a", reads={})
+        await requesting.wait_for_condition(condition_type="PagesReady", reason="Healthy")
+    assert (await requests_of(requesting), await copies(requesting), shelf.calls) == ([], [], [])
+
+
 @in_simulated_time
 async def test_a_component_waits_and_says_for_what_and_no_worker_does(readers: ConsumerHarness) -> None:
     shelf = FakeResolver()

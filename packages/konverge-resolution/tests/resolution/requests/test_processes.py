@@ -7,6 +7,8 @@ from datetime import timedelta
 from typing import Any, cast
 
 import pytest
+import yaml
+from click.testing import CliRunner
 
 from konverge._internal.client.transport import Response
 from konverge.client import Client, Transport
@@ -16,6 +18,7 @@ from konverge.operator import Operator, RunOptions
 from konverge.runtime import LeaderElection
 from konverge_cluster.testing import Cluster
 from konverge_resolution import FetchRequest
+from konverge_resolution._internal.cli import resolvers as cli_resolvers
 from konverge_resolution._internal.requests.namespace_watcher import ResolverAnnouncer
 from tests.resolution.fake_resolver import BOX, FakeResolver
 from tests.resolution.requests.request_namespace import EMBEDDED, POLICY, RequestNamespace, decode_data
@@ -165,6 +168,25 @@ async def test_a_policy_for_a_resolver_that_does_not_exist_refuses_what_it_conce
     assert refused.reason == "InvalidConfiguration"
     assert f"{desk.namespace}-misspelt is invalid and may forbid this: {message}" in refused.message
     assert shelf.calls == []
+
+
+@EMBEDDED
+async def test_the_resolvers_of_a_package_are_those_that_it_serves(
+    desk: RequestNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Operator] = []
+    monkeypatch.setattr(cli_resolvers, "run_operator", lambda ctx, operator, **flags: started.append(operator))
+    command = ["package", "--image", "a", "--namespace", desk.namespace, "--only", "git,http"]
+    printed = CliRunner().invoke(cli_resolvers.resolvers, command, catch_exceptions=False).stdout
+    (deployment,) = [each for each in yaml.safe_load_all(printed) if each["kind"] == "Deployment"]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    CliRunner().invoke(cli_resolvers.resolvers, container["args"][1:], catch_exceptions=False)
+    async with desk.cluster.run_operator(started[0]):
+        await desk.create_request("left-out", "bundles")
+        failure = await desk.wait_for_failure("left-out")
+
+    assert failure.reason == "ResolverNotAvailable"
+    assert failure.message.startswith("resolver 'bundles' is not installed; available: git, http")
 
 
 @EMBEDDED

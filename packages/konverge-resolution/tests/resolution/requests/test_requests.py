@@ -59,6 +59,23 @@ async def test_a_resolver_that_nobody_serves_is_refused_at_once_with_those_there
 
 
 @EMBEDDED
+async def test_the_digest_of_whoever_creates_a_request_is_compared(desk: RequestNamespace) -> None:
+    async with desk.running_resolvers(FakeResolver()), desk.policy("strict", requiresDigest=True):
+        await desk.create_request("right", digest=str(Digest.of(BOX)))
+        await desk.create_request("wrong", digest=str(Digest.of(b"other")))
+        await desk.create_request("missing")
+        right = await desk.wait_until_ended("right")
+        wrong, missing = [await desk.wait_for_failure(name) for name in ("wrong", "missing")]
+        rejected = await desk.get("wrong")
+
+    assert (decode_data(right), right["status"]["dataDigest"]) == (BOX, str(Digest.of(BOX)))
+    assert (wrong.reason, missing.reason) == ("DigestMismatch", "Denied")
+    assert f"expected {Digest.of(b'other')}, found {Digest.of(BOX)}" in wrong.message
+    assert "data" not in rejected["status"]
+    assert "requires a digest" in missing.message
+
+
+@EMBEDDED
 async def test_switching_a_resolver_off_and_on_counts_for_the_next_request(desk: RequestNamespace) -> None:
     shelf = FakeResolver()
     async with desk.running_resolvers(shelf):
