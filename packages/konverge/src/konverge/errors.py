@@ -69,7 +69,7 @@ class BuildError(KonvergeError):
 
 
 class ConfigurationError(KonvergeError):
-    """A kubeconfig, an operator file or an option is invalid; the message has the place and the reason."""
+    """A kubeconfig, an operator file or an option is invalid; the message has the position and the reason."""
 
 
 class NoKubeconfigError(ConfigurationError):

@@ -64,7 +64,7 @@ def build_cache_key(
     Args:
         resolver: The name of the resolver.
         params: The parameters with all defaults, without those that change only how content is fetched.
-        settings: The selected settings: with other settings the same parameters can mean another place.
+        settings: The selected settings: with other settings the same parameters can mean another source.
         tenant: The tenant that may use the entry; empty for all tenants.
         has_signatures: Whether the signatures beside the content were fetched, too.
     """

@@ -75,8 +75,8 @@ class ResolutionResult:
         policies: The names of the policies that allowed it.
         warnings: The findings of policies that only warn.
         rewritten_from: The address before the source map changed it; empty when it did not.
-        policy_source: The address by which policies name the actual place of the content, where that differs from the
-            source: for an object of the cluster, and after a redirect.
+        policy_source: The address by which policies name the actual source of the content, where that differs from the
+            recorded one: for an object of the cluster, and after a redirect.
     """
 
     resolved: ResolvedContent
@@ -91,7 +91,7 @@ class ResolutionResult:
 
     @property
     def is_redirected(self) -> bool:
-        """Tell whether the content was in another place than its source names."""
+        """Tell whether the content came from another address than its source names."""
         return bool(self.policy_source and urlsplit(self.resolved.source.uri).scheme)
 
 
@@ -320,17 +320,17 @@ class Engine:
     def _admit_actual_source(
         self, plan: ResolutionPlan, reference: Reference, content: ResolvedContent
     ) -> PolicyDecision:
-        """Check the policies of the place that the content came from, which can differ from the requested place.
+        """Check the policies of the source that the content came from, which can differ from the requested source.
 
         Raises:
-            ResolutionError: ``Denied``: a policy refuses that place, or requires a digest for it.
+            ResolutionError: ``Denied``: a policy refuses that source, or requires a digest for it.
         """
         admission, source = plan.admission, content.source.uri
         with wrap_resolver_errors(reference.resolver):
             # Only a URL is an address that policies name, such as that of the next hub of a list.
             addresses = [source] if urlsplit(source).scheme in ("http", "https") else []
             other_places = [address for address in addresses if not _is_within(address, plan.uri)]
-        # Also for a place below the requested one: a policy may name just that place and require more.
+        # Also for a source below the requested one: a policy may name just that source and require more.
         other_places += [content.found_at] if content.found_at not in ("", *other_places) else []
         for place in other_places:
             admission = admission.merge(plan.policies.admit_source(place))

@@ -13,7 +13,7 @@ class ResolutionError(KonvergeError):
 
     Args:
         reason: One of the closed set of reasons.
-        message: One sentence with the expected and the actual state, the place and the next step. All readers of the
+        message: One sentence with the object, the expected and the actual state, and the next step. All readers of the
             request can see it, so it contains no credential, no name of a Secret and no address that the user did not
             give.
         retry_after_seconds: Pause in seconds that the remote requests; None if it requests none.

@@ -96,7 +96,7 @@ def build_http_client(fetch: FetchRequest, *, name_address: AddressNamer | None 
 
     Args:
         fetch: The resolution.
-        name_address: Returns the name that policies use for the place of a URL, where it differs from the URL.
+        name_address: Returns the name that policies use for a URL, where it differs from the URL.
 
     Raises:
         ResolutionError: ``InvalidConfiguration`` with the name of the setting; ``Internal``: there is no HTTP client.

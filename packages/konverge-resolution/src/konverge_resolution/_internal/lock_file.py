@@ -50,8 +50,9 @@ class LockEntry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True,
         params: The parameters of the reference.
         defaults: The defaults that the resolver used for missing parameters.
         pinned: The parameters with the version; all others come from the reference.
-        found_at: The actual place as policies name it, if a redirect led there (`konverge_resolution.ResolvedContent`).
-        found_params: The parameters of the actual place, if they differ.
+        found_at: The actual source as policies name it, if a redirect led to it
+            (`konverge_resolution.ResolvedContent`).
+        found_params: The parameters of the actual source, if they differ.
         root: Whether a user requested it, and not only another definition refers to it.
     """
 

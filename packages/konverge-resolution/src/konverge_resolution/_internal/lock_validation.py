@@ -1,7 +1,7 @@
 """Validation of lock entries against the references that they lock. Pure.
 
 A lock file is part of pull requests, where it is long and rarely reviewed. So it is trusted only for the version of a
-definition and its digest. The resolver, the place and the credential come from the reference itself. An entry with
+definition and its digest. The resolver, the source and the credential come from the reference itself. An entry with
 other values is refused, with the name of the field.
 """
 
@@ -86,7 +86,7 @@ class LockedReference:
 
     Args:
         reference: The reference as it was written.
-        pinned_reference: The same with the pin and the digest of the content; its place and its credentials are those
+        pinned_reference: The same with the pin and the digest of the content; its source and its credentials are those
             of the written reference, which policies check.
         entry: The lock entry.
         description: Description of the entry for messages.
@@ -343,7 +343,7 @@ def _parse_digest(entry: LockEntry, about: str) -> Digest:
 
 
 def _check_found_at(about: str, entry: LockEntry) -> None:
-    """Refuse an invalid record of a place: messages contain it, and policies check it."""
+    """Refuse an invalid record of the actual source: messages contain it, and policies check it."""
     found = entry.found_at
     if found and ("://" not in found or redact_source(found) != found):
         _refuse(about, "foundAt", "an address without a user, a query and a fragment", "another text")

@@ -204,7 +204,7 @@ class PolicyDecision:
     is_public: bool = False
 
     def merge(self, other: PolicyDecision) -> PolicyDecision:
-        """Combine the decisions for two places of the same content: all requirements, and only common permissions."""
+        """Combine the decisions for two sources of the same content: all requirements, and only common permissions."""
         return PolicyDecision(
             policies=tuple(dict.fromkeys((*self.policies, *other.policies))),
             digest_required_by=tuple(dict.fromkeys((*self.digest_required_by, *other.digest_required_by))),
@@ -243,7 +243,7 @@ def admit(policies: Iterable[Policy], *, resolver: str, uri: str, params: Parame
 
 @dataclass(frozen=True, slots=True)
 class RequestPolicies:
-    """Policies of one request as they were at its start; they decide on every place that it reaches.
+    """Policies of one request as they were at its start; they decide on every source that it reaches.
 
     Args:
         policies: All policies.

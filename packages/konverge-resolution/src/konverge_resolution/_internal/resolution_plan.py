@@ -88,7 +88,7 @@ class ResolutionPlan:
         fetch: The input of the resolver.
         uri: The address of the source.
         remote: The origin whose limits apply.
-        policies: Decide on every further place of the request.
+        policies: Decide on every further source of the request.
         admission: The requirements of the policies for the address.
         is_pinned: Whether the parameters name permanent content.
         uses_cache: Whether the content of these parameters is cached.

@@ -60,9 +60,9 @@ class ResolvedContent(msgspec.Struct, frozen=True):
             `konverge_resolution.Resolver.is_pinned` tells whether they are permanent. The version of a hub is not, so
             it needs a digest besides.
         attached: The signatures beside the content, if `konverge_resolution.FetchRequest.wants_signatures`.
-        found_at: The actual place as policies name it, if it differs from the requested one: the target of a redirect,
+        found_at: The actual source as policies name it, if it differs from the requested one: the target of a redirect,
             or the canonical name of a kind. Policies check it, too.
-        found_params: The parameters of the actual place, if they differ: the target path of a symbolic link. Policies
+        found_params: The parameters of the actual source, if they differ: the target path of a symbolic link. Policies
             check them, too.
     """
 

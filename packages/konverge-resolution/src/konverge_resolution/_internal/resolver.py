@@ -48,7 +48,7 @@ class ParameterRole(StrEnum):
     PLACE = "place"
     """The identity of the definition. A locked reference takes it from the reference itself."""
     VERSION = "version"
-    """The version, or which of several places had it. A pin determines it, and the lock file records it."""
+    """The version, or which of several sources had it. A pin determines it, and the lock file records it."""
     CONTENT_DIGEST = "content-digest"
     """The digest of the content itself. Treated like a version; content with another digest is refused."""
     CREDENTIAL = "credential"

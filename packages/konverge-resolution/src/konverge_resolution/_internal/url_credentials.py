@@ -69,7 +69,7 @@ _NO_LETTER = re.compile(r"[^a-z0-9]")
 
 
 def find_credential(text: str) -> str:
-    """Return the place of a credential in an address; empty if it has none, or is not an address.
+    """Name the part of an address that contains a credential; empty if it has none, or is not an address.
 
     It detects a user and a password before the host, and parameters of the query, the path (``;token=``) and the
     fragment by their names: ``token``, ``X-Amz-Signature``, ``sig`` and others, in any case, with any punctuation and a

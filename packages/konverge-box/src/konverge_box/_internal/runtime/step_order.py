@@ -122,7 +122,7 @@ async def _reconcile_groups(inputs: ReconcileInputs, state: ReconcileState, sele
 
 
 async def _save_marks(inputs: ReconcileInputs, state: ReconcileState) -> None:
-    """Record on the owner what was created once, also after an error: the objects that exist must not be repeated."""
+    """Record the objects that must be created only once on the owner, also after an error: some of them exist then."""
     ctx, plan = inputs.ctx, state.results.plan
     if plan is None:
         return

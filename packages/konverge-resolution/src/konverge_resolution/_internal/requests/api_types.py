@@ -97,8 +97,8 @@ class ResolutionRequestStatus:
         policies: The policies that allowed it.
         warnings: The findings of policies that only warn.
         rewritten_from: The address before the source map changed it.
-        policy_source: The address by which a policy names the actual place of the content, if it differs in form from
-            the source, or after a redirect.
+        policy_source: The address by which a policy names the actual source of the content, if it differs in form from
+            the recorded one, or after a redirect.
         deadline: The time by which the request ends.
         started_at: The time when its resolver received it; it waited between its creation and this time.
         finished_at: The time when it ended.

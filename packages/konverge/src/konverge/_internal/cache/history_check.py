@@ -57,7 +57,7 @@ class HistoryCheck:
         self._is_doubtful = False
 
     def plan_comparison(self) -> HistoryComparison | None:
-        """Return the read that settles a doubt; None if there is no doubt."""
+        """Return the read that shows whether the storage was set back; None if nothing suggests that it was."""
         if not self._is_doubtful:
             return None
         newest = self._store.find_newest_key()

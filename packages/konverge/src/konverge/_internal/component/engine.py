@@ -64,7 +64,7 @@ T = TypeVar("T")
 _log = logging.getLogger("konverge.component")
 
 
-# The steps at which a resource can fail, in the words of the specification's implementation.
+# The errors of the steps at which a resource can fail; the specification's implementation has the same texts.
 _GUARD = "failed to evaluate guard for resource"
 _RENDER = "failed to render resource"
 _EXISTENCE = "failed to check existence of resource"

@@ -240,7 +240,7 @@ class ReconcileContext:
             status.pop(name, None)
             self._staged_fields.add(name)
         for name, value in fields.items():
-            # In place of an equal value nothing is set, so that the order of the fields stays.
+            # An equal value is not set again, so that the order of its fields stays.
             if name not in status or status[name] != value:
                 status[name] = value
             self._staged_fields.add(name)

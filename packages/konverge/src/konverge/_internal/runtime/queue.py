@@ -7,8 +7,8 @@ queue guarantees (invariant 3):
 * Additions of one key merge: the earliest time and the highest priority of them hold.
 * Due keys are ordered by priority, then by the order in which they became due. A flood of old objects at startup (low
   priority) therefore never delays a change that happens now.
-* A failed key waits for its own backoff. The backoff grows once for each backoff that has elapsed: an earlier run that
-  an addition caused, and that fails as well, leaves it unchanged. A success resets it, and so does a change from
+* A failed key waits for its own backoff. The backoff grows only if the key has waited for all of it: an earlier run
+  that an addition caused, and that fails as well, leaves it unchanged. A success resets it, and so does a change from
   outside (`reset_backoff`). Keys never wait for each other.
 
 Time is passed in, as seconds of one monotonic clock; nothing here waits.

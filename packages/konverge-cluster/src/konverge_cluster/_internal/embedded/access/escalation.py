@@ -1,4 +1,4 @@
-"""Protection against escalation: nobody can grant permissions through roles and bindings that they do not have."""
+"""Protection against escalation: through roles and bindings, users can grant only permissions that they have."""
 
 from __future__ import annotations
 
