@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from konverge.kube import find_condition
-from konverge_box._internal.file import find_file_errors
+from konverge.kube import GroupVersionKind, find_condition
+from konverge_box._internal.file import KINDS, find_file_errors
 from konverge_cluster.testing import Cluster
 from tests.box.file.sample_boxes import load_custom_resource
 from tests.box.running.box_harness import (
@@ -17,6 +17,8 @@ from tests.box.running.box_harness import (
     build_config_map,
     build_custom_resource,
 )
+
+INGRESS = GroupVersionKind("networking.k8s.io", "v1", "Ingress")
 
 
 @pytest.mark.anyio
@@ -79,3 +81,37 @@ def test_what_has_no_meaning_is_refused_and_not_ignored(misspelt: str) -> None:
     box = build_box_text(shelf={**build_custom_resource("Shelf"), name: {}})
 
     assert [name in str(each) for each in find_file_errors(box)] == [True]
+
+
+@pytest.mark.anyio
+async def test_ready_waits_for_the_objects_and_not_only_for_the_reconcile(cluster: Cluster) -> None:
+    library = BoxHarness(cluster)
+    shelf = build_custom_resource("Shelf", onReconcile={"name": "routed", "ingresses": [{"host": "example.com"}]})
+    async with library.running(build_box(shelf=shelf)):
+        await library.create(SHELF, "top")
+        early = await library.wait_for_condition(SHELF, "top", "OperationPending", status="False")
+        status = {"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}}
+        await library.client.patch(INGRESS, library.key("top"), status, patch_type="merge", subresource="status")
+        late = await library.wait_for_condition(SHELF, "top", "Operational", status="True")
+
+    assert "routed" in early.message
+    assert "routed" in late.message
+
+
+def test_an_object_comes_after_what_it_needs_unlike_in_the_other_system() -> None:
+    order = list(KINDS)
+
+    for first, second in [
+        ("resourceQuotas", "secrets"),
+        ("limitRanges", "secrets"),
+        ("serviceAccounts", "clusterRoles"),
+        ("persistentVolumes", "deployments"),
+        ("persistentVolumeClaims", "deployments"),
+        ("persistentVolumeClaims", "statefulSets"),
+        ("statefulSets", "services"),
+    ]:
+        assert order.index(first) < order.index(second)
+
+
+def test_the_resync_is_every_ten_minutes_by_default() -> None:
+    assert load_custom_resource("finalizers: []").reconcile.resync == "10m"

@@ -55,6 +55,12 @@ def test_a_status_that_is_not_there_yet_is_made() -> None:
     assert answer("- {path: phase, value: New}").apply_to_status(None) == {"phase": "New"}
 
 
+def test_a_field_without_a_type_keeps_the_type_of_its_value() -> None:
+    fields = "- {path: size, value: '{{ spec.size }}'}"
+
+    assert compute_status(fields, {}, spec={"size": 3}) == {"size": 3}
+
+
 def test_a_leading_dot_is_no_field() -> None:
     assert compute_status("- {path: .phase, value: New}", {}) == {"phase": "New"}
 
