@@ -450,6 +450,34 @@ async def test_a_function_of_ones_own_that_hangs_is_reported(stores: StoreHarnes
     assert ready.message == "The reconcile failed: the function reconcile did not end within 0.9 s"
 
 
+@pytest.mark.parametrize("phase", ["Open", "Closed"])
+async def test_a_finalizer_reports_its_status_too(stores: StoreHarness, phase: Any) -> None:
+    operator, is_done = managing(settings), [False]
+
+    @operator.finalizes(Store)
+    async def close(store: Store, ctx: OwnerContext) -> Result | None:
+        ctx.stage_status(StoreStatus(phase=phase, banner="Closing down"))
+        return None if is_done[0] else Result(requeue_after=timedelta(seconds=1))
+
+    async with stores.running_operator(operator):
+        await stores.create()
+        await stores.wait_for(lambda status: status.get("phase") == "Open", "the store is open")
+        await stores.client.delete(STORE, stores.key("corner"))
+        if phase == "Open":
+            await stores.wait_for(lambda status: status.get("banner") == "Closing down", "the finalizer reports")
+            await stores.wait_for_reason("Deleting")
+        else:
+            ready = await stores.wait_for_reason("Error")
+            assert "status.phase" in ready.message
+            assert (await stores.owner())["status"]["banner"] == "Hello", "a refused status loses nothing"
+        is_done[0] = True
+
+        async def is_gone() -> bool:
+            return not await stores.exists(STORE, "corner")
+
+        await stores.cluster.eventually(is_gone, describe="the store is gone")
+
+
 async def test_a_dry_run_has_the_status_that_would_be_written(stores: StoreHarness) -> None:
     async def paint(store: Store, ctx: OwnerContext) -> None:
         ctx.stage(Condition("Painted", "True", "Done"))

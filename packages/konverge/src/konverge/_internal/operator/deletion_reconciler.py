@@ -19,7 +19,7 @@ from konverge._internal.operator.function_calls import Reconciler, await_with_ti
 from konverge._internal.operator.owner_context import OwnerContext
 from konverge._internal.operator.owner_events import is_caused_only_by
 from konverge._internal.runtime import CachedClient, Result
-from konverge.errors import ConflictError, format_error
+from konverge.errors import ConflictError, InvalidError, StatusNotStoredError, format_error
 
 __all__ = ["DELETING", "DeletionReconciler", "build_deletion_condition"]
 
@@ -70,10 +70,8 @@ class DeletionReconciler:
                 # Another client has changed an object since it was read: the deletion goes on with the next reconcile.
                 await self._report_deletion(ctx, was, f"{_format_finalizers(self.names)} is not done yet")
                 raise
-            async with ctx.flushing_status():
-                message = f"The object cannot be deleted: {format_error(error)}"
-                condition_type = self.reconciler.condition_type
-                ctx.stage(Condition(condition_type, "False", ConditionReason.ERROR, message, ctx.owner_generation))
+            async with ctx.flushing_status(refused=lambda _: ctx.withdraw_fields()):
+                self._stage_error(ctx, error)
                 raise
         if result is None:
             return None
@@ -96,12 +94,23 @@ class DeletionReconciler:
         condition_type = self.reconciler.condition_type
         if condition_type not in ctx.staged_types:
             ctx.stage(build_deletion_condition(ctx, condition_type, waiting))
-        await ctx.flush_status()
+        try:
+            await ctx.flush_status()
+        except (InvalidError, StatusNotStoredError) as error:
+            if ctx.withdraw_fields():  # the author's function staged fields that the server does not store
+                self._stage_error(ctx, error)
+                await ctx.flush_status()
+            raise
         condition = ctx.condition(condition_type)
         if self.reconciler.owner_events is not None and condition is not None:
             is_new = was is None or was.reason != condition.reason
             is_stuck = self._time_until_stuck(ctx) is None
             self.reconciler.owner_events.report_deletion(ctx.owner, condition.message, is_new=is_new, is_stuck=is_stuck)
+
+    def _stage_error(self, ctx: OwnerContext, error: Exception) -> None:
+        message = f"The object cannot be deleted: {format_error(error)}"
+        condition_type = self.reconciler.condition_type
+        ctx.stage(Condition(condition_type, "False", ConditionReason.ERROR, message, ctx.owner_generation))
 
     def _time_until_stuck(self, ctx: OwnerContext) -> timedelta | None:
         """Return the time until the deletion takes too long; None if it already does."""
