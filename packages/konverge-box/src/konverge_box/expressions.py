@@ -2,60 +2,8 @@
 
 from __future__ import annotations
 
-from konverge_box._internal.expressions import (
-    DEFAULT_LIMITS,
-    MASK,
-    OMIT,
-    Absent,
-    CompiledCondition,
-    ConditionSet,
-    EvaluationEnvironment,
-    EvaluationLimits,
-    ExpressionError,
-    ExpressionSyntaxError,
-    Sensitive,
-    Structure,
-    Template,
-    ValueCheck,
-    compile_check,
-    compile_condition,
-    compile_conditions,
-    compile_expression,
-    compile_field,
-    compile_structure,
-    find_earliest_change,
-    has_sensitive,
-    is_expression,
-    mask_sensitive,
-    reveal_sensitive,
-    to_sensitive,
-)
+from konverge_box._internal import expressions as _expressions
+from konverge_box._internal.expressions import *  # noqa: F403  # the names of `__all__` there
 
-__all__ = [
-    "DEFAULT_LIMITS",
-    "MASK",
-    "OMIT",
-    "Absent",
-    "CompiledCondition",
-    "ConditionSet",
-    "EvaluationEnvironment",
-    "EvaluationLimits",
-    "ExpressionError",
-    "ExpressionSyntaxError",
-    "Sensitive",
-    "Structure",
-    "Template",
-    "ValueCheck",
-    "compile_check",
-    "compile_condition",
-    "compile_conditions",
-    "compile_expression",
-    "compile_field",
-    "compile_structure",
-    "find_earliest_change",
-    "has_sensitive",
-    "is_expression",
-    "mask_sensitive",
-    "reveal_sensitive",
-    "to_sensitive",
-]
+__all__: list[str] = []
+__all__ += _expressions.__all__

@@ -2,54 +2,8 @@
 
 from __future__ import annotations
 
-from konverge_box._internal.providers import (
-    ENTRY_POINTS,
-    PROVIDER_REASONS,
-    PROVIDERS_ANNOTATION,
-    DispatchResult,
-    ForeignError,
-    ItemKind,
-    ItemOwner,
-    ItemRequest,
-    ItemResult,
-    OnDelete,
-    OwnerWriter,
-    Provider,
-    ProviderError,
-    ProviderLimits,
-    ProviderNotFoundError,
-    ProviderPool,
-    ProviderRegistry,
-    ProvidersStep,
-    ReconcileRequest,
-    build_owner_mark,
-    build_retention_mark,
-    is_owned,
-    needs_mark,
-)
+from konverge_box._internal import providers as _providers
+from konverge_box._internal.providers import *  # noqa: F403  # the names of `__all__` there
 
-__all__ = [
-    "ENTRY_POINTS",
-    "PROVIDERS_ANNOTATION",
-    "PROVIDER_REASONS",
-    "DispatchResult",
-    "ForeignError",
-    "ItemKind",
-    "ItemOwner",
-    "ItemRequest",
-    "ItemResult",
-    "OnDelete",
-    "OwnerWriter",
-    "Provider",
-    "ProviderError",
-    "ProviderLimits",
-    "ProviderNotFoundError",
-    "ProviderPool",
-    "ProviderRegistry",
-    "ProvidersStep",
-    "ReconcileRequest",
-    "build_owner_mark",
-    "build_retention_mark",
-    "is_owned",
-    "needs_mark",
-]
+__all__: list[str] = []
+__all__ += _providers.__all__

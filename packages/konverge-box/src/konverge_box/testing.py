@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from konverge_box._internal.testing import (
-    PROVIDER_CASES,
-    ProviderCase,
-    ProviderSubject,
-)
+from konverge_box._internal import testing as _testing
+from konverge_box._internal.testing import *  # noqa: F403  # the names of `__all__` there
 
-__all__ = [
-    "PROVIDER_CASES",
-    "ProviderCase",
-    "ProviderSubject",
-]
+__all__: list[str] = []
+__all__ += _testing.__all__

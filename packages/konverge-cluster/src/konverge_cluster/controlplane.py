@@ -2,22 +2,8 @@
 
 from __future__ import annotations
 
-from konverge_cluster._internal.controlplane import (
-    KUBERNETES_VERSION,
-    PROGRAMS,
-    BinariesNotFoundError,
-    ControlPlaneError,
-    RealCluster,
-    find_binaries,
-    get_cache_folder,
-)
+from konverge_cluster._internal import controlplane as _controlplane
+from konverge_cluster._internal.controlplane import *  # noqa: F403  # the names of `__all__` there
 
-__all__ = [
-    "KUBERNETES_VERSION",
-    "PROGRAMS",
-    "BinariesNotFoundError",
-    "ControlPlaneError",
-    "RealCluster",
-    "find_binaries",
-    "get_cache_folder",
-]
+__all__: list[str] = []
+__all__ += _controlplane.__all__

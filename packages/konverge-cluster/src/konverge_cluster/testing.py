@@ -2,30 +2,8 @@
 
 from __future__ import annotations
 
-from konverge_cluster._internal.testing import (
-    AuditedRequest,
-    Cluster,
-    ClusterServer,
-    Fixture,
-    MatrixCase,
-    VersionMatrix,
-    assert_golden,
-    compare_golden,
-    eventually,
-    load_matrix,
-    serialize,
-)
+from konverge_cluster._internal import testing as _testing
+from konverge_cluster._internal.testing import *  # noqa: F403  # the names of `__all__` there
 
-__all__ = [
-    "AuditedRequest",
-    "Cluster",
-    "ClusterServer",
-    "Fixture",
-    "MatrixCase",
-    "VersionMatrix",
-    "assert_golden",
-    "compare_golden",
-    "eventually",
-    "load_matrix",
-    "serialize",
-]
+__all__: list[str] = []
+__all__ += _testing.__all__

@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from konverge_resolution._internal.consumer import (
-    CONDITION,
-    DefinitionClient,
-    DefinitionRecord,
-    RemoteDefinition,
-    RequestedDefinition,
-)
+from konverge_resolution._internal import consumer as _consumer
+from konverge_resolution._internal.consumer import *  # noqa: F403  # the names of `__all__` there
 
-__all__ = [
-    "CONDITION",
-    "DefinitionClient",
-    "DefinitionRecord",
-    "RemoteDefinition",
-    "RequestedDefinition",
-]
+__all__: list[str] = []
+__all__ += _consumer.__all__

@@ -2,24 +2,8 @@
 
 from __future__ import annotations
 
-from konverge_resolution._internal.http_failures import (
-    CA_CERTIFICATES_HINT,
-    CONNECTION_SETTINGS,
-    PLAIN_HTTP_HINT,
-    build_http_client,
-    build_status_error,
-    check_status,
-    parse_proxy,
-    wrap_network_errors,
-)
+from konverge_resolution._internal import http_failures as _http_failures
+from konverge_resolution._internal.http_failures import *  # noqa: F403  # the names of `__all__` there
 
-__all__ = [
-    "CA_CERTIFICATES_HINT",
-    "CONNECTION_SETTINGS",
-    "PLAIN_HTTP_HINT",
-    "build_http_client",
-    "build_status_error",
-    "check_status",
-    "parse_proxy",
-    "wrap_network_errors",
-]
+__all__: list[str] = []
+__all__ += _http_failures.__all__

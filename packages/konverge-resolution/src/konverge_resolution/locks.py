@@ -2,22 +2,8 @@
 
 from __future__ import annotations
 
-from konverge_resolution._internal.lock_validation import (
-    LockedReference,
-    PinValidator,
-    ProvenanceBuilder,
-    build_entry,
-    check_entry,
-    find_defaults,
-    has_credential,
-)
+from konverge_resolution._internal import lock_validation as _lock_validation
+from konverge_resolution._internal.lock_validation import *  # noqa: F403  # the names of `__all__` there
 
-__all__ = [
-    "LockedReference",
-    "PinValidator",
-    "ProvenanceBuilder",
-    "build_entry",
-    "check_entry",
-    "find_defaults",
-    "has_credential",
-]
+__all__: list[str] = []
+__all__ += _lock_validation.__all__

@@ -2,64 +2,8 @@
 
 from __future__ import annotations
 
-from konverge_resolution._internal.network import (
-    AddressNamer,
-    AllowedNetworks,
-    BrokenConnectionError,
-    ConcurrencyLimiter,
-    DnsResolver,
-    GuardedHttp,
-    HopCheck,
-    HostUnreachableError,
-    HttpResponse,
-    HttpSession,
-    HttpStream,
-    InvalidRequestError,
-    Lookup,
-    MalformedResponseError,
-    NetworkError,
-    NoTlsError,
-    OriginCredential,
-    Proxy,
-    RefusedAddressError,
-    RefusedRedirectError,
-    ResponseTooLargeError,
-    TrustStore,
-    UntrustedCertificateError,
-    open_connection,
-    parse_network,
-    parse_retry_after,
-    parse_url,
-    resolve_permitted,
-)
+from konverge_resolution._internal import network as _network
+from konverge_resolution._internal.network import *  # noqa: F403  # the names of `__all__` there
 
-__all__ = [
-    "AddressNamer",
-    "AllowedNetworks",
-    "BrokenConnectionError",
-    "ConcurrencyLimiter",
-    "DnsResolver",
-    "GuardedHttp",
-    "HopCheck",
-    "HostUnreachableError",
-    "HttpResponse",
-    "HttpSession",
-    "HttpStream",
-    "InvalidRequestError",
-    "Lookup",
-    "MalformedResponseError",
-    "NetworkError",
-    "NoTlsError",
-    "OriginCredential",
-    "Proxy",
-    "RefusedAddressError",
-    "RefusedRedirectError",
-    "ResponseTooLargeError",
-    "TrustStore",
-    "UntrustedCertificateError",
-    "open_connection",
-    "parse_network",
-    "parse_retry_after",
-    "parse_url",
-    "resolve_permitted",
-]
+__all__: list[str] = []
+__all__ += _network.__all__

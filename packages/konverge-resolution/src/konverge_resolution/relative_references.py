@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from konverge_resolution._internal.relative_references import (
-    ParentDefinition,
-    RelativeResolver,
-    build_relative_reference,
-    join_path,
-)
+from konverge_resolution._internal import relative_references as _relative_references
+from konverge_resolution._internal.relative_references import *  # noqa: F403  # the names of `__all__` there
 
-__all__ = [
-    "ParentDefinition",
-    "RelativeResolver",
-    "build_relative_reference",
-    "join_path",
-]
+__all__: list[str] = []
+__all__ += _relative_references.__all__

@@ -2,26 +2,8 @@
 
 from __future__ import annotations
 
-from konverge_resolution._internal.requests import (
-    REQUEST,
-    TEKTON_REQUEST,
-    ResolutionPolicy,
-    ResolutionRequest,
-    TektonRequest,
-    build_request,
-    build_resolution_operator,
-    parse_provenance,
-    read_content,
-)
+from konverge_resolution._internal import requests as _requests
+from konverge_resolution._internal.requests import *  # noqa: F403  # the names of `__all__` there
 
-__all__ = [
-    "REQUEST",
-    "TEKTON_REQUEST",
-    "ResolutionPolicy",
-    "ResolutionRequest",
-    "TektonRequest",
-    "build_request",
-    "build_resolution_operator",
-    "parse_provenance",
-    "read_content",
-]
+__all__: list[str] = []
+__all__ += _requests.__all__

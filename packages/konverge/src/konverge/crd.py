@@ -2,50 +2,8 @@
 
 from __future__ import annotations
 
-from konverge._internal.crd import (
-    CelRule,
-    Metadata,
-    PrintColumn,
-    ResourceDefinition,
-    SampleObjects,
-    Scale,
-    UnstructuredResource,
-    atomic,
-    build_sample_objects,
-    class_rules,
-    crd_manifest,
-    custom_resource,
-    decode,
-    embedded_resource,
-    encode,
-    find_definition,
-    immutable,
-    list_map,
-    rules,
-    to_plural,
-    unstructured_resource,
-)
+from konverge._internal import crd as _crd
+from konverge._internal.crd import *  # noqa: F403  # the names of `__all__` there
 
-__all__ = [
-    "CelRule",
-    "Metadata",
-    "PrintColumn",
-    "ResourceDefinition",
-    "SampleObjects",
-    "Scale",
-    "UnstructuredResource",
-    "atomic",
-    "build_sample_objects",
-    "class_rules",
-    "crd_manifest",
-    "custom_resource",
-    "decode",
-    "embedded_resource",
-    "encode",
-    "find_definition",
-    "immutable",
-    "list_map",
-    "rules",
-    "to_plural",
-    "unstructured_resource",
-]
+__all__: list[str] = []
+__all__ += _crd.__all__

@@ -2,40 +2,8 @@
 
 from __future__ import annotations
 
-from konverge._internal.operator import (
-    READ,
-    WRITE,
-    Change,
-    ComponentFactory,
-    Kind,
-    Operator,
-    OwnerContext,
-    ReconciledComponent,
-    ReconciledComponents,
-    Reconciler,
-    Result,
-    RunOptions,
-    StatusFunction,
-    generation_changed,
-    kind_of,
-    labels_changed,
-)
+from konverge._internal import operator as _operator
+from konverge._internal.operator import *  # noqa: F403  # the names of `__all__` there
 
-__all__ = [
-    "READ",
-    "WRITE",
-    "Change",
-    "ComponentFactory",
-    "Kind",
-    "Operator",
-    "OwnerContext",
-    "ReconciledComponent",
-    "ReconciledComponents",
-    "Reconciler",
-    "Result",
-    "RunOptions",
-    "StatusFunction",
-    "generation_changed",
-    "kind_of",
-    "labels_changed",
-]
+__all__: list[str] = []
+__all__ += _operator.__all__

@@ -229,7 +229,9 @@ class _StepChecker:
         scope, schema, rest = self._scope, self._scope.schema, name
         if name[:1] == ("cross",) and len(name) > 2:
             schema, rest = scope.cross.get(name[1]), name[2:]
-        if not rest or rest[0] not in ("spec", "status") or name[0] in items or _is_related(name, scope.written):
+        if not name or not rest or rest[0] not in ("spec", "status"):
+            return None, ()
+        if name[0] in items or _is_related(name, scope.written):
             return None, ()
         return (schema.get(rest[0]) if isinstance(schema, dict) else None), rest[1:]
 

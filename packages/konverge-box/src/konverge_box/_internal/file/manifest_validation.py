@@ -41,7 +41,7 @@ def find_manifest_errors(value: Any, schema: Schema, path: Path) -> Iterator[tup
         elif isinstance(value, str) and schema.name.endswith(".Quantity") and not _is_quantity(value):
             similar = next(filter(_is_quantity, _list_similar_quantities(value)), "")
             hint = f"; did you mean {similar}?" if similar else ""
-            yield path, f"expected a quantity such as 500m, 1.5 or 2Gi, found {quote(value)}{hint}"
+            yield path, f"expected a quantity such as 500m, 1.5 or 2Gi, found {quote(str(value))}{hint}"
     elif schema.type == "array":
         if not isinstance(value, list):
             yield path, f"expected a list, found {describe_type(value)}"
@@ -68,7 +68,7 @@ def find_manifest_errors(value: Any, schema: Schema, path: Path) -> Iterator[tup
         elif schema.enum and value not in schema.enum and value:
             words = [str(word) for word in schema.enum]
             hint = format_hint(str(value), words)
-            yield path, f"expected one of {', '.join(words)}, found {quote(value)}{hint if 'mean' in hint else ''}"
+            yield path, f"expected one of {', '.join(words)}, found {quote(str(value))}{hint if 'mean' in hint else ''}"
 
 
 def find_missing_fields(value: Any, schema: Schema, at: Path = ()) -> Iterator[str]:

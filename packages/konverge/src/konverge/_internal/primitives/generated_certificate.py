@@ -69,7 +69,7 @@ class GeneratedCertificate(GeneratedData):
         mutations: Mutation[SecretMutator] | Iterable[Mutation[SecretMutator]] = (),
         **common: Unpack[CommonOptions],
     ) -> None:
-        self._hosts = () if isinstance(dns_names, str) else tuple(dns_names)
+        self._hosts: tuple[str, ...] = () if isinstance(dns_names, str) else tuple(dns_names)
         self._common_name = common_name
         self._lifetime = valid_for
         super().__init__(obj, keys=_KEYS, cells=cells or {}, rotation=rotation, mutations=mutations, **common)

@@ -93,7 +93,8 @@ def validate_limit_range(obj: Object) -> Iterator[FieldError]:
             for name in ("default", "defaultRequest"):
                 if item.get(name):
                     yield field_forbidden(f"{field}.{name}", "may not be specified when `type` is 'Pod'")
-        for resource in sorted({name for part in _PARTS for name in item.get(part) or ()}):
+        parts: list[Mapping[str, Any]] = [item.get(part) or {} for part in _PARTS]
+        for resource in sorted({name for part in parts for name in part}):
             yield from _validate_limits(item, resource, field)
 
 
