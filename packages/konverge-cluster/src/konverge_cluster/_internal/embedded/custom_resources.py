@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from konverge._internal.apply import build_custom_resource_schema
+from konverge._internal.apply import Schema, build_custom_resource_schema
 from konverge._internal.kube import Condition, GroupVersionKind, Object, RestMapping, find_condition, set_condition
 from konverge_cluster._internal.embedded.resource_registry import Column, ScalePaths, ServedResource
 from konverge_cluster._internal.embedded.storage_conversion import (
@@ -52,7 +52,9 @@ def _build_resource(definition: Object, version: Mapping[str, Any]) -> ServedRes
     gvk = GroupVersionKind(group, version["name"], names["kind"])
     subresources = version.get("subresources") or {}
     stored = next(entry["name"] for entry in spec["versions"] if entry.get("storage"))
-    converts = sum(bool(entry.get("served")) for entry in spec["versions"]) > 1 or stored != version["name"]
+    # Objects that were stored before a change of the definition have the defaults and fields of another schema.
+    is_changed = definition["metadata"].get("generation", 1) > 1
+    converts = len(spec["versions"]) > 1 or stored != version["name"] or is_changed
     return ServedResource(
         mapping=RestMapping(
             gvk=gvk,
@@ -68,7 +70,7 @@ def _build_resource(definition: Object, version: Mapping[str, Any]) -> ServedRes
         has_generation=True,
         unconditional_update=False,
         selectable_fields=tuple(field["jsonPath"].removeprefix(".") for field in version.get("selectableFields") or ()),
-        schema=build_custom_resource_schema((version.get("schema") or {}).get("openAPIV3Schema")),
+        schema=_build_schema(version),
         is_custom=True,
         scale=_parse_scale_paths(subresources.get("scale")),
         columns=_build_columns(version),
@@ -81,7 +83,13 @@ def _build_conversion(spec: Mapping[str, Any], served: str, stored: str) -> Stor
     conversion = spec.get("conversion") or {}
     if conversion.get("strategy") == "Webhook":
         return WebhookConversion(served, stored, (conversion.get("webhook") or {}).get("clientConfig") or {})
-    return VersionConversion(served=served, stored=stored)
+    group = spec["group"]
+    schemas = {f"{group}/{version['name']}": _build_schema(version) for version in spec["versions"]}
+    return VersionConversion(served, stored, schemas)
+
+
+def _build_schema(version: Mapping[str, Any]) -> Schema:
+    return build_custom_resource_schema((version.get("schema") or {}).get("openAPIV3Schema"))
 
 
 def _parse_scale_paths(scale: Mapping[str, Any] | None) -> ScalePaths | None:

@@ -6,11 +6,14 @@ change, unless a webhook converts (`embedded.webhooks.webhook_converter`).
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from konverge._internal.apply import Schema, with_schema_defaults
 from konverge._internal.kube import Object
+from konverge_cluster._internal.embedded.pruning import prune
 
 __all__ = ["EventConversion", "StorageConversion", "VersionConversion", "WebhookConversion"]
 
@@ -28,24 +31,46 @@ class StorageConversion(Protocol):
         """Return the path in the stored form for a dotted path."""
 
 
+@dataclass(frozen=True, slots=True)
 class VersionConversion:
-    """Another version of a custom resource: only apiVersion differs (conversion strategy ``None``)."""
+    """A version of a custom resource of which only apiVersion differs from the others (conversion strategy ``None``).
 
-    def __init__(self, *, served: str, stored: str) -> None:
-        self._served = served
-        self._stored = stored
+    A write keeps only the fields of the storage version. A read adds the defaults of the version in which the object
+    is stored, and shows only the fields of the served version.
+
+    Attributes:
+        served: The served apiVersion.
+        stored: The apiVersion of the storage version.
+        schemas: The schemas of all versions, by apiVersion.
+    """
+
+    served: str
+    stored: str
+    schemas: Mapping[str, Schema]
 
     def to_stored(self, obj: Object) -> Object:
-        """Return the object with the apiVersion of the storage version."""
-        return obj | {"apiVersion": self._stored}
+        """Return the object as the storage version has it."""
+        if self.served == self.stored:
+            return obj
+        return self._keep_known(obj | {"apiVersion": self.stored}, self.stored)
 
     def from_stored(self, obj: Object) -> Object:
-        """Return the object with the served apiVersion."""
-        return obj | {"apiVersion": self._served}
+        """Return the object as the served version has it."""
+        version = obj["apiVersion"]
+        schema = self.schemas.get(version)
+        if schema is not None:
+            completed = with_schema_defaults(obj, schema) | {"metadata": obj["metadata"]}
+            obj = self._keep_known(completed, version)
+        return obj if version == self.served else self._keep_known(obj | {"apiVersion": self.served}, self.served)
 
     def to_stored_path(self, path: str) -> str:
         """Return the path, which is the same."""
         return path
+
+    def _keep_known(self, obj: Object, version: str) -> Object:
+        known: Object = copy.deepcopy({name: value for name, value in obj.items() if name != "metadata"})
+        prune(known, self.schemas[version])
+        return {**known, "metadata": obj["metadata"]}
 
 
 @dataclass(frozen=True, slots=True)
