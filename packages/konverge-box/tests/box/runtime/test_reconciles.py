@@ -446,3 +446,30 @@ async def test_ready_reports_no_error_during_a_deletion_that_goes_on(library: Bo
         assert [reason for reason, _ in seen] == ["Operational", "Deleting"], seen
         assert client.conflicts == 8
         await library.client.patch(SHELF, library.key("top"), {"metadata": {"finalizers": None}}, patch_type="merge")
+
+
+@pytest.mark.parametrize("cluster_kind", ["embedded"])
+async def test_functions_of_time_in_conditions_reconcile_at_their_change(library: BoxHarness) -> None:
+    young = {"field": "{{ isExpired(metadata.creationTimestamp, spec.ttl) }}", "equals": False}
+    shelf = build_custom_resource(
+        "Shelf",
+        reconcile={"resync": "7d"},
+        onReconcile={"configMaps": [{**build_config_map(a="b"), "when": [young]}]},
+        validation=[{"field": "{{ isExpired(metadata.creationTimestamp, '3h') }}", "equals": False, "message": "old"}],
+    )
+    async with library.running(build_box(shelf=shelf)) as running:
+        await library.create(SHELF, "top", ttl="2h")
+        await library.wait_for_data("top", a="b")
+        await library.wait_until_quiet()
+        [run] = running.active.runs
+        passes = run.health.resources["shelf"].results.total()
+
+        await library.clock.sleep(7100)
+        assert await library.exists(CONFIG_MAP, "top")
+        assert run.health.resources["shelf"].results.total() == passes
+
+        await library.clock.sleep(200)
+        assert not await library.exists(CONFIG_MAP, "top")
+
+        await library.clock.sleep(3600)
+        await library.wait_for_condition(SHELF, "top", "ValidationFailed", message="old")

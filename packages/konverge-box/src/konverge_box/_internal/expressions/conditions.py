@@ -16,6 +16,7 @@ from konverge_box._internal.expressions.errors import ExpressionError, Expressio
 from konverge_box._internal.expressions.evaluation import DEFAULT_LIMITS, EvaluationEnvironment, EvaluationLimits
 from konverge_box._internal.expressions.schedules import (
     DAYS,
+    find_time_of_day,
     is_in_time_window,
     iter_cron_times,
     parse_cron,
@@ -26,6 +27,7 @@ from konverge_box._internal.expressions.schedules import (
 from konverge_box._internal.expressions.template import Template, compile_expression, is_expression
 from konverge_box._internal.expressions.value_checks import OPERATOR_KEYS, ValueCheck, compile_check
 from konverge_box._internal.expressions.values import describe_value_type, format_hint
+from konverge_box._internal.expressions.wake_ups import evaluate_until_change
 
 __all__ = [
     "CompiledCondition",
@@ -62,9 +64,7 @@ class _TimeOfDayTest:
         return is_in_time_window(now, self._after, self._before)
 
     def find_next_change(self, now: datetime) -> datetime:
-        midnight = _compute_midnight(now)
-        moments = [datetime.combine(midnight.date(), each, tzinfo=UTC) for each in (self._after, self._before)]
-        return min(moment if moment > now else moment + _DAY for moment in moments)
+        return min(find_time_of_day(now, each) for each in (self._after, self._before))
 
 
 class _DayOfWeekTest:
@@ -95,7 +95,7 @@ class _CronTest:
 class CompiledCondition:
     """One condition; created by `compile_condition`."""
 
-    __slots__ = ("_check", "_field", "_negates", "_path", "_times", "where")
+    __slots__ = ("_check", "_field", "_negates", "_path", "_reads_time", "_times", "where")
 
     def __init__(
         self,
@@ -112,6 +112,9 @@ class CompiledCondition:
         self._check = check
         self._times = times
         self._negates = negates
+        needs = frozenset[str]().union(*(part.list_needs() for part in (field, check) if part is not None))
+        # Random values must not be generated twice.
+        self._reads_time = "time" in needs and "randomness" not in needs
 
     def list_read_paths(self) -> frozenset[tuple[str, ...]]:
         """Return the paths that it may read."""
@@ -136,10 +139,17 @@ class CompiledCondition:
         Raises:
             ExpressionError: An expression failed, or the condition needs the time and has none.
         """
+        if self._reads_time:
+            return evaluate_until_change(
+                lambda each: self._is_met(scope, each, limits) is not self._negates, environment
+            )
         return self._is_met(scope, environment, limits) is not self._negates
 
     def find_next_change(self, now: datetime) -> datetime | None:
-        """Return the time at which the result may change without other changes; None if it is independent of time."""
+        """Return the time at which the tests of time may change the result; None if there are none.
+
+        An evaluation itself adds the changes of functions of time to `EvaluationEnvironment.wake_ups`.
+        """
         return min((part.find_next_change(now) for part in self._times), default=None)
 
     def _is_met(self, scope: Mapping[str, Any], environment: EvaluationEnvironment, limits: EvaluationLimits) -> bool:

@@ -17,7 +17,7 @@ from konverge.clock import Entropy
 from konverge_box._internal.expressions.sensitive import Sensitive, has_sensitive, reveal_sensitive
 from konverge_box._internal.expressions.values import MAX_INTEGER, OMIT, Absent, Omit, describe_value_type
 
-__all__ = ["DEFAULT_LIMITS", "Evaluation", "EvaluationEnvironment", "EvaluationError", "EvaluationLimits"]
+__all__ = ["DEFAULT_LIMITS", "Evaluation", "EvaluationEnvironment", "EvaluationError", "EvaluationLimits", "WakeUps"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,20 @@ class EvaluationLimits:
 DEFAULT_LIMITS = EvaluationLimits()
 
 
+class WakeUps:
+    """The earliest of the times that are added; None without one."""
+
+    __slots__ = ("earliest",)
+
+    def __init__(self) -> None:
+        self.earliest: datetime | None = None
+
+    def add(self, moment: datetime | None) -> None:
+        """Add a time; None adds nothing."""
+        if moment is not None and (self.earliest is None or moment < self.earliest):
+            self.earliest = moment
+
+
 @dataclass(frozen=True, slots=True)
 class EvaluationEnvironment:
     """Inputs of an expression besides its scope; functions that need a missing input fail.
@@ -47,11 +61,15 @@ class EvaluationEnvironment:
         now: The time of the reconcile, with a time zone; all its expressions get the same time.
         entropy: The source of random values.
         is_unique: Tells whether no other object has this value in the field at this path.
+        wake_ups: Gets the times at which the results of conditions can change; None records nothing.
+        function_changes: Gets the times at which the results of functions change; None records nothing.
     """
 
     now: datetime | None = None
     entropy: Entropy | None = None
     is_unique: Callable[[str, Any], bool] | None = None
+    wake_ups: WakeUps | None = None
+    function_changes: WakeUps | None = None
 
 
 class EvaluationError(Exception):

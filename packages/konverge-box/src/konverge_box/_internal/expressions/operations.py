@@ -214,7 +214,10 @@ def call_function(function: Function, steps: list[Evaluator], at: int) -> Evalua
                 run.consume_step(at, len(value) * weight)
             arguments.append(value)
         try:
-            return run.check_result(call(*arguments), at)
+            result = call(*arguments)
+            if function.next_change is not None and run.environment.function_changes is not None:
+                run.environment.function_changes.add(function.next_change(*arguments))
+            return run.check_result(result, at)
         except (ValueError, OverflowError) as error:
             raise EvaluationError(at, f"{function.name}: {error}", shows=True) from None
 

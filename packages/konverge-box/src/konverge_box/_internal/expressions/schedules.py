@@ -18,6 +18,7 @@ from konverge.errors import ConfigurationError
 __all__ = [
     "CRON_FIELDS",
     "DAYS",
+    "find_time_of_day",
     "format_period",
     "is_in_time_window",
     "iter_cron_times",
@@ -90,6 +91,12 @@ def is_in_time_window(now: datetime, after: time, before: time) -> bool:
     """Tell whether a time of day is from `after` until `before`; the window spans midnight if `before` is earlier."""
     at = now.astimezone(UTC).time()
     return after <= at < before if after < before else at >= after or at < before
+
+
+def find_time_of_day(now: datetime, at: time) -> datetime:
+    """Return the next moment after this one at which it is this time of day."""
+    moment = datetime.combine(now.astimezone(UTC).date(), at, tzinfo=UTC)
+    return moment if moment > now else moment + timedelta(days=1)
 
 
 def parse_day_of_week(text: object) -> int:

@@ -220,6 +220,10 @@ class ValueCheck:
         """Return the paths that its operand may read."""
         return self._declared.list_read_paths() if self._declared is not None else frozenset()
 
+    def list_needs(self) -> frozenset[str]:
+        """Return the inputs that the functions of its operand need: ``time``, ``randomness``."""
+        return self._declared.list_needs() if self._declared is not None else frozenset()
+
     def holds(
         self,
         found: Any,

@@ -83,6 +83,8 @@ class BoxReconciler:
                 if state.failure is None or step.always:
                     await self._run_step(step)
             ctx.request_requeue(pipeline.find_next_change(inputs.now))
+            wake_ups = state.scope.environment.wake_ups
+            ctx.request_requeue(wake_ups.earliest if wake_ups is not None else None)
             self._set_ready_condition()
             if isinstance(state.failure, DeniedError) and not pipeline.retries_denied:
                 return None

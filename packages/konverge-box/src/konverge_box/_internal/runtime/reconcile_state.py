@@ -14,6 +14,7 @@ from konverge._internal.operator import OwnerContext
 from konverge.clock import Entropy
 from konverge_box._internal.calls import Caller
 from konverge_box._internal.expressions import EvaluationEnvironment
+from konverge_box._internal.expressions.evaluation import WakeUps
 from konverge_box._internal.providers import DispatchResult
 from konverge_box._internal.runtime.pipeline import Pipeline
 from konverge_box._internal.steps import Scope, build_scope
@@ -104,7 +105,9 @@ class ReconcileState:
         """Return the state before the first step."""
         # Steps see the object as it was read, while conditions are staged on the owner.
         obj = copy_json(inputs.ctx.owner)
-        environment = EvaluationEnvironment(now=inputs.now, entropy=inputs.entropy, is_unique=inputs.is_unique)
+        environment = EvaluationEnvironment(
+            now=inputs.now, entropy=inputs.entropy, is_unique=inputs.is_unique, wake_ups=WakeUps()
+        )
         return cls(obj, build_scope(obj, environment))
 
     def replace_object(self, obj: Object) -> None:

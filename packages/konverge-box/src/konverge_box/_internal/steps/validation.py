@@ -24,6 +24,7 @@ from konverge_box._internal.expressions import (
 )
 from konverge_box._internal.expressions.functions.choices import is_empty
 from konverge_box._internal.expressions.values import describe_value_type, format_scalar, is_number
+from konverge_box._internal.expressions.wake_ups import evaluate_until_change
 from konverge_box._internal.file import ValidationRule
 from konverge_box._internal.steps.entry_conditions import compile_entry_conditions
 from konverge_box._internal.steps.errors import StepError
@@ -179,6 +180,7 @@ class _CompiledRule:
         self.path = declared.field.strip().removeprefix(".")
         self._field = compile_field(declared.field, where=f"{where}.field")
         self._check = compile_check(written, where=where)
+        self._reads_time = "time" in self._field.list_needs() | self._check.list_needs()
         self.is_unique = self._check.operator == "unique"
         self._message = compile_expression(declared.message, where=f"{where}.message") if declared.message else None
         operator = self._check.name
@@ -196,14 +198,24 @@ class _CompiledRule:
         """
         if not scope.holds(self.conditions):
             return None
+        environment = scope.environment
+        if self._reads_time:
+            is_accepted = evaluate_until_change(lambda each: self._accepts(Scope(scope.names, each))[0], environment)
+            value = self._accepts(scope)[1]
+        else:
+            is_accepted, value = self._accepts(scope)
+        if is_accepted:
+            return None
+        return RuleViolation(shorten(self.path, _MAX_VALUE_LENGTH), self._format_message(scope, value), self._where)
+
+    def _accepts(self, scope: Scope) -> tuple[bool, Any]:
+        """Return whether the value is accepted, and the value."""
         value = scope.find(self._field)
         if value is OMIT:
             value = Absent(self.path, self.path, None)
         if self.is_unique and is_empty(value):
-            return None
-        if self._check.accepts(value, scope.names, path=self.path, environment=scope.environment):
-            return None
-        return RuleViolation(shorten(self.path, _MAX_VALUE_LENGTH), self._format_message(scope, value), self._where)
+            return True, value
+        return self._check.accepts(value, scope.names, path=self.path, environment=scope.environment), value
 
     def _format_message(self, scope: Scope, value: Any) -> str:
         default = f"expected {self._format_expected(scope)}, found {_format_value(value)}"

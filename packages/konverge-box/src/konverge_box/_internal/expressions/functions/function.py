@@ -11,6 +11,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from konverge_box._internal.expressions.values import Absent, describe_value_type, is_number
@@ -81,6 +82,8 @@ class Function:
         parameters: The parameters that the caller passes, in order.
         needs: ``time``, ``randomness``, or empty for neither. That input is its first argument.
         about: Its documentation: a sentence or more, without indentation.
+        next_change: For a function that needs the time: returns the time at which its result for these arguments
+            changes, None for never.
         cost: The cost of a call, and of each character of its arguments; 256 are one step of `EvaluationLimits`.
     """
 
@@ -90,9 +93,12 @@ class Function:
     needs: str
     about: str
     cost: tuple[int, int]
+    next_change: Callable[..., datetime | None] | None = None
 
     @classmethod
-    def from_callable(cls, call: Callable[..., Any]) -> Function:
+    def from_callable(
+        cls, call: Callable[..., Any], next_change: Callable[..., datetime | None] | None = None
+    ) -> Function:
         """Build the function from a Python function."""
         name = _UNDERSCORE.sub(lambda found: found[1].upper(), call.__name__.strip("_"))
         needs = ""
@@ -106,7 +112,7 @@ class Function:
             parameters.append(FunctionParameter(each.name, _KINDS[each.annotation], required, repeated))
         about = inspect.cleandoc(call.__doc__ or "")
         cost = next((cost for prefix, cost in _COSTS.items() if name.startswith(prefix)), (0, 1))
-        return cls(_NAMES.get(name, name), call, tuple(parameters), needs, about, cost)
+        return cls(_NAMES.get(name, name), call, tuple(parameters), needs, about, cost, next_change)
 
     def find_arity_problem(self, count: int) -> str:
         """Describe the error of this number of arguments; empty if it is valid."""
@@ -176,6 +182,18 @@ class FunctionGroup:
     functions: tuple[Function, ...]
 
 
-def build_group(title: str, about: str, *calls: Callable[..., Any]) -> FunctionGroup:
-    """Build a group of these Python functions."""
-    return FunctionGroup(title, about, tuple(Function.from_callable(call) for call in calls))
+def build_group(
+    title: str,
+    about: str,
+    *calls: Callable[..., Any],
+    changes: Mapping[Callable[..., Any], Callable[..., datetime | None]] | None = None,
+) -> FunctionGroup:
+    """Build a group of these Python functions.
+
+    Args:
+        title: The heading.
+        about: The common properties.
+        calls: The functions.
+        changes: For functions that need the time: when the result for the same arguments changes.
+    """
+    return FunctionGroup(title, about, tuple(Function.from_callable(call, (changes or {}).get(call)) for call in calls))

@@ -13,6 +13,7 @@ from konverge_box._internal.expressions.functions.function import build_group
 from konverge_box._internal.expressions.schedules import (
     CRON_FIELDS,
     DAYS,
+    find_time_of_day,
     format_period,
     is_in_time_window,
     iter_cron_times,
@@ -26,6 +27,7 @@ __all__ = ["CRON", "TIMES"]
 
 _LAYOUT = re.compile(r"(?:[^%]|%[YmdHMSjaAbB%])*")
 _MAX_LAYOUT_LENGTH = 100
+_MIDNIGHT = parse_time_of_day("00:00")
 _UNITS = ((86_400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 
@@ -211,6 +213,54 @@ def cron_active(now: datetime, schedule: str, duration: str = "60s") -> bool:
     return now - next(iter_cron_times(schedule, now, backwards=True)) < max(parse_period(duration), timedelta(0))
 
 
+# When the result of a function of time changes. All are called with arguments that the function has accepted.
+
+
+def _change_of_now(now: datetime) -> datetime:
+    return now.replace(microsecond=0) + timedelta(seconds=1)
+
+
+def _change_of_time_ago(now: datetime, time: str) -> datetime:
+    start = _parse_time(time)
+    seconds = max(0, int((now - start).total_seconds()))
+    length, _ = next((each for each in _UNITS if seconds >= each[0]), _UNITS[-1])
+    return start + timedelta(seconds=(seconds // length + 1) * length)
+
+
+def _change_of_time_since(now: datetime, time: str) -> datetime:
+    start = _parse_time(time)
+    return start + timedelta(seconds=max(0, int((now - start).total_seconds())) + 1)
+
+
+def _change_of_time_until(now: datetime, time: str) -> datetime | None:
+    left = int((_parse_time(time) - now).total_seconds())
+    # The number of whole seconds decreases just after a whole second.
+    return _parse_time(time) - timedelta(seconds=left) + timedelta.resolution if left > 0 else None
+
+
+def _change_of_expiry(now: datetime, time: str, duration: str = "0") -> datetime | None:
+    end = _add_duration(_parse_time(time), duration)
+    return end if end > now else None
+
+
+def _change_of_weekday(now: datetime, time: str = "") -> datetime | None:
+    return None if time else find_time_of_day(now, _MIDNIGHT)
+
+
+def _change_of_window(now: datetime, after: str, before: str) -> datetime:
+    return min(find_time_of_day(now, parse_time_of_day(each)) for each in (after, before))
+
+
+def _change_of_schedule(now: datetime, schedule: str, count: int = 1) -> datetime:
+    return next(iter_cron_times(schedule, now))
+
+
+def _change_of_activity(now: datetime, schedule: str, duration: str = "60s") -> datetime:
+    begin = next(iter_cron_times(schedule, now))
+    end = next(iter_cron_times(schedule, now, backwards=True)) + max(parse_period(duration), timedelta(0))
+    return min(begin, end) if end > now else begin
+
+
 TIMES = build_group(
     "Time",
     "Times are in UTC, as in Kubernetes: `2026-01-31T08:00:00Z`. All expressions of a reconcile get the same time.",
@@ -225,6 +275,15 @@ TIMES = build_group(
     duration_valid,
     weekday,
     time_in_window,
+    changes={
+        _now: _change_of_now,
+        time_ago: _change_of_time_ago,
+        time_since: _change_of_time_since,
+        time_until: _change_of_time_until,
+        is_expired: _change_of_expiry,
+        weekday: _change_of_weekday,
+        time_in_window: _change_of_window,
+    },
 )
 CRON = build_group(
     "Cron schedules",
@@ -245,4 +304,5 @@ CRON = build_group(
     cron_next,
     cron_previous,
     cron_active,
+    changes={cron_next: _change_of_schedule, cron_previous: _change_of_schedule, cron_active: _change_of_activity},
 )
