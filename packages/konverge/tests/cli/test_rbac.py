@@ -55,6 +55,11 @@ async def reconcile(shop, ctx):
 
 mixed = Operator("mixed")
 mixed.manages(Shop, settings, reconcile)
+
+
+@mixed.finalizes(Shop)
+async def withdraw(shop, ctx):
+    return None
 """
 
 ODD = """
@@ -278,7 +283,8 @@ def test_a_check_prints_only_what_could_not_be_derived(konverge: Konverge, shop:
     assert (derived.returncode, derived.stdout, derived.stderr) == (0, "", "")
     assert (mixed.returncode, mixed.stdout) == (1, "")
     assert mixed.stderr == (
-        "konverge: not derived: Shop: the access of reconcile cannot be derived: declare it with operator.uses(...)\n"
+        "konverge: not derived: Shop: the access of reconcile, withdraw cannot be derived: declare it with "
+        "operator.uses(...)\n"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -116,13 +116,21 @@ class OperatorRegistrations:
                 registration.cls,
                 registration.factories,
                 registration.cls in self.finalizers,
-                tuple(map(name_function, filter(is_async, (*registration.functions, registration.status)))),
+                tuple(map(name_function, self._list_functions(registration))),
             )
             for registration in self.classes
         )
         return OperatorDeclaration(
             self.name, tuple(owners), tuple(dict.fromkeys(watch.gvk for watch in self.watches)), tuple(self.uses)
         )
+
+    def _list_functions(self, registration: OwnerRegistration) -> Iterator[object]:
+        """List the functions of a class whose access to the cluster cannot be derived."""
+        yield from registration.functions
+        if is_async(registration.status):
+            yield registration.status
+        if registration.cls in self.finalizers:
+            yield self.finalizers[registration.cls].reconciler
 
     def build_webhook_manifests(self, endpoint: WebhookEndpoint) -> list[Object]:
         """Build the manifests that register the handlers with an API server; an empty list without handlers.
