@@ -158,6 +158,13 @@ def test_a_name_that_is_not_there_is_told_with_those_that_are_and_not_too_many_o
     assert len(long.message) < 2000
 
 
+def test_a_misspelt_name_of_a_layer_or_a_file_has_a_suggestion() -> None:
+    bundle = layer_refused(manifest_of(object_layer("deploy"), object_layer("build")), "biuld")
+    assert bundle.message.endswith("available: 'task/deploy', 'task/build'; did you mean 'task/build'?")
+    files = layer_refused(manifest_of(build_titled_layer("ci/box.yaml"), build_titled_layer("b.yaml")), "ci/boks.yaml")
+    assert files.message.endswith("; did you mean 'ci/box.yaml'?")
+
+
 def test_each_mistake_of_a_bundle_has_a_refusal_of_its_own() -> None:
     complete = build_annotations("build")
     layers = {

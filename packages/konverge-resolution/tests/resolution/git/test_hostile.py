@@ -136,7 +136,7 @@ async def test_several_fetches_share_the_memory_that_git_may_have(folder: Path) 
         asked = [asyncio.create_task(resolver.pin(fetch)) for _ in range(3)]
         async with asyncio.timeout(10):
             (first, *_), others = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
-        assert "takes the most of the memory that all of git may have" in str(first.exception())
+        assert "uses the most memory while all git processes exceed their limit" in str(first.exception())
         assert others
         for each in others:
             await cancel_and_wait(each)
