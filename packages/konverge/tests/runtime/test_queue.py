@@ -398,3 +398,48 @@ class QueueMachine(RuleBasedStateMachine):
 
 QueueMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=60, deadline=None)
 TestQueueMachine = pytest.mark.slow(QueueMachine.TestCase)
+
+
+def build_fair_queue() -> Queue[tuple[str, int]]:
+    return Queue(SeededEntropy(), group=lambda key: key[0])
+
+
+def test_a_group_with_one_key_does_not_wait_for_the_keys_of_another() -> None:
+    queue = build_fair_queue()
+    for number in range(1000):
+        queue.add(("busy", number), 0.0)
+    taken = [queue.take(0.0) for _ in range(10)]
+    queue.add(("quiet", 0), 1.0)
+    assert ("quiet", 0) in [queue.take(1.0) for _ in range(2)]
+    assert taken == [("busy", number) for number in range(10)]
+
+
+def test_groups_take_turns_and_a_group_keeps_its_order() -> None:
+    queue = build_fair_queue()
+    for group, count in (("a", 4), ("b", 2), ("c", 1)):
+        for number in range(count):
+            queue.add((group, number), 0.0)
+    order = [queue.take(0.0) for _ in range(7)]
+    assert order == [("a", 0), ("b", 0), ("c", 0), ("a", 1), ("b", 1), ("a", 2), ("a", 3)]
+
+
+def test_a_higher_priority_precedes_the_turns_and_has_turns_of_its_own() -> None:
+    queue = build_fair_queue()
+    for number in range(3):
+        queue.add(("a", number), 0.0)
+        queue.add(("a", 10 + number), 0.0, priority=1)
+    queue.add(("b", 0), 0.0)
+    queue.add(("b", 1), 0.0)
+    queue.add(("b", 1), 0.0, priority=1)
+    order = [queue.take(0.0) for _ in range(8)]
+    assert order[:4] == [("a", 10), ("b", 1), ("a", 11), ("a", 12)]
+    assert order[4:] == [("a", 0), ("b", 0), ("a", 1), ("a", 2)]
+
+
+def test_groups_without_due_keys_take_no_memory() -> None:
+    queue = build_fair_queue()
+    for number in range(5000):
+        queue.add((f"group-{number}", 0), 0.0)
+    while (key := queue.take(0.0)) is not None:
+        queue.mark_done(key, 0.0)
+    assert queue._turns == {}  # pyright: ignore[reportPrivateUsage]

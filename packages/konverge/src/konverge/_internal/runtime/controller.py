@@ -140,7 +140,7 @@ class Controller:
     ) -> None:
         self.name = name
         self.workers = workers
-        self.queue: Queue[ObjectKey] = Queue(entropy, backoff=backoff)
+        self.queue: Queue[ObjectKey] = Queue(entropy, backoff=backoff, group=lambda key: key.namespace)
         self._reconcile = reconcile
         self._clock = clock
         self._entropy = entropy

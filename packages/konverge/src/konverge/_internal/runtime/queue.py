@@ -5,8 +5,9 @@ queue guarantees (invariant 3):
 
 * A key runs at most once at a time. However often it is added while it runs, it runs exactly once more after that.
 * Additions of one key merge: the earliest time and the highest priority of them hold.
-* Due keys are ordered by priority, then by the order in which they became due. A flood of old objects at startup (low
-  priority) therefore never delays a change that happens now.
+* Due keys are ordered by priority, then by the turn of their group (`Queue`, ``group``), then by the order in which
+  they became due. A flood of old objects at startup (low priority) therefore never delays a change that happens now,
+  and a flood of one namespace delays another by one key at a time.
 * A failed key waits for its own backoff. The backoff grows only if the key has waited for all of it: an earlier run
   that an addition caused, and that fails as well, leaves it unchanged. A success resets it, and so does a change from
   outside (`reset_backoff`). Keys never wait for each other.
@@ -19,7 +20,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import Counter, deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from math import inf
 from typing import Generic, TypeVar
@@ -81,6 +82,25 @@ class _QueueItem:
     waited_seconds: float = 0.0  # seconds for which the running key had been due
 
 
+class _Turns:
+    """Turns of the groups at one priority (start-time fair queueing): each key takes the next turn of its group.
+
+    A group without waiting keys begins at the present turn, so it neither saves turns nor waits for other groups.
+    """
+
+    def __init__(self) -> None:
+        self.present = 0
+        self.following: dict[Hashable, int] = {}
+
+    def take_next(self, group: Hashable, max_groups: int) -> int:
+        """Return the turn of a further key of the group; forget other groups that have no waiting keys."""
+        turn = max(self.present, self.following.get(group, 0))
+        if len(self.following) > max_groups:
+            self.following = {other: number for other, number in self.following.items() if number > self.present}
+        self.following[group] = turn + 1
+        return turn
+
+
 class Queue(Generic[K]):
     """Keys to reconcile.
 
@@ -88,15 +108,26 @@ class Queue(Generic[K]):
         entropy: Source of the jitter of backoffs.
         backoff: Delay of failed keys; `DEFAULT_BACKOFF` when not given.
         history_length: Number of events of all keys together that are kept for `history`.
+        group: Return the group of a key, such as its namespace. Due keys of the same priority start in turns, one key
+            of each group at a time; without groups, in the order in which they became due.
     """
 
-    def __init__(self, entropy: Entropy, *, backoff: Backoff | None = None, history_length: int = 4096) -> None:
+    def __init__(
+        self,
+        entropy: Entropy,
+        *,
+        backoff: Backoff | None = None,
+        history_length: int = 4096,
+        group: Callable[[K], Hashable] | None = None,
+    ) -> None:
         self._entropy = entropy
         self._backoff = backoff or DEFAULT_BACKOFF
         self._entries: dict[K, _QueueItem] = {}
-        # Heaps of (not_before, number, key) of the early keys, and of (-priority, number, key) of the due keys.
+        # Heaps of (not_before, number, key) of the early keys, and of (-priority, turn, number, key) of the due keys.
         self._early: list[tuple[float, int, K]] = []
-        self._due: list[tuple[int, int, K]] = []
+        self._due: list[tuple[int, int, int, K]] = []
+        self._group = group
+        self._turns: dict[int, _Turns] = {}  # by priority
         self._last_number = 0
         self._running = 0
         self._waiting = 0
@@ -161,9 +192,13 @@ class Queue(Generic[K]):
         """Start and return the next due key; return None if no key is due."""
         self._promote(now)
         if not self._due:
+            self._turns.clear()
             return None
-        _, _, key = heapq.heappop(self._due)
+        _, turn, _, key = heapq.heappop(self._due)
         entry = self._entries[key]
+        if self._group is not None:
+            turns = self._turns[entry.priority]
+            turns.present = max(turns.present, turn)
         assert entry.not_before is not None
         entry.waited_seconds = now - entry.not_before
         entry.running, entry.not_before, entry.due_number = True, None, None
@@ -280,12 +315,11 @@ class Queue(Generic[K]):
         """Push the key to the heap of early keys, or of due keys, where it keeps its number."""
         assert entry.not_before is not None
         if entry.due_number is not None:
-            heapq.heappush(self._due, (-entry.priority, entry.due_number, key))
+            self._push_due(key, entry, entry.due_number)
         elif entry.not_before <= now:
             if self._early:
                 self._promote(now)  # keys that became due earlier go first
-            entry.early_number, entry.due_number = None, self._next_number()
-            heapq.heappush(self._due, (-entry.priority, entry.due_number, key))
+            self._push_due(key, entry, self._next_number())
         else:
             entry.early_number = self._next_number()
             heapq.heappush(self._early, (entry.not_before, entry.early_number, key))
@@ -303,8 +337,7 @@ class Queue(Generic[K]):
                 if moment > now:
                     break
                 entry = self._entries[key]
-                entry.early_number, entry.due_number = None, self._next_number()
-                heapq.heappush(self._due, (-entry.priority, entry.due_number, key))
+                self._push_due(key, entry, self._next_number())
             heapq.heappop(self._early)
         while self._due and not self._is_due(self._due[0]):
             heapq.heappop(self._due)
@@ -313,9 +346,18 @@ class Queue(Generic[K]):
         entry = self._entries.get(place[2])
         return entry is not None and entry.early_number == place[1]
 
-    def _is_due(self, place: tuple[int, int, K]) -> bool:
-        entry = self._entries.get(place[2])
-        return entry is not None and entry.due_number == place[1] and entry.priority == -place[0]
+    def _push_due(self, key: K, entry: _QueueItem, number: int) -> None:
+        """Push a key to the heap of due keys, with the next turn of its group."""
+        turn = 0
+        if self._group is not None:
+            turns = self._turns.setdefault(entry.priority, _Turns())
+            turn = turns.take_next(self._group(key), _STALE_ALLOWANCE + _STALE_FACTOR * self._waiting)
+        entry.early_number, entry.due_number = None, number
+        heapq.heappush(self._due, (-entry.priority, turn, number, key))
+
+    def _is_due(self, place: tuple[int, int, int, K]) -> bool:
+        entry = self._entries.get(place[3])
+        return entry is not None and entry.due_number == place[2] and entry.priority == -place[0]
 
     def _next_number(self) -> int:
         self._last_number += 1
