@@ -168,6 +168,11 @@ def test_the_limits_of_a_number_do_not_depend_on_their_python_type(low: float, h
     limits = {name: [repr(field[key]) for key in names if key in field] for name, field in fields.items()}
     first, last = str(int(low)), str(int(high))
     assert limits == {"between": [first, last], "within": [first, last, first], "share": [repr(low + 0.5)]}
+    # 1 == True in Python, and the server accepts only a boolean.
+    assert (fields["between"]["exclusiveMinimum"] is True, fields["between"]["exclusiveMaximum"] is True) == (
+        True,
+        True,
+    )
 
 
 def test_a_broken_default_of_an_inner_class_is_told_once() -> None:

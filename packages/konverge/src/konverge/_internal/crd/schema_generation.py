@@ -239,11 +239,13 @@ def _allow_null(schema: Object) -> Object:
 
 def _list_number_limits(info: inspect.IntType | inspect.FloatType) -> Object:
     limits = _without_absent(minimum=info.ge, maximum=info.le, multipleOf=info.multiple_of)
+    limits |= _without_absent(minimum=info.gt, maximum=info.lt)
+    limits = {name: _to_shortest_number(limit) for name, limit in limits.items()}
     if info.gt is not None:
-        limits |= {"minimum": info.gt, "exclusiveMinimum": True}
+        limits["exclusiveMinimum"] = True
     if info.lt is not None:
-        limits |= {"maximum": info.lt, "exclusiveMaximum": True}
-    return {name: _to_shortest_number(limit) for name, limit in limits.items()}
+        limits["exclusiveMaximum"] = True
+    return limits
 
 
 def _to_shortest_number(limit: float) -> float:
