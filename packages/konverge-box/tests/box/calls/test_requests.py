@@ -25,7 +25,7 @@ URLS = {
     "http://example.com\\@evil.example/": "backslashes",
     "http://example.com/\r\nX-Evil: 1": "control characters",
     "http://0177.1/": "neither a name nor an address",
-    "http://example.com/" + "a" * 9000: "expected at most 8192 letters",
+    "http://example.com/" + "a" * 9000: "expected at most 8192 characters",
 }
 
 
