@@ -18,6 +18,11 @@ from konverge_cluster._internal.embedded.controllers.cluster_view import Cluster
 from konverge_cluster._internal.embedded.controllers.controller_client import ControllerClient
 from konverge_cluster._internal.embedded.controllers.controller_references import find_controller_key
 from konverge_cluster._internal.embedded.controllers.image_rules import ImageRules
+from konverge_cluster._internal.embedded.controllers.node_fit import (
+    compute_requests,
+    find_insufficient_resources,
+    matches_node,
+)
 from konverge_cluster._internal.embedded.controllers.pod_state import (
     find_pod_condition,
     get_phase,
@@ -34,9 +39,8 @@ from konverge_cluster._internal.embedded.controllers.pod_status import (
 __all__ = ["Kubelet", "PodScheduler", "build_node"]
 
 _NODE_IP = "10.0.0.1"
-_WRONG_NODE = (
-    "1 node(s) didn't match Pod's node affinity/selector. no new claims to deallocate, preemption: 0/1 nodes are "
-    "available: 1 Preemption is not helpful for scheduling."
+_NO_PREEMPTION = (
+    "no new claims to deallocate, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
 )
 
 
@@ -110,7 +114,8 @@ class PodScheduler:
 
     def keys_for(self, notice: ClusterChange) -> Iterable[ObjectKey]:
         """Return the key of a pod without a node, of pods that waited for a claim, or of all if the node changes."""
-        if notice.kind == NODE.group_kind:
+        is_released = notice.kind == POD.group_kind and (notice.type == "DELETED" or is_finished(notice.new))
+        if notice.kind == NODE.group_kind or (is_released and compute_requests(notice.new)):
             return [ObjectKey.of(pod) for pod in self._view.list_kind(POD) if not pod["spec"].get("nodeName")]
         if notice.kind == PERSISTENT_VOLUME_CLAIM.group_kind:
             return self._waiting.pop(notice.key, ())
@@ -145,9 +150,10 @@ class PodScheduler:
     def _find_obstacle(self, pod: Object) -> str:
         """Return the reason why the pod cannot be scheduled, with the text of the real scheduler; empty if it can."""
         node = self._view.get(NODE, ObjectKey("", NODE_NAME))
-        labels = node["metadata"].get("labels") or {} if node is not None else {}
-        if not (pod["spec"].get("nodeSelector") or {}).items() <= labels.items():
-            return _WRONG_NODE
+        if node is not None and not matches_node(pod, node):
+            return f"1 node(s) didn't match Pod's node affinity/selector. {_NO_PREEMPTION}"
+        if node is not None and (lacking := find_insufficient_resources(pod, node, self._view.list_kind(POD))):
+            return f"{', '.join(f'1 Insufficient {name}' for name in lacking)}. {_NO_PREEMPTION}"
         for volume in pod["spec"].get("volumes") or ():
             name = (volume.get("persistentVolumeClaim") or {}).get("claimName")
             if not name:
