@@ -36,7 +36,7 @@ def _matches_term(term: Mapping[str, Any], labels: Mapping[str, str], name: str)
 
 
 def _matches_expression(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    key, values = expression.get("key", ""), expression.get("values") or ()
+    key, values = expression.get("key", ""), list(expression.get("values") or ())
     found = labels.get(key)
     match expression.get("operator"):
         case "In":
