@@ -6,11 +6,14 @@ from base64 import b64decode
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from konverge._internal.apply.managed_fields import find_apply_entry
+from konverge._internal.component.client_protocol import ApplyResult
 from konverge._internal.primitives.value_generation import GENERATED_AT, ROTATE
 from konverge.component import Component, ComponentBuilder
+from konverge.dry_run import dry_run_component
 from konverge.errors import BuildError
 from konverge.kube import Object, ObjectKey
 from konverge.options import Option, adopt, unowned
@@ -429,3 +432,47 @@ def test_a_preview_has_no_value() -> None:
     secret = GeneratedSecret(obj, values={"p": Generated.password()}, derive=lambda values: {"url": f"x:{values['p']}"})
     assert secret.render()["stringData"] == {"url": "x:<generated>"}
     assert b64decode(secret.render()["data"]["p"]) == b"<generated>"
+
+
+# Dry runs
+
+
+class ServerOfDryRun:
+    """The app's client, and the values that a dry run sends through it.
+
+    Args:
+        app: The owner.
+    """
+
+    def __init__(self, app: ComponentHarness) -> None:
+        self._client = app.client
+        self.mapping, self.get = app.client.mapping, app.client.get
+        self.sent: set[str] = set()
+
+    async def apply(self, obj: Object, *, field_manager: str, dry_run: bool = False) -> ApplyResult:
+        for text in (obj.get("data") or {}).values():
+            self.sent |= {text, b64decode(text).decode()}
+        return await self._client.apply(obj, field_manager=field_manager, dry_run=dry_run)
+
+
+@pytest.mark.parametrize("exists", [False, True], ids=["created", "rotated"])
+async def test_a_dry_run_shows_the_change_without_a_value_and_writes_nothing(
+    app: ComponentHarness, exists: bool
+) -> None:
+    if exists:
+        await app.reconcile(component(build_secret(app)))
+    before = await read_values(app) if exists else {}
+    server = ServerOfDryRun(app)
+    secret = build_secret(app, rotation="2", derive=lambda values: {"url": f"x:{values['password']}"})
+
+    report = await dry_run_component(component(secret), server, await app.owner(), clock=app.cluster.clock)
+
+    shown = str(msgspec.json.encode(report))
+    assert report.error == ""
+    assert [(change.action, change.identity.split("/")[1]) for change in report.changes] == [
+        ("update" if exists else "create", "Secret")
+    ]
+    values = (server.sent | set(before.values())) - {"app", "YXBw"}
+    assert len(values) >= 4
+    assert [value for value in values if value in shown] == []
+    assert (await read_values(app) if exists else await app.find(SECRET, NAME)) == (before or None)
