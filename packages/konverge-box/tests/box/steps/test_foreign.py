@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from konverge._internal.primitives.value_generation import GENERATED_AT
 from konverge.errors import BadRequestError
 from konverge.kube import Object, ObjectKey
-from konverge_box._internal.steps.labels import GENERATED_AT, OWNER_UID
+from konverge_box._internal.steps.labels import OWNER_UID
 from konverge_cluster.testing import Cluster
 from tests.box.steps.sample_plans import (
     UID,

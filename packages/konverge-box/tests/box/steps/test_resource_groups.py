@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from konverge._internal.primitives.value_generation import GENERATED_AT
 from konverge.errors import KindUnreachableError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, format_time
 from konverge_box._internal.file import KINDS
 from konverge_box._internal.steps import StepError
 from konverge_box._internal.steps.apply_policy import ObjectAction
 from konverge_box._internal.steps.creation_marks import MAX_MARKS_LENGTH, compute_mark, plan_marks, read_marks
-from konverge_box._internal.steps.labels import CREATED, ENTRY, GENERATED_AT, MANAGED_BY, OWNER_UID
+from konverge_box._internal.steps.labels import CREATED, ENTRY, MANAGED_BY, OWNER_UID
 from konverge_box._internal.steps.resource_plan import ResourcePlan
 from konverge_box.expressions import ExpressionError, has_sensitive, reveal_sensitive, to_sensitive
 from tests.box.steps.sample_plans import (

@@ -136,6 +136,7 @@ def _build_desired(entry: PlannedResource) -> Primitive[Any] | Unplannable:
     # A primitive copies its object, so that only an object with sensitive values needs a copy here.
     made = _build_primitive(entry, reveal_sensitive(entry.object) if holds_secret else entry.object, **more)
     made.holds_secret = holds_secret
+    made.guards_values, made.decided_on = entry.decided_on is not None, entry.decided_on
     if made.errors:  # the values of one custom resource caused it: a failure of its group, not of the box
         return Unplannable(f"{entry.resource.path}: {'; '.join(made.errors)}", is_failure=True)
     return made

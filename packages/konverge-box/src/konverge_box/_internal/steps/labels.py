@@ -8,7 +8,6 @@ import re
 __all__ = [
     "CREATED",
     "ENTRY",
-    "GENERATED_AT",
     "MANAGED_BY",
     "OWNER_UID",
     "RAN",
@@ -27,9 +26,6 @@ ENTRY = "konverge.dev/entry"
 
 CREATED = "konverge.dev/created"
 """Annotation of the custom resource: the objects that are never created again, as short hashes in a JSON list."""
-
-GENERATED_AT = "konverge.dev/generated-at"
-"""Annotation of a Secret: the time at which its values were generated."""
 
 RAN = "konverge.dev/ran"
 """Annotation of a custom resource that is being deleted: the completed Jobs of its deletion, as short hashes in a JSON

@@ -6,11 +6,11 @@ Names and conditions alone determine which objects should exist, before any obje
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from konverge._internal.kube import GroupVersionKind, Object, ObjectKey, format_time, parse_time
+from konverge._internal.kube import GroupVersionKind, Object, ObjectKey, format_time
+from konverge._internal.primitives.value_generation import GENERATED_AT, compute_rotation_time
 from konverge.errors import KindNotServedError, KindUnreachableError, KonvergeError, NotFoundError, format_error
 from konverge_box._internal.expressions import ExpressionError, find_earliest_change, to_sensitive
 from konverge_box._internal.file import KINDS
@@ -19,7 +19,7 @@ from konverge_box._internal.steps.compiled_group import CompiledGroup
 from konverge_box._internal.steps.compiled_resource import CompiledResource
 from konverge_box._internal.steps.creation_marks import compute_mark, read_marks
 from konverge_box._internal.steps.errors import StepError
-from konverge_box._internal.steps.labels import ENTRY, GENERATED_AT, OWNER_UID
+from konverge_box._internal.steps.labels import ENTRY, OWNER_UID
 from konverge_box._internal.steps.object_reader import MappingReader, list_owned_objects
 from konverge_box._internal.steps.ownership import can_own, describe_other, is_handed_over, is_of_earlier_life, is_ours
 from konverge_box._internal.steps.resource_plan import PlannedGroup, PlannedResource, ResourcePlan
@@ -224,7 +224,10 @@ class Planner:
             return planned
         if each.resource.renewal_period is not None:
             self._wakes.append(self._now + each.resource.renewal_period)
-        return await self._render_object(each, replace(planned, is_renewed=policy.timing is ApplyTiming.RENEWED))
+        if policy.timing in (ApplyTiming.ONCE, ApplyTiming.RENEWED):
+            version = "" if live is None else str(live["metadata"].get("resourceVersion") or "")
+            planned = replace(planned, is_renewed=policy.timing is ApplyTiming.RENEWED, decided_on=version)
+        return await self._render_object(each, planned)
 
     async def _describe_foreign(self, each: _CandidateObject) -> str:
         """Describe why an object outside of the owner's namespace must not be written; return "" if it may be.
@@ -249,15 +252,10 @@ class Planner:
         """Tell whether the values have expired; otherwise request a reconcile for the time when they do."""
         if resource.renewal_period is None or not is_ours(live, self._owner):
             return False
-        metadata = live["metadata"]
-        annotations = metadata.get("annotations")
-        generated_at = (annotations or {}).get(GENERATED_AT) if isinstance(annotations, dict | None) else None
-        for text in (generated_at, metadata.get("creationTimestamp")):
-            with suppress(ValueError, OverflowError):  # any client can write the annotation, also the year 9999
-                due = parse_time(str(text)) + resource.renewal_period
-                if due > self._now:
-                    self._wakes.append(due)
-                return due <= self._now
+        due = compute_rotation_time(live, resource.renewal_period)
+        if due is not None and due > self._now:
+            self._wakes.append(due)
+            return False
         return True
 
     async def _iter_unnamed_objects(self, decided: set[_Identity]) -> AsyncIterator[tuple[int, PlannedResource]]:

@@ -29,6 +29,8 @@ class PlannedResource:
         blocked: The reason why it has to wait; empty without one.
         problem: The error of rendering it; empty without one.
         is_renewed: Its values are generated again, for which the object itself may have to be replaced.
+        decided_on: The version of the object on which the decision to generate values is based; empty for an absent
+            object, None for an object without such values.
         mark: The hash to add to an annotation of the custom resource once the object exists (`steps.creation_marks`);
             empty if the annotation contains it already, or no mark is necessary.
         foreign_owner: The description of the other owner, if an object that is left unchanged belongs to one; empty
@@ -46,6 +48,7 @@ class PlannedResource:
     blocked: str = ""
     problem: str = ""
     is_renewed: bool = False
+    decided_on: str | None = None
     mark: str = ""
     foreign_owner: str = ""
 

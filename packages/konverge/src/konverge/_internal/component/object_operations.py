@@ -116,7 +116,7 @@ async def apply_object(
             with withhold_secret_errors(resource, desired):
                 sent = normalize(desired, schema)
                 if resource.guards_values:
-                    sent = guard_apply(sent, live)
+                    sent = guard_apply(sent, live, resource.decided_on)
                 applied = await ctx.client.apply(sent, field_manager=manager)
         except InvalidError as error:
             return await _handle_refusal(ctx, component, entry, error, desired, live)

@@ -153,6 +153,9 @@ class Primitive(ABC, Generic[M]):
     """True if the object contains values of a Secret; the code that inserts them sets this."""
     guards_values: bool = False
     """True if the object contains values that are made once; the code that inserts them sets this."""
+    decided_on: str | None = None
+    """The version of the object on which the code that inserts such values based its decision; empty for an absent
+    object, None if the engine decides."""
 
     def __init__(
         self,

@@ -189,6 +189,13 @@ class Resource(Protocol):
         """
 
     @property
+    def decided_on(self) -> str | None:
+        """The version of the object on which the decision to make values is based; empty for an absent object.
+
+        The engine writes the values only into that version. None if the engine itself decides.
+        """
+
+    @property
     def generation(self) -> ValueGeneration | None:
         """The part that makes values once; None for an object without such values."""
 
