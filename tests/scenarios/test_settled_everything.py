@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from konverge.component import Component, ComponentBuilder
+from konverge.kube import Object
 from konverge.operator import Operator
 from konverge.options import delete_when
-from konverge.primitives import Primitive
+from konverge.primitives import Generated, GeneratedCertificate, GeneratedSecret, Primitive
 from konverge_cluster._internal.testing.audit_requests import AuditedRequest
 from tests.component.rich_primitives import build_contents, build_rich_primitive
 from tests.primitives.objects import list_classes
@@ -30,6 +31,12 @@ def rich_objects(namespace: str, cluster: str) -> Iterator[Primitive[Any]]:
             yield build_rich_primitive(kind, content, f"{kind.lower()}-{number}", namespace)
     for kind in (*_OF_SCENARIOS, "CustomResourceDefinition"):
         yield SCENARIOS[kind].primitive(f"settled-{kind.lower()}", namespace, "2.0.0")
+    yield GeneratedSecret(_metadata("settled-password", namespace), values={"password": Generated.password()})
+    yield GeneratedCertificate(_metadata("settled-certificate", namespace), dns_names=["settled.example.com"])
+
+
+def _metadata(name: str, namespace: str) -> Object:
+    return {"metadata": {"name": name, "namespace": namespace}}
 
 
 class Everything:
