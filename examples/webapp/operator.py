@@ -62,7 +62,7 @@ def frontend(app: WebApp) -> Component:
         .with_resource(ConfigMap(sampling), options.gated_by(tracing))
         .with_resource(Deployment(pages, mutations=Mutation("tracing", send_traces, gate=tracing)))
         .with_resource(Service(service(app, "frontend", port=80)))
-        # As an earlier operator called the Service: it is not the component's, so the deletion has to say so.
+        # An earlier operator gave the Service this name. The component does not own it: the deletion needs the option.
         .with_resource(Service(service(app, "web", port=80)), options.delete(even_if_not_ours=True))
         .with_grace_period(timedelta(seconds=8))
         .suspend(app.spec.suspended)

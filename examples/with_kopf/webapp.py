@@ -140,7 +140,7 @@ async def run_pass(key: ObjectKey, memo: kopf.Memo) -> timedelta | None:
 
 
 def as_kopf_error(error: Exception, retry: int) -> Exception:
-    """What kopf does not try again before the spec changes, or tries again after a delay that grows."""
+    """Return an error that kopf retries after a growing delay, or only after a change of the spec."""
     if isinstance(error, TerminalError):
         return kopf.PermanentError(str(error))
     return kopf.TemporaryError(str(error), delay=min(2**retry, LONGEST_DELAY_SECONDS))

@@ -1,4 +1,4 @@
-"""Expressions of box files."""
+"""Expressions of box files: parsing, conditions and evaluation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exponential backoff with jitter."""
+"""Exponential backoff with jitter, for retries of any kind."""
 
 from __future__ import annotations
 

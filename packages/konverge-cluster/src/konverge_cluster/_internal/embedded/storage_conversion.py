@@ -33,7 +33,7 @@ class StorageConversion(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class VersionConversion:
-    """A version of a custom resource of which only apiVersion differs from the others (conversion strategy ``None``).
+    """A version of a custom resource that differs from the others only in apiVersion (conversion strategy ``None``).
 
     A write keeps only the fields of the storage version. A read adds the defaults of the version in which the object
     is stored, and shows only the fields of the served version.

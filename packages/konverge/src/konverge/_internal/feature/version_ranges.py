@@ -19,7 +19,7 @@ from konverge.errors import KonvergeError
 __all__ = ["VersionRange", "compare_versions", "parse_version_numbers"]
 
 _MAX_LENGTH = 256
-_MAX_SHOWN_LENGTH = 60
+_MAX_QUOTED_LENGTH = 60
 
 _IDENTIFIERS = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
 _SUFFIXES = rf"(-{_IDENTIFIERS})?(?:\+{_IDENTIFIERS})?"
@@ -113,7 +113,7 @@ def _check_length(what: str, expected: str, text: object) -> str:
     if not isinstance(text, str):
         raise _build_error(what, f"text: {expected}", type(text).__name__)
     if len(text) > _MAX_LENGTH:
-        raise _build_error(what, f"at most {_MAX_LENGTH} characters", f"{len(text)}: {quote(text, _MAX_SHOWN_LENGTH)}")
+        raise _build_error(what, f"at most {_MAX_LENGTH} characters", f"{len(text)}: {quote(text, _MAX_QUOTED_LENGTH)}")
     return text
 
 
@@ -129,11 +129,11 @@ def _parse_range(text: str) -> _Alternatives:
     alternatives = [" ".join(part.split()) for part in text.replace(",", " ").split("||")]
     # For the package, an empty alternative means every version: `>=8.5 ||` would always be on.
     if not all(_ALTERNATIVE.fullmatch(part) for part in alternatives):
-        raise _build_error("version range", _RANGES, quote(text, _MAX_SHOWN_LENGTH))
+        raise _build_error("version range", _RANGES, quote(text, _MAX_QUOTED_LENGTH))
     try:
         parsed: list[list[Any]] = nodesemver.make_range("||".join(alternatives), loose=False).set
     except ValueError:
-        raise _build_error("version range", _RANGES, quote(text, _MAX_SHOWN_LENGTH)) from None
+        raise _build_error("version range", _RANGES, quote(text, _MAX_QUOTED_LENGTH)) from None
     return tuple(
         tuple((bound, bool(bound.semver.prerelease)) for bound in bounds if bound.semver is not nodesemver.ANY)
         for bounds in parsed
@@ -147,7 +147,7 @@ def _parse_version(text: str) -> tuple[Any, Any]:
 
     match = _VERSION.fullmatch(text.strip())
     if match is None:
-        raise _build_error("version", _VERSIONS, quote(text, _MAX_SHOWN_LENGTH))
+        raise _build_error("version", _VERSIONS, quote(text, _MAX_QUOTED_LENGTH))
     major, minor, patch, prerelease = match.groups()
     numbers = f"{int(major)}.{int(minor or 0)}.{int(patch or 0)}"
     # After the check above, loose only allows a leading zero in a number of the pre-release.

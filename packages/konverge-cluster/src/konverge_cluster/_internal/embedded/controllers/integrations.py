@@ -68,7 +68,7 @@ class IngressController:
         return () if notice.type == "DELETED" else (notice.key,)
 
     def reconcile(self, key: Hashable) -> float | None:
-        """Publish the address."""
+        """Publish the address in the status of the object."""
         assert isinstance(key, ObjectKey)
         ingress = self._view.get(INGRESS, key)
         if ingress is not None and not is_deleting(ingress):
@@ -166,7 +166,7 @@ class VolumeController:
         return (ObjectKey("", name),) if name else ()
 
     def reconcile(self, key: Hashable) -> float | None:
-        """Set the phase."""
+        """Set the phase in the status of the volume."""
         assert isinstance(key, ObjectKey)
         volume = self._view.get(VOLUME, key)
         if volume is not None and not is_deleting(volume):

@@ -74,7 +74,7 @@ def _sum_requests(containers: Iterable[Mapping[str, Any]]) -> dict[str, Fraction
 
 
 def find_insufficient_resources(pod: Object, node: Object, others: Iterable[Object]) -> list[str]:
-    """Return the names of the resources of which the node has too little left for the pod, in order.
+    """Return the names of the resources that the node lacks for the pod, in order.
 
     Args:
         pod: The pod without a node.

@@ -110,7 +110,7 @@ def _validate_limits(item: Mapping[str, Any], resource: str, field: str) -> Iter
         return low in numbers and high in numbers and numbers[low] > numbers[high]
 
     # The API server reports some of these errors with the value of the other bound.
-    for low, high, part, shown, detail in (
+    for low, high, part, reported, detail in (
         ("min", "max", "min", "min", "min value {min} is greater than max value {max}"),
         (
             "min",
@@ -137,7 +137,7 @@ def _validate_limits(item: Mapping[str, Any], resource: str, field: str) -> Iter
         ("default", "max", "default", "max", "default value {default} is greater than max value {max}"),
     ):
         if exceeds(low, high):
-            yield field_invalid(f"{field}.{part}[{resource}]", str(texts[shown]), detail.format(**texts))
+            yield field_invalid(f"{field}.{part}[{resource}]", str(texts[reported]), detail.format(**texts))
     if numbers.get("maxLimitRequestRatio", 1) < 1:
         ratio = texts["maxLimitRequestRatio"]
         yield field_invalid(f"{field}.maxLimitRequestRatio[{resource}]", str(ratio), f"ratio {ratio} is less than 1")

@@ -86,9 +86,9 @@ def _validate_pair(name: str, request: Any, limit: Any, field: str) -> Iterator[
         if not can_overcommit:
             yield field_required(f"{field}.limits", "Limit must be set for non overcommitable resources")
         return
-    shown, most = canonicalize_quantity(request, milli=True), canonicalize_quantity(limit, milli=True)
+    reported, most = canonicalize_quantity(request, milli=True), canonicalize_quantity(limit, milli=True)
     requested, limited = quantity_to_fraction(request), quantity_to_fraction(limit)
     if not can_overcommit and requested != limited:
-        yield field_invalid(f"{field}.requests", shown, f"must be equal to {name} limit of {most}")
+        yield field_invalid(f"{field}.requests", reported, f"must be equal to {name} limit of {most}")
     elif requested > limited:
-        yield field_invalid(f"{field}.requests", shown, f"must be less than or equal to {name} limit of {most}")
+        yield field_invalid(f"{field}.requests", reported, f"must be less than or equal to {name} limit of {most}")
