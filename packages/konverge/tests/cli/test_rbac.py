@@ -273,7 +273,10 @@ def test_the_secret_of_the_webhooks_is_granted_in_the_operators_namespace(konver
     assert secrets | {"verbs": ["create"]} in role["rules"]
     assert secrets | {"resourceNames": ["webapp-webhooks"], "verbs": ["get", "update"]} in role["rules"]
     assert elsewhere.returncode == 3
-    assert "its own namespace, which is 'default' by --account (found 'demo')" in elsewhere.stderr
+    expected = (
+        "--webhook-secret: expected the namespace of --account ('default'), where the operator stores its certificate"
+    )
+    assert expected in elsewhere.stderr
 
 
 def test_a_check_prints_only_what_could_not_be_derived(konverge: Konverge, shop: Path) -> None:
