@@ -489,7 +489,17 @@ SEQUENCES: dict[str, list[ParityRequest]] = {
             MERGE,
         ),
         ParityRequest("GET", f"{WEBAPPS}/living/scale"),
-        ParityRequest("PUT", f"{WEBAPPS}/living/scale", {"metadata": {"name": "living"}, "spec": {"replicas": 5}}),
+        # With its type: without, the real server also forgets who owns the replicas, and the embedded one does not.
+        ParityRequest(
+            "PUT",
+            f"{WEBAPPS}/living/scale",
+            {
+                "apiVersion": "autoscaling/v1",
+                "kind": "Scale",
+                "metadata": {"name": "living"},
+                "spec": {"replicas": 5},
+            },
+        ),
         ParityRequest("PATCH", f"{WEBAPPS}/living/scale", {"spec": {"replicas": -1}}, MERGE),
         ParityRequest("GET", f"{WEBAPPS}/living"),
         ParityRequest(
