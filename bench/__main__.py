@@ -13,9 +13,9 @@ import sys
 from datetime import UTC, datetime
 from importlib import import_module
 
-_MEASUREMENTS = (
+MEASUREMENTS = (
     "component_plan",
-    "settled_pass",
+    "steady_reconcile",
     "queue_operations",
     "watch_events",
     "cached_pods",
@@ -26,21 +26,21 @@ _MEASUREMENTS = (
     "resolution_http",
     "resolution_oci",
     "resolution_requests",
-    "box_pass",
+    "box_reconcile",
     "box_lint",
 )
 
 
 def _main(names: list[str]) -> None:
-    unknown = sorted(set(names) - set(_MEASUREMENTS))
+    unknown = sorted(set(names) - set(MEASUREMENTS))
     if unknown:
-        sys.exit(f"no such measurement: {', '.join(unknown)}; expected some of {', '.join(_MEASUREMENTS)}")
+        sys.exit(f"no such measurement: {', '.join(unknown)}; expected some of {', '.join(MEASUREMENTS)}")
     load = os.getloadavg()[0]
     print(
         f"# {datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {platform.machine()}, "
         f"{os.cpu_count()} cores, load {load:.1f}"
     )
-    for name in names or _MEASUREMENTS:
+    for name in names or MEASUREMENTS:
         for line in import_module(f"bench.{name}").measure():
             print(line, flush=True)
 
