@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 import pytest
+
 from bench.__main__ import MEASUREMENTS
 
 
