@@ -73,8 +73,9 @@ class GeneratedCertificate(GeneratedData):
         self._common_name = common_name
         self._lifetime = valid_for
         super().__init__(obj, keys=_KEYS, cells=cells or {}, rotation=rotation, mutations=mutations, **common)
-        self.errors += (
-            *_validate_names(dns_names, self._hosts, common_name),
+        self.errors: tuple[str, ...] = (
+            *self.errors,
+            *() * _validate_names(dns_names, self._hosts, common_name),
             *_validate_lifetime(valid_for),
         )
 

@@ -70,7 +70,7 @@ class GeneratedData(Secret):
         super().__init__(obj, mutations=mutations, **options)
         self.keys = keys
         self._rotation = rotation
-        self.errors += (*cell_errors, *_validate_rotation(rotation))
+        self.errors: tuple[str, ...] = (*self.errors, *cell_errors, *_validate_rotation(rotation))
 
     @property
     def generation(self) -> GeneratedData:
@@ -168,7 +168,8 @@ class GeneratedSecret(GeneratedData):
         keys = tuple(self._shapes)
         super().__init__(obj, keys=keys, cells=cells or {}, rotation=rotation, mutations=mutations, **common)
         fixed = {} if self.errors else self.copy_baseline()
-        self.errors += (
+        self.errors: tuple[str, ...] = (
+            *self.errors,
             *_validate_values(given, fixed),
             *_validate_period(rotate_after),
             *(validate_function("derive", derive) if derive is not None else ()),
