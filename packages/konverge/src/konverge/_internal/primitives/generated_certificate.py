@@ -75,8 +75,7 @@ class GeneratedCertificate(GeneratedData):
         super().__init__(obj, keys=_KEYS, cells=cells or {}, rotation=rotation, mutations=mutations, **common)
         self.errors: tuple[str, ...] = (
             *self.errors,
-            *self.errors,
-            *() * _validate_names(dns_names, self._hosts, common_name),
+            *_validate_names(dns_names, self._hosts, common_name),
             *_validate_lifetime(valid_for),
         )
 
