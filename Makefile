@@ -34,6 +34,7 @@ test: test-fast  ## Run all tests: fast, slow, and on the real cluster.
 	$(BIN)/pytest -m real --numprocesses 2 --dist worksteal --junitxml=$(RESULTS)/real.xml
 	@$(BIN)/python tools/test_totals.py $(RESULTS)/fast.xml $(RESULTS)/slow.xml $(RESULTS)/real.xml
 
+# --verifytypes ignores the environment in pyproject.toml and asks the first python of PATH for its packages.
 check: $(INSTALLED)  ## Check style, types (two checkers), the types of public names, layers and vocabulary.
 	@mkdir -p build
 	$(BIN)/ruff check
@@ -41,7 +42,8 @@ check: $(INSTALLED)  ## Check style, types (two checkers), the types of public n
 	$(BIN)/mypy
 	$(BIN)/pyright
 	@for package in konverge konverge_cluster konverge_resolution konverge_box; do \
-	echo "pyright --verifytypes $$package" && $(BIN)/pyright --verifytypes $$package --ignoreexternal > build/verify.txt || \
+	echo "pyright --verifytypes $$package" && \
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pyright --verifytypes $$package --ignoreexternal > build/verify.txt || \
 	{ cat build/verify.txt; exit 1; }; done
 	$(BIN)/lint-imports
 	$(BIN)/python tools/vocabulary.py

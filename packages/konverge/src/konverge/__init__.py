@@ -37,7 +37,8 @@ _NAMES_BY_PACKAGE = {
 }
 _PACKAGE_OF = {name: package for package, names in _NAMES_BY_PACKAGE.items() for name in names}
 
-__all__ = sorted(_PACKAGE_OF)  # noqa: PLE0605  # one list of the names
+# One list of the names. Type checkers read `__init__.pyi` instead.
+__all__ = sorted(_PACKAGE_OF)  # noqa: PLE0605  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> object:
