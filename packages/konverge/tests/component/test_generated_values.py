@@ -11,8 +11,9 @@ import pytest
 
 from konverge._internal.apply.managed_fields import find_apply_entry
 from konverge._internal.component.client_protocol import ApplyResult
+from konverge._internal.component.value_generator import PreparedValues, prepare_values
 from konverge._internal.primitives.value_generation import GENERATED_AT, ROTATE
-from konverge.component import Component, ComponentBuilder
+from konverge.component import Component, ComponentBuilder, ReconcileContext
 from konverge.dry_run import dry_run_component
 from konverge.errors import BuildError
 from konverge.kube import Object, ObjectKey
@@ -476,3 +477,28 @@ async def test_a_dry_run_shows_the_change_without_a_value_and_writes_nothing(
     assert len(values) >= 4
     assert [value for value in values if value in shown] == []
     assert (await read_values(app) if exists else await app.find(SECRET, NAME)) == (before or None)
+
+
+def test_arguments_of_the_wrong_type_are_errors_of_the_declaration() -> None:
+    obj = {"metadata": {"name": NAME, "namespace": "shop"}}
+    wrong: Any = 5
+
+    certificate = GeneratedCertificate(obj, dns_names=wrong)
+    secret = GeneratedSecret(obj, values={"password": Generated.password()}, cells=wrong)
+
+    assert certificate.errors == (
+        "dns_names: expected a list of DNS names or addresses, such as ['db', 'db.shop.svc']",
+    )
+    assert secret.errors == ("cells: expected a mapping, found int",)
+
+
+async def test_the_representation_of_prepared_values_shows_none(app: ComponentHarness) -> None:
+    await app.reconcile(component(build_secret(app)))
+    live = await read(app)
+    ctx = ReconcileContext(client=app.client, owner=await app.owner())
+    declared = component(build_secret(app))
+    made: PreparedValues = await prepare_values(ctx, declared, declared.entries[0], build_secret(app), live)
+
+    password = b64decode(live["data"]["password"]).decode()
+    assert password not in repr(made)
+    assert live["data"]["password"] not in repr(made)

@@ -440,10 +440,36 @@ async def test_a_resource_whose_plan_failed_is_an_error_with_its_reason(app: Com
     settings = ConfigMap(app.build_config_map())
     component = frontend().with_unplannable(settings, Unplannable("spec.key: not a text", is_failure=True)).build()
 
-    with pytest.raises(ReconcileError, match="v1/ConfigMap/.*: spec.key: not a text"):
+    with pytest.raises(ReconcileError, match="^failed to render resource v1/ConfigMap/.*: spec.key: not a text"):
         await app.reconcile(component)
 
     assert (await app.condition("FrontendReady")).reason == "Error"
+
+
+async def test_suspension_scales_the_object_of_a_resource_that_cannot_be_planned_and_keeps_its_other_fields(
+    app: ComponentHarness,
+) -> None:
+    await app.reconcile(frontend().with_resource(Deployment(app.build_deployment(image="konverge.test/app:7"))).build())
+    only_named = Deployment({"metadata": {"name": "web", "namespace": app.key.namespace}})
+    component = frontend().with_unplannable(only_named, Unplannable("waiting for a call")).suspend(True).build()
+
+    condition = await app.reconcile_until("Suspended", component)
+
+    assert condition.message == "All resources are suspended."
+    spec = (await app.client.get(DEPLOYMENT, ObjectKey(app.key.namespace, "web")))["spec"]
+    assert (spec["replicas"], spec["template"]["spec"]["containers"][0]["image"]) == (0, "konverge.test/app:7")
+
+
+async def test_suspension_leaves_an_object_alone_that_was_never_applied_and_cannot_be_planned(
+    app: ComponentHarness,
+) -> None:
+    only_named = Deployment({"metadata": {"name": "web", "namespace": app.key.namespace}})
+    component = frontend().with_unplannable(only_named, Unplannable("waiting for a call")).suspend(True).build()
+
+    condition = await app.reconcile(component)
+
+    assert condition.reason == "Suspended"
+    assert await app.find(DEPLOYMENT, "web") is None
 
 
 async def test_a_component_switched_off_deletes_the_object_of_a_resource_that_cannot_be_planned(

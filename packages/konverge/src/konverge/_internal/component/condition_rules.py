@@ -27,7 +27,7 @@ __all__ = [
 # condition: otherwise a component that is enabled again would inherit an old transition time, and with it an expired
 # grace period. The keys are literal reasons: an unrecognized reason does not count as ``Unknown`` here, because it has
 # passed the barrier too.
-_STEADY_REASONS: Mapping[str, str] = {
+_INACTIVE_REASONS: Mapping[str, str] = {
     ConditionReason.UNKNOWN: "unknown",
     ConditionReason.DISABLED: "disabled",
     ConditionReason.FEATURE_GATE_ERROR: "gate error",
@@ -71,7 +71,7 @@ def build_condition(
     """
     status = verdict.status.condition_status
     moment: datetime | None = None
-    if earlier is not None and earlier.status == status and not _leaves_steady_reason(earlier, verdict.status):
+    if earlier is not None and earlier.status == status and not _leaves_inactive_reason(earlier, verdict.status):
         moment = earlier.last_transition_time
     return Condition(
         type=condition_type,
@@ -123,7 +123,7 @@ def compute_grace_deadline(condition: Condition | None, period: timedelta) -> da
     """
     if condition is None or condition.last_transition_time is None or period <= timedelta(0):
         return None
-    if condition.status != "False" or condition.reason in _STEADY_REASONS:
+    if condition.status != "False" or condition.reason in _INACTIVE_REASONS:
         return None
     if period > _END_OF_TIME - condition.last_transition_time:
         return None  # for example timedelta.max: an end after the last calendar date never comes
@@ -148,6 +148,6 @@ def requeue_time(condition: Condition, period: timedelta, now: datetime) -> date
     return deadline.replace(microsecond=0) + timedelta(seconds=1)
 
 
-def _leaves_steady_reason(earlier: Condition, status: ConditionReason) -> bool:
-    was = _STEADY_REASONS.get(earlier.reason)
-    return was is not None and _STEADY_REASONS.get(status) != was
+def _leaves_inactive_reason(earlier: Condition, status: ConditionReason) -> bool:
+    was = _INACTIVE_REASONS.get(earlier.reason)
+    return was is not None and _INACTIVE_REASONS.get(status) != was

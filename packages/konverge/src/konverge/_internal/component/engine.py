@@ -11,27 +11,20 @@ reconcile ends in the same state (invariant 5).
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
-from typing import TypeVar
 
 from konverge._internal.component.adoption import describe_obstacle, leave_if_not_ours
-from konverge._internal.component.aggregation import (
-    AggregatedStatus,
-    aggregate_convergence,
-    aggregate_grades,
-    aggregate_suspension,
-)
+from konverge._internal.component.aggregation import AggregatedStatus, aggregate_suspension
 from konverge._internal.component.component_spec import ComponentSpec, RegisteredResource, Unplannable
 from konverge._internal.component.condition_reason import ConditionReason
-from konverge._internal.component.condition_rules import apply_grace, build_condition, is_barrier_active, requeue_time
+from konverge._internal.component.condition_rules import build_condition, is_barrier_active, requeue_time
 from konverge._internal.component.desired_object import render_desired
 from konverge._internal.component.error_wrapping import join_errors, wrap_errors
+from konverge._internal.component.health_evaluation import HealthEvaluation, ResourceResult
 from konverge._internal.component.last_applied import extract_last_applied
+from konverge._internal.component.lifecycle_calls import GUARDS, SUSPENSIONS, call_lifecycle
 from konverge._internal.component.object_access import is_kind_not_served, read_object
 from konverge._internal.component.object_operations import ApplyOutcome, apply_object, delete_object, release_object
 from konverge._internal.component.ownership import build_field_manager
@@ -45,23 +38,14 @@ from konverge._internal.primitives.data_cells import clear_cells
 from konverge._internal.primitives.resource_protocol import (
     Convergence,
     ConvergingStatus,
-    Grace,
-    GraceStatus,
-    GuardResult,
     GuardStatus,
-    Operation,
     Resource,
     Suspension,
     SuspensionStatus,
-    handles_secret,
 )
 from konverge.errors import ReconcileError, TerminalError, format_error
 
 __all__ = ["ComponentReconcile"]
-
-T = TypeVar("T")
-
-_log = logging.getLogger("konverge.component")
 
 
 # The errors of the steps at which a resource can fail; the specification's implementation has the same texts.
@@ -71,19 +55,7 @@ _EXISTENCE = "failed to check existence of resource"
 _MUTATE = "failed to mutate resource"
 _COUNT = "failed to count the apply of resource"
 _EXTRACT = "failed to extract data from resource"
-_CONVERGING = "failed to determine converging status of resource"
-_GRACE = "failed to determine grace status of resource"
 _SUSPENSION = "failed to determine suspension status of resource"
-
-
-@dataclass(frozen=True, slots=True)
-class _ResourceResult:
-    """Result of step 4 for one resource: its live object, or the reason why it halts the component."""
-
-    entry: RegisteredResource
-    live: Object | None
-    operation: Operation = Operation.NONE
-    halt: Convergence | None = None
 
 
 class ComponentReconcile:
@@ -126,7 +98,8 @@ class ComponentReconcile:
                 verdict = aggregate_suspension(await self._suspend_resources())
             else:
                 # 4: the resources in order; 5: aggregation
-                verdict = self._aggregate(await self._process_resources())
+                evaluation = HealthEvaluation(component, self._ctx, self._earlier, self._now)
+                verdict = evaluation.aggregate(await self._process_resources())
             # 6: the condition
             condition = self._stage(verdict)
             # 7: deletions
@@ -260,20 +233,22 @@ class ComponentReconcile:
             if reason:
                 return _build_suspension(reason)
         render = partial(resource.render, suspended=True)
-        if empty := _describe_empty_cells(resource):
+        if unknown := _describe_unplannable(entry) or _describe_empty_cells(resource):
             if live is None:
-                return _build_suspension(f"Resource {entry.identity} was never made: {empty}")
+                return _build_suspension(f"Resource {entry.identity} was never made: {unknown}")
             manager = build_field_manager(self._ctx.owner, self._component.name)
-            applied = self._call_author(_MUTATE, entry, extract_last_applied, live, manager)
+            applied = call_lifecycle(self._ctx, _MUTATE, entry, extract_last_applied, live, manager)
             if applied is not None:
                 render = partial(resource.suspend, applied)
+            elif entry.unplannable is not None:
+                return _build_suspension(f"Resource {entry.identity} is left alone: {unknown}")
         written = await self._apply_resource(entry, live, render)
         if written.live is None:
             return Suspension(SuspensionStatus.PENDING_SUSPENSION, written.waiting_reason)
         self._ctx.record_live(self._component.name, entry.identity, written.live)
-        self._call_author(_EXTRACT, entry, resource.extract, written.live)
-        suspension = self._call_author(
-            _SUSPENSION, entry, resource.suspension_status, written.live, expected=_SUSPENSIONS
+        call_lifecycle(self._ctx, _EXTRACT, entry, resource.extract, written.live)
+        suspension = call_lifecycle(
+            self._ctx, _SUSPENSION, entry, resource.suspension_status, written.live, expected=SUSPENSIONS
         )
         if suspension.status is SuspensionStatus.SUSPENDED and resource.deletes_on_suspend:
             await delete_object(self._ctx, self._component, entry, message="deleted on suspension")
@@ -281,9 +256,9 @@ class ComponentReconcile:
 
     # Step 4
 
-    async def _process_resources(self) -> list[_ResourceResult]:
+    async def _process_resources(self) -> list[ResourceResult]:
         """Process the resources in registration order, up to one that halts the component."""
-        processed: list[_ResourceResult] = []
+        processed: list[ResourceResult] = []
         for entry in self._select_resources(ResourceMode.MANAGED, ResourceMode.READ_ONLY):
             done = await self._process_resource(entry)
             if self._ctx.observer is not None:
@@ -295,17 +270,17 @@ class ComponentReconcile:
             if done.live is None:
                 break
             self._ctx.record_live(self._component.name, entry.identity, done.live)
-            self._call_author(_EXTRACT, entry, entry.resource.extract, done.live)
+            call_lifecycle(self._ctx, _EXTRACT, entry, entry.resource.extract, done.live)
         return processed
 
-    async def _process_resource(self, entry: RegisteredResource) -> _ResourceResult | None:
+    async def _process_resource(self, entry: RegisteredResource) -> ResourceResult | None:
         """Apply or read one resource unless it is blocked; None for a read-only object that may be absent."""
         resource = entry.resource
         if entry.unplannable is not None:
             return self._halt_unplannable(entry, entry.unplannable)
         if empty := _describe_empty_cells(resource):
             return _build_blocked_result(entry, empty)
-        guard = self._call_author(_GUARD, entry, resource.check_guard, expected=_GUARDS)
+        guard = call_lifecycle(self._ctx, _GUARD, entry, resource.check_guard, expected=GUARDS)
         if guard.status is GuardStatus.BLOCKED:
             return _build_blocked_result(entry, guard.reason or f"{entry.identity} is blocked")
         if entry.treatment.mode is ResourceMode.MANAGED:
@@ -323,13 +298,13 @@ class ComponentReconcile:
                 live, render = prepared.live, prepared.render
             written = await self._apply_resource(entry, live, render)
             if written.live is None:
-                return _ResourceResult(entry, None, halt=Convergence(ConvergingStatus.UPDATING, written.waiting_reason))
+                return ResourceResult(entry, None, halt=Convergence(ConvergingStatus.UPDATING, written.waiting_reason))
             if generation is not None and prepared is not None:
                 await report_values(self._ctx, self._component, entry, generation, prepared, written.live)
-            return _ResourceResult(entry, written.live, written.operation)
+            return ResourceResult(entry, written.live, written.operation)
         live = await read_object(self._ctx, resource)
         if live is not None:
-            return _ResourceResult(entry, live)
+            return ResourceResult(entry, live)
         match entry.treatment.on_absence:
             case OnAbsence.BLOCK:
                 return _build_blocked_result(entry, f"waiting for {entry.identity}")
@@ -338,7 +313,7 @@ class ComponentReconcile:
             case OnAbsence.FAIL:
                 raise ReconcileError(f"failed to retrieve object for resource {entry.identity}: it does not exist")
 
-    def _halt_unplannable(self, entry: RegisteredResource, unplannable: Unplannable) -> _ResourceResult:
+    def _halt_unplannable(self, entry: RegisteredResource, unplannable: Unplannable) -> ResourceResult:
         """Block the component with the reason, or fail with it.
 
         Raises:
@@ -357,7 +332,7 @@ class ComponentReconcile:
         """Render and apply one managed resource, and count the result."""
         resource, counted = entry.resource, self._ctx.apply_metrics
         try:
-            desired = self._call_author(_MUTATE, entry, partial(render_desired, render))
+            desired = call_lifecycle(self._ctx, _MUTATE, entry, partial(render_desired, render))
             written = await apply_object(self._ctx, self._component, entry, desired, live)
         except ReconcileError:
             if counted is not None:
@@ -376,78 +351,6 @@ class ComponentReconcile:
             "resource": resource.metrics_identifier,
             "kind": resource.gvk.kind,
         }
-
-    def _call_author(
-        self,
-        failed: str,
-        entry: RegisteredResource,
-        function: Callable[..., T],
-        *args: object,
-        expected: _ExpectedResult | None = None,
-    ) -> T:
-        """Call a function that can be author code, and refuse a result of the wrong type."""
-        with wrap_errors(failed, entry.identity):
-            answer = self._ctx.call(function, *args)
-            if expected is not None:
-                expected.check(answer, entry.resource)
-                answer = self._ctx.hide_secret_values(answer, entry.resource.key)
-            return answer
-
-    # Step 5
-
-    def _aggregate(self, processed: list[_ResourceResult]) -> AggregatedStatus:
-        return apply_grace(
-            aggregate_convergence(self._collect_convergence(processed)),
-            self._earlier,
-            period=self._component.grace_period,
-            now=self._now,
-            graded=lambda: self._grade_resources(processed),
-        )
-
-    def _collect_convergence(self, processed: Iterable[_ResourceResult]) -> list[Convergence]:
-        results = []
-        for done in processed:
-            if done.halt is not None:
-                results.append(done.halt)
-                continue
-            # Called for auxiliary resources too, so that the error of a handler shows wherever it is used.
-            result = self._read_converging_status(done)
-            if result is not None and not done.entry.treatment.is_auxiliary:
-                results.append(result)
-        return results
-
-    def _read_converging_status(self, done: _ResourceResult) -> Convergence | None:
-        handler = done.entry.resource.converging_status
-        return self._call_author(_CONVERGING, done.entry, handler, done.live, done.operation, expected=_CONVERGENCES)
-
-    def _grade_resources(self, processed: Iterable[_ResourceResult]) -> AggregatedStatus | None:
-        grades = []
-        for done in processed:
-            if done.halt is not None:
-                grades.append(Grace(GraceStatus.DOWN, done.halt.reason))
-                continue
-            if done.entry.treatment.is_auxiliary:
-                continue
-            grade = self._call_author(_GRACE, done.entry, done.entry.resource.grace_status, done.live, expected=_GRADES)
-            if grade is not None:
-                grades.append(grade)
-                self._log_grace_inconsistency(done, grade)
-        return aggregate_grades(grades)
-
-    def _log_grace_inconsistency(self, done: _ResourceResult, grade: Grace) -> None:
-        if grade.status is not GraceStatus.HEALTHY or not done.entry.treatment.warns_of_grace_inconsistency:
-            return
-        converging = self._read_converging_status(done)
-        if converging is not None and not converging.status.is_ready:
-            _log.info(
-                "grace inconsistency: the grace handler reports Healthy for a resource that has not converged",
-                extra=self._component.log_fields
-                | {
-                    "resource": done.entry.identity,
-                    "converging_status": converging.status.value,
-                    "grace_status": grade.status.value,
-                },
-            )
 
     # Steps 1 and 7
 
@@ -468,45 +371,22 @@ class ComponentReconcile:
             raise join_errors(errors)
 
 
-def _build_blocked_result(entry: RegisteredResource, reason: str) -> _ResourceResult:
-    return _ResourceResult(entry, None, halt=Convergence(ConvergingStatus.BLOCKED, reason))
+def _build_blocked_result(entry: RegisteredResource, reason: str) -> ResourceResult:
+    return ResourceResult(entry, None, halt=Convergence(ConvergingStatus.BLOCKED, reason))
 
 
 def _build_suspension(reason: str) -> Suspension:
     return Suspension(SuspensionStatus.SUSPENDED, reason)
 
 
+def _describe_unplannable(entry: RegisteredResource) -> str:
+    """Return the reason why the desired object is not known; empty if it is."""
+    if entry.unplannable is None:
+        return ""
+    return entry.unplannable.reason or "its desired object is not known"
+
+
 def _describe_empty_cells(resource: Resource) -> str:
     """Return the data cells that a resource waits for, as a reason; empty if all of them are filled."""
     names = ", ".join(f'"{cell.name}"' for cell in resource.requires if not cell.is_set)
     return names and f"waiting for data {names}"
-
-
-@dataclass(frozen=True, slots=True)
-class _ExpectedResult:
-    """The result type of a lifecycle function. A value that is not a status must never count as ready or suspended."""
-
-    kind: type
-    statuses: type[StrEnum]
-    may_be_none: bool = False
-
-    def check(self, answer: object, resource: Resource) -> None:
-        if answer is None and self.may_be_none:
-            return
-        # By type: a string that is spelled like a status equals it, but is not identical with it.
-        if not isinstance(answer, self.kind) or type(getattr(answer, "status", None)) is not self.statuses:
-            # A value that is not a status can be a part of the object.
-            found = f"a {type(answer).__name__}" if handles_secret(resource) else repr(answer)
-            raise ReconcileError(f"expected a {self.kind.__name__} with a {self.statuses.__name__}, found {found}")
-        # For example ``guards.blocked(error)``: an exception is not a string.
-        reason: object = getattr(answer, "reason", None)
-        if not isinstance(reason, str):
-            raise ReconcileError(
-                f"expected a {self.kind.__name__} with a reason as text, found {type(reason).__name__}"
-            )
-
-
-_GUARDS = _ExpectedResult(GuardResult, GuardStatus)
-_CONVERGENCES = _ExpectedResult(Convergence, ConvergingStatus, may_be_none=True)
-_GRADES = _ExpectedResult(Grace, GraceStatus, may_be_none=True)
-_SUSPENSIONS = _ExpectedResult(Suspension, SuspensionStatus)

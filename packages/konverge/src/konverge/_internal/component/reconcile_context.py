@@ -143,7 +143,7 @@ class ReconcileContext:
         """
         reason = getattr(answer, "reason", "")
         redacted = self.secret_values.hide(reason, public=(key.name, key.namespace)) if reason else reason
-        return answer if redacted == reason else replace(answer, reason=redacted)  # type: ignore[type-var]
+        return answer if redacted == reason else replace(answer, reason=redacted)  # type: ignore[type-var]  # with a reason, it is a dataclass
 
     def condition(self, condition_type: str) -> Condition | None:
         """Return the owner's condition of that type: the one that this reconcile staged, else the stored one."""
@@ -293,18 +293,15 @@ class ReconcileContext:
         try:
             yield
         except Exception as error:
-            self._open_flushes -= 1
-            if self._open_flushes:
+            if self._open_flushes > 1:
                 raise
             try:
                 await self._flush_quietly(refused)
             except Exception as flush_error:  # noqa: BLE001  # the error of the body is raised
                 error.add_note(f"The status could not be written either: {flush_error}")
             raise
-        except BaseException:
+        finally:
             self._open_flushes -= 1
-            raise
-        self._open_flushes -= 1
         await self._flush_quietly(refused)
 
     async def _flush_quietly(self, refused: Callable[[KonvergeError], bool] | None) -> None:

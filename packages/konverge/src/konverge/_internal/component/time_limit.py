@@ -66,8 +66,8 @@ class TimeLimit:
         self._watcher: threading.Thread | None = None
         # The slot: the number of the current call, and the state of the watcher's interrupt.
         self._calling = 0
-        self._is_striking = False
-        self._has_struck = False
+        self._is_interrupting = False
+        self._has_interrupted = False
 
     def call(self, function: Callable[..., T], *args: object) -> T:
         """Call the function. Inside another call, the limit of the outer call counts.
@@ -86,12 +86,12 @@ class TimeLimit:
                 return function(*args)
             finally:
                 self._calling = 0
-                if self._is_striking or self._has_struck:
-                    self._call_watched()
+                if self._is_interrupting or self._has_interrupted:
+                    self._clear_interrupt()
         except FunctionInterrupt as error:
             # The exception can hit the lines above before they are complete.
             self._calling = 0
-            self._call_watched()
+            self._clear_interrupt()
             problem = f"it did not return within {self._seconds:g} s{_describe_location(error.__traceback__)}"
             raise FunctionTimeoutError(": ".join((*error.args, problem))) from None
 
@@ -111,12 +111,12 @@ class TimeLimit:
         self._watcher.start()
         return True
 
-    def _call_watched(self) -> None:
-        while self._is_striking:
+    def _clear_interrupt(self) -> None:
+        while self._is_interrupting:
             # A new event: an interrupt in here leaves no shared lock locked.
             threading.Event().wait(_HANDSHAKE_SECONDS)
         _set_async_exc(self._caller, _NOTHING)
-        self._has_struck = False
+        self._has_interrupted = False
 
     def _watch(self) -> None:
         seen, since = 0, 0.0
@@ -131,12 +131,12 @@ class TimeLimit:
                 since = 0.0
 
     def _interrupt(self, calling: int) -> None:
-        self._is_striking = True
+        self._is_interrupting = True
         if self._calling == calling:
             # Set before the interrupt, so that the interrupted thread reads it.
-            self._has_struck = True
+            self._has_interrupted = True
             _set_async_exc(self._caller, FunctionInterrupt)
-        self._is_striking = False
+        self._is_interrupting = False
 
 
 def call_with_limit(limit: TimeLimit | None, function: Callable[..., T], *args: object) -> T:

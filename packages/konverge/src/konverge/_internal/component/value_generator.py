@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from konverge._internal.apply.managed_fields import find_apply_entry
@@ -40,9 +40,9 @@ class PreparedValues:
         changed: The keys whose values another client changed.
     """
 
-    live: Object | None
+    live: Object | None = field(repr=False)
     plan: ValuePlan
-    render: Callable[[], Object] | None = None
+    render: Callable[[], Object] | None = field(default=None, repr=False)
     waiting: str = ""
     changed: tuple[str, ...] = ()
 

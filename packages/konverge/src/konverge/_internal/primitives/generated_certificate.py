@@ -69,7 +69,9 @@ class GeneratedCertificate(GeneratedData):
         mutations: Mutation[SecretMutator] | Iterable[Mutation[SecretMutator]] = (),
         **common: Unpack[CommonOptions],
     ) -> None:
-        self._hosts: tuple[str, ...] = () if isinstance(dns_names, str) else tuple(dns_names)
+        names: object = dns_names
+        is_list = isinstance(names, Iterable) and not isinstance(names, str)
+        self._hosts: tuple[str, ...] = tuple(dns_names) if is_list else ()
         self._common_name = common_name
         self._lifetime = valid_for
         super().__init__(obj, keys=_KEYS, cells=cells or {}, rotation=rotation, mutations=mutations, **common)

@@ -60,8 +60,9 @@ class GeneratedData(Secret):
     ) -> None:
         given = common.get("extract", ())
         extractors: list[Extractor] = [*given] if isinstance(given, Iterable) else [given]
-        cell_errors: list[str] = []
-        for key, cell in cells.items():
+        named: object = cells
+        cell_errors = [] if isinstance(named, Mapping) else [f"cells: expected a mapping, found {type(cells).__name__}"]
+        for key, cell in (cells if isinstance(named, Mapping) else {}).items():
             if not isinstance(cell, Data):
                 cell_errors.append(f"cells[{key!r}]: expected Data, found {type(cell).__name__}")
             else:
@@ -105,7 +106,7 @@ class GeneratedData(Secret):
                 values failed.
         """
         obj = self.copy_baseline()
-        obj["data"] = {**(obj.get("data") or {}), **{key: b64encode(each).decode() for key, each in values.items()}}
+        obj["data"] = {**(obj.get("data") or {}), **{key: b64encode(value).decode() for key, value in values.items()}}
         if stamps:
             annotations = obj["metadata"].get("annotations") or {}
             obj["metadata"]["annotations"] = {**annotations, **stamps}

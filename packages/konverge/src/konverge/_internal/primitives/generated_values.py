@@ -76,7 +76,7 @@ class Generated:
         allowed = frozenset(str(alphabet).encode(errors="replace"))
         return GeneratedValue(
             shown,
-            lambda entropy: "".join(alphabet[each] for each in draw_numbers(entropy, length, len(alphabet))).encode(),
+            lambda entropy: "".join(alphabet[index] for index in draw_numbers(entropy, length, len(alphabet))).encode(),
             lambda value: len(value) == length and allowed.issuperset(value),
             tuple(errors),
         )
