@@ -579,7 +579,7 @@ async def test_a_watch_as_tables_tells_the_columns_once() -> None:
 
 
 async def test_the_number_of_watches_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("konverge_cluster._internal.embedded.request_handler._MAXIMUM_WATCHES", 1)
+    monkeypatch.setattr("konverge_cluster._internal.embedded.read_requests._MAXIMUM_WATCHES", 1)
     ask = build_simulated_server()
     stream = ask.stream(f"{CONFIG_MAPS}?watch=1")
 

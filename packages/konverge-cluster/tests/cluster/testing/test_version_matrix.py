@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -70,7 +70,7 @@ def golden(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def check(tmp_path: Path) -> Iterator[Callable[..., dict[str, str]]]:
+def check(tmp_path: Path) -> Callable[..., dict[str, str]]:
     """Run all cases of a matrix as tests in `tmp_path`; return the failures by the names of the cases."""
 
     def run(found: VersionMatrix[Any], *, updates: bool = False) -> dict[str, str]:
@@ -83,7 +83,7 @@ def check(tmp_path: Path) -> Iterator[Callable[..., dict[str, str]]]:
                     failed[str(case)] = str(error)
         return failed
 
-    return run  # type: ignore[return-value]
+    return run
 
 
 Check: TypeAlias = Callable[..., dict[str, str]]

@@ -229,7 +229,7 @@ def _start_server(instance: ClusterInstance, kind: str, port: int, file: Path, *
         server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
     try:
         return asyncio.run(_wait_until_ready(instance, server))
-    except BaseException:
+    except BaseException:  # also Ctrl-C: no server may remain that the user does not know of
         server.terminate()
         try:
             with suppress(subprocess.TimeoutExpired):

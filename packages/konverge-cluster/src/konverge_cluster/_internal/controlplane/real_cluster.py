@@ -199,7 +199,7 @@ class RealCluster:
                 logs = self._save_logs(layout)
                 await self._stop_shielded()
                 raise ControlPlaneError(f"the control plane did not start: {error}\nAll logs: {logs}") from error
-            except BaseException:
+            except BaseException:  # also a cancellation or Ctrl-C: no process may remain
                 await self._stop_shielded()
                 raise
             self._layout = layout

@@ -3,7 +3,7 @@
 The input is requests, in process or over HTTP on loopback. The output is the responses and watch events of a
 kube-apiserver v1.36, including the texts of its errors. `ApiServer` implements the semantics, synchronously and without
 I/O, over a storage with one revision counter and a bounded log of changes. The controllers in
-`embedded.controllers` roll out Deployments, run pods and collect garbage. With a simulated clock
+`controllers` roll out Deployments, run pods and collect garbage. With a simulated clock
 everything runs in simulated time, and always in the same way.
 
 Invariant: this package is a server. It shares with the rest of konverge only the model of objects and the semantics of

@@ -87,7 +87,7 @@ class ApiServer:
         token: str = "",
         revision: int | None = None,
     ) -> ListPage:
-        """Return one page of a list in the stored form; see `embedded.list_pages.page_of`."""
+        """Return one page of a list in the stored form; see `list_pages.read_page`."""
         return read_page(self.storage, resource.storage, selection, limit=limit, token=token, revision=revision)
 
     def watch(

@@ -1,7 +1,7 @@
 """Conversion between one stored form and several served forms: versions of custom resources, and of Events.
 
 Objects are stored in one form. A resource that serves another form converts on writes and reads. Only field names
-change, unless a webhook converts (`embedded.webhooks.webhook_converter`).
+change, unless a webhook converts (`webhooks.webhook_converter`).
 """
 
 from __future__ import annotations

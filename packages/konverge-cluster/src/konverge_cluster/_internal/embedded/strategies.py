@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from konverge._internal.kube import Object, format_time
+from konverge_cluster._internal.embedded.qos_class import compute_qos_class
 from konverge_cluster._internal.embedded.resource_registry import ServedResource
 
 __all__ = ["prepare_create", "prepare_update"]
@@ -79,7 +79,7 @@ def prepare_create(resource: ServedResource, obj: Object, *, uid: str, now: date
     metadata["creationTimestamp"] = format_time(now)
     match resource.storage:
         case "pods":
-            obj["status"] = {"phase": "Pending", "qosClass": _compute_qos_class(obj.get("spec") or {})}
+            obj["status"] = {"phase": "Pending", "qosClass": compute_qos_class(obj.get("spec") or {})}
         case "persistentvolumeclaims":
             spec = obj.get("spec") or {}
             if spec.get("dataSource") is not None and spec.get("dataSourceRef") is None:
@@ -157,24 +157,6 @@ def _changes_spec(resource: ServedResource, old: Object, new: Object) -> bool:
 
 def _without(obj: Object, names: tuple[str, ...]) -> Object:
     return {name: value for name, value in obj.items() if name not in names}
-
-
-def _compute_qos_class(spec: Mapping[str, Any]) -> str:
-    """Return ``Guaranteed`` if all requests equal their limits, ``BestEffort`` if none are set, or ``Burstable``."""
-    is_guaranteed, is_best_effort = True, True
-    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
-        resources = container.get("resources") or {}
-        limits, requests = (
-            {k: v for k, v in (resources.get(name) or {}).items() if k in ("cpu", "memory")}
-            for name in ("limits", "requests")
-        )
-        if limits or requests:
-            is_best_effort = False
-        if limits.keys() != {"cpu", "memory"} or {**limits, **requests} != limits:
-            is_guaranteed = False
-    if is_best_effort:
-        return "BestEffort"
-    return "Guaranteed" if is_guaranteed else "Burstable"
 
 
 def _set_job_selector(job: Object) -> None:

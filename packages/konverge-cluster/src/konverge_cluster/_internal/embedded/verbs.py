@@ -1,6 +1,6 @@
 """The verbs that change objects, step by step: read, admit, prepare, validate, store.
 
-A verb may need to call a webhook, so each verb is a generator (`embedded.webhooks.pending_calls`).
+A verb may need to call a webhook, so each verb is a generator (`webhooks.pending_calls`).
 Other clients write while it waits. Before a verb stores an object it compares the earlier read with the stored object,
 and starts again if that has changed, as the real server does.
 """

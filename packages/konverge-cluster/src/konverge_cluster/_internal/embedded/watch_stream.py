@@ -77,7 +77,7 @@ class WatchStream(AsyncIterator[bytes]):
     async def __anext__(self) -> bytes:
         try:
             return await self._next()
-        except BaseException:
+        except BaseException:  # also a cancellation: an abandoned watch would collect events until its limit
             self.end()
             raise
 

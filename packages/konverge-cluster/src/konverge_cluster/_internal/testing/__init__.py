@@ -1,9 +1,9 @@
 """Tools that test operators: golden files without a cluster, and tests on the embedded cluster, the real one, or both.
 
-`testing.pytest_plugin` provides the fixture ``cluster``: a client, a namespace for the test, a clock,
+`konverge_cluster.pytest_plugin` provides the fixture ``cluster``: a client, a namespace for the test, a clock,
 waits for eventual states (`eventually`), and the recorded requests. Load it in the top ``conftest.py``::
 
-    pytest_plugins = ["testing.pytest_plugin"]
+    pytest_plugins = ["konverge_cluster.pytest_plugin"]
 
 A test with this fixture runs twice. On the embedded cluster time is simulated, so a wait of a minute costs nothing; the
 real cluster (`konverge_cluster.controlplane`) is the reference for correct behavior.

@@ -1,6 +1,6 @@
 """The pytest plug-in: the fixture ``cluster``, which runs tests on the embedded and the real cluster, and golden files.
 
-Load it with ``pytest_plugins = ["testing.pytest_plugin"]``. It is no entry point: it overrides anyio's
+Load it with ``pytest_plugins = ["konverge_cluster.pytest_plugin"]``. It is no entry point: it overrides anyio's
 fixture ``anyio_backend``, which the installation of konverge alone must not do.
 
 Select with markers: ``-m embedded``, ``-m real``, ``-m "not real"``. If the programs of the real control plane are

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -18,8 +19,8 @@ NOW = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
 MOMENT = "2026-01-01T00:01:00Z"
 
 
-def build_stored(status: Object | None = None, **spec: object) -> Object:
-    found = build_deployment(**spec)  # type: ignore[arg-type]
+def build_stored(status: Object | None = None, **spec: Any) -> Object:
+    found = build_deployment(**spec)
     return {**found, "metadata": {**found["metadata"], "generation": 2}, "status": status or {}}
 
 

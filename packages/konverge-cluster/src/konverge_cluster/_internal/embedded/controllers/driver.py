@@ -64,7 +64,7 @@ class ControllerDriver:
     """The work queue and the timers of the controllers.
 
     Args:
-        players: The controllers; for one change they run in this order.
+        controllers: The controllers; for one change they run in this order.
         clock: The clock for timers.
         entropy: The source of randomness for retry delays.
         caller: Calls webhooks; None if there are none.
@@ -141,7 +141,7 @@ class ControllerDriver:
             again = controller.reconcile(task.key)
         except WebhookCallNeededError as call:
             return call
-        except Exception as error:  # noqa: BLE001 - one player's mistake must not stop the cluster; it is logged
+        except Exception as error:  # noqa: BLE001 - an error of one controller must not stop the others; it is logged
             self._log_failure(task, error)
         else:
             self._failures.pop(task, None)

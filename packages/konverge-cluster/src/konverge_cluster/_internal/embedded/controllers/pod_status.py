@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from konverge._internal.kube import Object, format_time
 from konverge_cluster._internal.embedded.controllers.image_rules import ContainerBehavior
+from konverge_cluster._internal.embedded.qos_class import compute_qos_class
 
 __all__ = ["PodPlacement", "build_completed_status", "build_pod_status", "compute_seconds_to_ready"]
 
@@ -244,19 +245,3 @@ def _build_dated_condition(condition_type: str, written: Object, before: Object 
     moment = before["lastTransitionTime"] if before is not None and same else format_time(now)
     status = {"type": condition_type, "status": written["status"], "lastProbeTime": None, "lastTransitionTime": moment}
     return status | {name: written[name] for name in ("reason", "message") if name in written}
-
-
-def compute_qos_class(spec: Object) -> str:
-    """Return the quality-of-service class from the pod's requests and limits."""
-    limited = requested = False
-    guaranteed = True
-    for container in [*(spec.get("initContainers") or ()), *spec["containers"]]:
-        resources = container.get("resources") or {}
-        limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-        limited = limited or bool(limits)
-        requested = requested or bool(requests)
-        for name in ("cpu", "memory"):
-            guaranteed = guaranteed and name in limits and requests.get(name, limits[name]) == limits[name]
-    if not limited and not requested:
-        return "BestEffort"
-    return "Guaranteed" if guaranteed else "Burstable"

@@ -211,7 +211,7 @@ def _validate_block(block: Mapping[str, Any], field: str) -> Iterator[FieldError
             continue
         yield from _validate_host_bits(text, at)
         inner = ipaddress.ip_network(text, strict=False)
-        is_inside = inner.version == network.version and network.supernet_of(inner)  # type: ignore[arg-type]
+        is_inside = inner.version == network.version and network.supernet_of(inner)  # type: ignore[arg-type]  # equal versions
         if not is_inside or inner.prefixlen <= network.prefixlen:
             yield field_invalid(at, text, "must be a strict subset of `cidr`")
 

@@ -1,6 +1,6 @@
 """The pytest hooks of golden files: options, the running test, and the summary lines.
 
-`testing.pytest_plugin` registers it.
+`pytest_plugin` registers it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """State of golden files during a test run: the running test, the mode, and the used and written files.
 
-This module does not import pytest: `testing.golden.golden_plugin` calls it. One test runs at a time in
+This module does not import pytest: `golden_plugin` calls it. One test runs at a time in
 a process, so the current runs are a stack of one (of two, if a test runs pytest itself).
 """
 
@@ -96,7 +96,7 @@ class GoldenRun:
         else:
             raise ConfigurationError(
                 "assert_golden: expected a path or a running test, found neither; pass a path, or load "
-                'pytest_plugins = ["konverge_cluster._internal.testing.pytest_plugin"] in the top conftest.py'
+                'pytest_plugins = ["konverge_cluster.pytest_plugin"] in the top conftest.py'
             )
         return Path(os.path.normpath(golden))
 
