@@ -208,3 +208,15 @@ async def test_a_list_and_an_object_are_not_taken_for_each_other(
 
     assert answer.status == 406
     assert json.loads(answer.body)["message"] == f"you requested {form}, but {message}"
+
+
+@pytest.mark.parametrize("query", [{"dryRun": "All"}, {}])
+async def test_a_dry_run_of_a_binding_binds_nothing(cluster: Cluster, query: dict[str, str]) -> None:
+    spec = pod_spec(schedulerName="of-another")
+    await cluster.client.create(new(POD, cluster.namespace, "web", spec=spec))
+    body: Object = {"metadata": {"name": "web"}, "target": {"kind": "Node", "name": "absent-node"}}
+
+    status, _ = await ask(cluster, "POST", "web/binding", body, query)
+
+    pod = await cluster.client.get(POD, ObjectKey(cluster.namespace, "web"))
+    assert (status, pod["spec"].get("nodeName")) == (201, None if query else "absent-node")

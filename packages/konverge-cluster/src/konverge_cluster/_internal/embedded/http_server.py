@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from aiohttp import web
+from multidict import CIMultiDictProxy
 
 from konverge._internal.cancellation import await_shielded
 from konverge.errors import ForbiddenError
@@ -71,7 +72,7 @@ class _AiohttpAdapter:
             body = await request.read()
         except web.HTTPRequestEntityTooLarge:
             return _to_aiohttp_response(build_error_response(new_too_large()))
-        headers = {name.lower(): value for name, value in request.headers.items()}
+        headers = _join_headers(request.headers)
         response = await self._handler.handle_request(
             ServerRequest(request.method, request.rel_url.raw_path, dict(request.query), headers, body)
         )
@@ -94,6 +95,16 @@ class _AiohttpAdapter:
         finally:
             await response.close()
         return sent
+
+
+def _join_headers(headers: CIMultiDictProxy[str]) -> dict[str, str]:
+    """Return one value for each header, as `ServerRequest` defines."""
+    joined: dict[str, str] = {}
+    for name, value in headers.items():
+        key = name.lower()
+        separator = "\n" if key.startswith("impersonate-") else ", "
+        joined[key] = f"{joined[key]}{separator}{value}" if key in joined else value
+    return joined
 
 
 def _is_from_browser(request: web.Request) -> bool:

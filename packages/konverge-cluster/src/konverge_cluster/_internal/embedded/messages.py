@@ -34,7 +34,8 @@ class ServerRequest:
         method: The HTTP method in upper case.
         path: The percent-encoded path.
         query: The decoded query parameters; one value for a repeated parameter.
-        headers: The headers with names in lower case.
+        headers: The headers with names in lower case. The values of a repeated header are joined: with line feeds,
+            which no value contains, for impersonation, and otherwise with commas.
         body: The body; empty for none.
         trusted: True if the request comes from this process and not from a network.
     """

@@ -19,8 +19,15 @@ _SERVER = "kube-apiserver"
 _SUCCESS: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
-def bind_pod(api: ApiServer, key: ObjectKey, binding: Any, now: datetime) -> Object:
+def bind_pod(api: ApiServer, key: ObjectKey, binding: Any, now: datetime, *, dry_run: bool = False) -> Object:
     """Assign a pod to the node that a Binding names.
+
+    Args:
+        api: The API server.
+        key: The namespace and name of the pod.
+        binding: The Binding.
+        now: The time of the assignment.
+        dry_run: Return the result without storing it.
 
     Raises:
         BadRequestError: The Binding names another pod or no node.
@@ -46,7 +53,7 @@ def bind_pod(api: ApiServer, key: ObjectKey, binding: Any, now: datetime) -> Obj
     }
     others = [entry for entry in pod["status"].get("conditions") or () if entry.get("type") != "PodScheduled"]
     pod["status"]["conditions"] = [*others, scheduled]
-    api.update(_POD, pod, subresource="binding")
+    api.update(_POD, pod, subresource="binding", dry_run=dry_run)
     return _SUCCESS
 
 

@@ -16,6 +16,7 @@ __all__ = ["AccessFilter"]
 
 _AUTHENTICATED, _UNAUTHENTICATED = "system:authenticated", "system:unauthenticated"
 _EXTRA = "impersonate-extra-"
+_GROUP = "authentication.k8s.io"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,23 +65,45 @@ class AccessFilter:
             raise new_forbidden(user, attributes, decision.reason)
 
     def _impersonate(self, user: User, headers: Mapping[str, str]) -> User:
+        """Return the user as whom a request acts; each part of the identity needs the permission to impersonate it."""
         name = headers.get("impersonate-user", "")
-        groups = tuple(filter(None, (group.strip() for group in headers.get("impersonate-group", "").split(","))))
-        extra = {unquote(key[len(_EXTRA) :]): (value,) for key, value in headers.items() if key.startswith(_EXTRA)}
+        uid = headers.get("impersonate-uid", "")
+        groups = tuple(_split_values(headers, "impersonate-group"))
+        extra = {
+            unquote(key[len(_EXTRA) :]): tuple(_split_values(headers, key)) for key in headers if key.startswith(_EXTRA)
+        }
         if not name:
-            if groups or extra:
+            if groups or extra or uid:
                 raise BadRequestError("requested impersonation without impersonating a user")
             return user
         self.check_access(user, _build_impersonation_attributes(name))
+        if uid:
+            self.check_access(user, RequestAttributes("impersonate", group=_GROUP, resource="uids", name=uid))
         for group in groups:
             self.check_access(user, RequestAttributes("impersonate", resource="groups", name=group))
+        for key, values in extra.items():
+            for value in values:
+                attributes = RequestAttributes(
+                    "impersonate", group=_GROUP, resource="userextras", subresource=key, name=value
+                )
+                self.check_access(user, attributes)
         if not groups and name.startswith("system:serviceaccount:"):
             namespace = name.split(":")[2]
             groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
-        identity_group = _UNAUTHENTICATED if name == ANONYMOUS.name else _AUTHENTICATED
-        if identity_group not in groups:
-            groups = (*groups, identity_group)
-        return User(name, groups, headers.get("impersonate-uid", ""), extra)
+        return User(name, _add_identity_group(name, groups), uid, extra)
+
+
+def _split_values(headers: Mapping[str, str], name: str) -> list[str]:
+    """Return the values of a header that can be repeated (`ServerRequest.headers`)."""
+    return headers[name].split("\n") if name in headers else []
+
+
+def _add_identity_group(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the groups with the one that contains all known users, or all unknown ones."""
+    if _UNAUTHENTICATED in groups:
+        return groups
+    own = _UNAUTHENTICATED if name == ANONYMOUS.name else _AUTHENTICATED
+    return groups if own in groups else (*groups, own)
 
 
 def _build_impersonation_attributes(name: str) -> RequestAttributes:
