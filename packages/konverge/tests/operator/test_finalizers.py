@@ -1,5 +1,6 @@
 """Cleanup before an owner is deleted, on either cluster."""
 
+from base64 import b64decode
 from datetime import timedelta
 
 import aiohttp
@@ -9,7 +10,16 @@ from konverge.errors import BuildError
 from konverge.kube import Condition, GroupVersionKind, Object
 from konverge.observability import ObservabilityOptions
 from konverge.operator import Operator, OwnerContext, Result, RunOptions
-from tests.operator.sample_operator import SHOP, LooseShop, OperatorHarness, Shop, find_free_address, pages, settings
+from tests.operator.sample_operator import (
+    SECRET,
+    SHOP,
+    LooseShop,
+    OperatorHarness,
+    Shop,
+    find_free_address,
+    pages,
+    settings,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -173,7 +183,7 @@ def test_mistakes_are_told_together() -> None:
     with pytest.raises(BuildError, match=r"LooseShop has a finalizer already"):
         operator.finalizes(LooseShop)(close)
     with pytest.raises(BuildError, match=r"expected a domain and a name"):
-        operator.finalizes(Shop, name="bucket")(close)  # type: ignore[arg-type]
+        operator.finalizes(Shop, name="bucket")(close)  # type: ignore[arg-type]  # the mistake
 
 
 async def test_a_finalizer_for_a_class_that_nothing_reconciles_is_refused(town: OperatorHarness) -> None:
@@ -365,3 +375,32 @@ async def test_owners_that_are_being_deleted_are_counted(town: OperatorHarness) 
             return 'konverge_deleting_owners{controller="shop"} 0.0' in await exposed()
 
         await town.cluster.eventually(none_is_left, describe="it is counted no more")
+
+
+async def test_values_of_secrets_are_not_in_the_error_of_a_clean_up(
+    town: OperatorHarness, caplog: pytest.LogCaptureFixture
+) -> None:
+    operator = Operator("shops")
+    operator.manages(Shop, settings)
+
+    @operator.finalizes(Shop)
+    async def close(shop: Shop, ctx: OwnerContext) -> None:
+        secret = await ctx.cluster.get(SECRET, town.key("till"))
+        raise ValueError(f"the till does not open with {b64decode(secret['data']['code']).decode()}")
+
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "till", "namespace": town.namespace}}
+    await town.client.create({**secret, "stringData": {"code": "zebra-4711-quartz"}})
+    async with town.running_operator(operator):
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
+        await town.client.delete(SHOP, town.key("corner"))
+        condition = await town.wait_for_condition("corner", "Error")
+        await town.wait_until_quiet()
+        events = await town.client.list(EVENT, namespace=town.namespace)
+
+    assert condition.message == "The object cannot be deleted: ValueError: the till does not open with ***"
+    assert "zebra-4711" not in str(events.items)
+    assert "zebra-4711" not in caplog.text
+    assert "the till does not open with ***" in caplog.text
+    assert "test_finalizers.py" in caplog.text, "the log has the position"
+    await town.client.patch(SHOP, town.key("corner"), {"metadata": {"finalizers": None}}, patch_type="merge")

@@ -152,7 +152,7 @@ class ComponentsReconcile(Generic[T]):
 
     def _collect_build_error(self, index: int, name: str, error: Exception) -> None:
         self.errors.append(error)
-        problem = format_error(error)
+        problem = self._ctx.secret_values.hide(format_error(error))
         self._summary_errors.append(f"{name}: {problem}")
         known_type = self._declared.known_types.get(index)
         # Other owners may have the component under another type.

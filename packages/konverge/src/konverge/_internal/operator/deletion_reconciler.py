@@ -108,7 +108,7 @@ class DeletionReconciler:
             self.reconciler.owner_events.report_deletion(ctx.owner, condition.message, is_new=is_new, is_stuck=is_stuck)
 
     def _stage_error(self, ctx: OwnerContext, error: Exception) -> None:
-        message = f"The object cannot be deleted: {format_error(error)}"
+        message = f"The object cannot be deleted: {ctx.secret_values.hide(format_error(error))}"
         condition_type = self.reconciler.condition_type
         ctx.stage(Condition(condition_type, "False", ConditionReason.ERROR, message, ctx.owner_generation))
 

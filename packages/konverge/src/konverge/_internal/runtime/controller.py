@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import traceback
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -121,6 +122,7 @@ class Controller:
         observer: Receives the controller's metrics; None records nothing.
         reporter: Reports objects whose reconciles fail; None reports nothing.
         tracer: Wraps each reconcile in a span.
+        redact: Returns a text without values of Secrets, for errors of author code in the log.
     """
 
     def __init__(
@@ -137,6 +139,7 @@ class Controller:
         observer: ControllerObserver | None = None,
         reporter: FailureReporter | None = None,
         tracer: ReconcileTracer | None = None,
+        redact: Callable[[str], str] = str,
     ) -> None:
         self.name = name
         self.workers = workers
@@ -149,6 +152,7 @@ class Controller:
         self._reporter = reporter
         self._reported: set[ObjectKey] = set()
         self._tracer = tracer
+        self._redact = redact
         # The latest event that requested each waiting key. A key that waits only for its timer or backoff has none.
         self._sources: dict[ObjectKey, str] = {}
         self._started_at: dict[ObjectKey, float] = {}
@@ -335,17 +339,17 @@ class Controller:
             self._requeue(key, error.requeue_after, 0)
             error = error.failure
         now, fields = self._clock.monotonic(), _get_log_fields()
-        traceback = error if is_author_error(error) else None
+        problem, cause = self._describe_failure(error)
         outcome = classify_failure(error)
         match outcome:
             case ReconcileOutcome.ABANDONED:
                 self.queue.mark_done(key, now)
-                _log.info("%s %s: not finished: %s", self.name, key, format_error(error), extra=fields)
+                _log.info("%s %s: not finished: %s", self.name, key, problem, extra=fields)
             case ReconcileOutcome.TERMINAL:
                 self.queue.mark_done(key, now)
                 _log.error(
                     "%s %s: reconcile failed, no retry before the next change: %s",
-                    self.name, key, format_error(error), exc_info=traceback, extra=fields,
+                    self.name, key, problem, exc_info=cause, extra=fields,
                 )  # fmt: skip
                 self._report_failure(key, error, 1)
             case _:
@@ -354,13 +358,28 @@ class Controller:
                 times = self.queue.count_failures(key)
                 _log.warning(
                     "%s %s: reconcile failed (in a row: %d), retry in %.3g s: %s",
-                    self.name, key, times, seconds, format_error(error),
-                    exc_info=traceback if times == 1 else None, extra=fields,
+                    self.name, key, times, seconds, problem,
+                    exc_info=cause if times == 1 else None, extra=fields,
                 )  # fmt: skip
                 self._report_failure(key, error, times)
                 if self._observer is not None:
                     self._observer.on_retry()
         return outcome
+
+    def _describe_failure(self, error: BaseException) -> tuple[str, BaseException | None]:
+        """Return the text of the failure for the log, and the error whose traceback helps.
+
+        A traceback repeats the texts of its errors. Of one with a value of a Secret, only the position is logged.
+        """
+        text = format_error(error)
+        if not is_author_error(error):
+            return text, None
+        whole = "".join(traceback.format_exception(error))
+        if self._redact(whole) == whole:
+            return text, error
+        frames = traceback.extract_tb(error.__traceback__)
+        position = f" ({frames[-1].filename}:{frames[-1].lineno} {frames[-1].name})" if frames else ""
+        return f"{self._redact(text)}{position}", None
 
     def _report_failure(self, key: ObjectKey, error: BaseException, times: int) -> None:
         if self._reporter is not None and self._reporter.report_failure(key, error, times):

@@ -45,7 +45,7 @@ from konverge.errors import (
 
 __all__ = ["ClusterEventRecorder"]
 
-_log = logging.getLogger("konverge._internal.runtime.event_recorder")
+_log = logging.getLogger("konverge.runtime")
 
 _EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
 
@@ -165,7 +165,7 @@ class ClusterEventRecorder:
             type=event_type,
             reason=_normalize_word(reason),
             action=_normalize_word(action),
-            note=_truncate_note(message),
+            note=_truncate_note(self._client.secret_values.hide(message, public=_list_names(owner, related))),
             regarding=regarding,
             related=None if related is None else _build_target(related),
         )
@@ -321,6 +321,11 @@ class ClusterEventRecorder:
         if request.count > 1:
             event["series"] = {"count": request.count, "lastObservedTime": format_micro_time(request.last_time)}
         return event
+
+
+def _list_names(owner: Object, related: Object | None) -> list[str]:
+    """Return the names and namespaces of the objects of an event, which are not secret even if a Secret has them."""
+    return [name for obj in (owner, related or {}) for name in ObjectKey.of(obj) if name]
 
 
 def _build_target(obj: Object) -> EventTarget:
