@@ -2,23 +2,41 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
 
+import aiohttp
 import pytest
 
+from konverge._internal.kube import format_micro_time
 from konverge._internal.operator.process_builder import build_process
 from konverge._internal.runtime import Process
 from konverge.clock import SystemEntropy
+from konverge.component import Component, ComponentBuilder
+from konverge.crd import crd_manifest
 from konverge.kube import GroupVersionKind
-from konverge.operator import Operator, RunOptions
+from konverge.observability import ObservabilityOptions
+from konverge.operator import Operator, OwnerContext, Result, RunOptions
+from konverge.primitives import Secret
 from konverge.runtime import LeaderElection, Sharding
-from tests.operator.sample_operator import CONFIG_MAP, SHOP, OperatorHarness, Shop, pages, settings
+from tests.operator.sample_operator import (
+    CONFIG_MAP,
+    LOOSE_SHOP,
+    SECRET,
+    SHOP,
+    LooseShop,
+    OperatorHarness,
+    Shop,
+    find_free_address,
+    pages,
+    settings,
+)
 
 pytestmark = pytest.mark.anyio
 
 LEASE = timedelta(seconds=4)
+LEASES = GroupVersionKind("coordination.k8s.io", "v1", "Lease")
 
 
 class Replica:
@@ -60,9 +78,12 @@ class Replica:
 
 
 @asynccontextmanager
-async def replica(town: OperatorHarness, name: str, leases: LeaderElection | Sharding) -> AsyncIterator[Replica]:
-    operator = Operator("shops")
-    operator.manages(Shop, settings, pages)
+async def replica(
+    town: OperatorHarness, name: str, leases: LeaderElection | Sharding, operator: Operator | None = None
+) -> AsyncIterator[Replica]:
+    if operator is None:
+        operator = Operator("shops")
+        operator.manages(Shop, settings, pages)
     client = town.cluster.new_client(name)
     options = RunOptions((town.namespace,), leases=leases)
     process = build_process(operator.registered, client, options, clock=town.clock, entropy=SystemEntropy())
@@ -190,3 +211,73 @@ async def test_a_stand_by_that_was_there_before_any_owner_is_warm_too(town: Oper
             lambda: second.held(CONFIG_MAP) >= {"corner-settings"}, describe="the stand-by holds what belongs to it"
         )
         assert second.writes() == []
+
+
+async def test_a_stand_by_warms_up_for_each_kind_of_owners(town: OperatorHarness) -> None:
+    await town.cluster.install(crd_manifest(LooseShop))
+    for number in range(100):
+        await town.create_shop(f"shop-{number:03}")
+    loose = {"apiVersion": LOOSE_SHOP.api_version, "kind": LOOSE_SHOP.kind, "spec": {}}
+    await town.client.create({**loose, "metadata": {"name": "kiosk", "namespace": town.namespace}})
+    operator = Operator("shops")
+    operator.manages(Shop, settings)
+    operator.manages(LooseShop, build_till)
+    leader = RunOptions((town.namespace,), leases=election(town, "one"))
+    async with town.running_operator(operator, leader):
+        await town.wait_until_ready("shop-099")
+        async with replica(town, "replica-2", election(town, "two"), operator) as second:
+            await town.cluster.eventually(
+                lambda: SECRET in second.process.informers.running, describe="the stand-by caches the second kind"
+            )
+
+
+def build_till(shop: LooseShop) -> Component:
+    obj = {"metadata": {"name": f"{shop.metadata.name}-till", "namespace": shop.metadata.namespace}}
+    return ComponentBuilder("till", condition_type="TillReady").with_resource(Secret(obj)).build()
+
+
+@pytest.mark.real_time
+async def test_a_replica_without_the_lease_reports_no_owners(town: OperatorHarness) -> None:
+    """Another replica counts them: two that report the same owners make every sum wrong."""
+    operator = Operator("shops")
+    operator.manages(Shop, settings)
+
+    @operator.finalizes(Shop)
+    async def close(shop: Shop, ctx: OwnerContext) -> Result:
+        return Result()
+
+    address = find_free_address()
+    options = RunOptions(
+        (town.namespace,),
+        leases=election(town, "one"),
+        observability=ObservabilityOptions(address, "0"),
+    )
+    async with town.running_operator(operator, options), aiohttp.ClientSession() as session:
+
+        async def list_samples() -> list[str]:
+            async with session.get(f"http://{address}/metrics") as answer:
+                lines = (await answer.text()).splitlines()
+            return [line for line in lines if line.startswith(("konverge_conditions{", "konverge_deleting_owners{"))]
+
+        await town.create_shop("corner")
+        await town.create_shop("market")
+        await town.wait_until_ready("corner", "market")
+        await town.client.delete(SHOP, town.key("corner"))
+        await town.wait_for_condition("corner", "Deleting")
+        assert 'konverge_deleting_owners{controller="shop"} 1.0' in await list_samples()
+
+        await take_lease(town)
+        await town.cluster.eventually(
+            lambda: has_no_owners(list_samples), describe="the replica that lost the Lease reports no owners"
+        )
+    await town.client.patch(SHOP, town.key("corner"), {"metadata": {"finalizers": None}}, patch_type="merge")
+
+
+async def take_lease(town: OperatorHarness) -> None:
+    """Hold the Lease as another replica that never ends."""
+    spec = {"holderIdentity": "another", "leaseDurationSeconds": 3600, "renewTime": format_micro_time(town.clock.now())}
+    await town.client.patch(LEASES, town.key("shops"), {"spec": spec}, patch_type="merge")
+
+
+async def has_no_owners(list_samples: Callable[[], Awaitable[list[str]]]) -> bool:
+    return await list_samples() == ['konverge_deleting_owners{controller="shop"} 0.0']

@@ -14,11 +14,10 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-from konverge._internal.kube import GroupVersionKind
+from konverge._internal.kube import GroupVersionKind, ObjectKey
 from konverge._internal.runtime.cached_client import CachedClientFactory
 from konverge._internal.runtime.event_router import EventRouter
 from konverge._internal.runtime.owner_reconciler import OwnerKind
-from konverge._internal.runtime.read_tracking import ReadingOwner
 from konverge._internal.runtime.start_steps import StartSteps
 from konverge.clock import Clock
 from konverge.errors import KindNotServedError, KonvergeError
@@ -123,19 +122,19 @@ class InformerLifecycle:
                 return
 
     async def _warm_up(self, kinds: Sequence[OwnerKind]) -> None:
-        inspected: set[ReadingOwner] = set()
+        inspected: dict[GroupVersionKind, set[ObjectKey]] = {kind.gvk: set() for kind in kinds}
         while True:
             for kind in kinds:
-                await self._warm_up_owners(kind, inspected)
+                await self._warm_up_owners(kind, inspected[kind.gvk])
             await self._clock.sleep(_WARM_SECONDS)
 
-    async def _warm_up_owners(self, kind: OwnerKind, inspected: set[ReadingOwner]) -> None:
+    async def _warm_up_owners(self, kind: OwnerKind, inspected: set[ObjectKey]) -> None:
         if kind.kinds_of is None:
             return
         store = self._informers.running[kind.gvk].store
-        fresh = (meta.key for meta in store.iter_metadata() if ReadingOwner(kind.gvk, meta.key) not in inspected)
+        fresh = (meta.key for meta in store.iter_metadata() if meta.key not in inspected)
         for key in list(itertools.islice(fresh, max(0, _WARM_OWNERS - len(inspected)))):
-            inspected.add(ReadingOwner(kind.gvk, key))
+            inspected.add(key)
             owner = store.get(key)
             for gvk in () if owner is None else kind.kinds_of(owner):
                 if gvk not in self._warm:

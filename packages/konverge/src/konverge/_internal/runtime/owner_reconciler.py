@@ -14,7 +14,7 @@ from konverge._internal.kube import GroupVersionKind, Object, ObjectKey, is_dele
 from konverge._internal.runtime.cached_client import CachedClient, CachedClientFactory
 from konverge._internal.runtime.changes import Predicate
 from konverge._internal.runtime.controller import DEFAULT_TIMEOUT, DEFAULT_WORKERS, PartialFailureError, Result
-from konverge._internal.runtime.owner_assignment import OwnerAssignment
+from konverge._internal.runtime.owner_assignment import OwnerAssignment, OwnerFilter
 from konverge._internal.runtime.read_tracking import ReadingOwner
 from konverge._internal.runtime.terminating_namespaces import TerminatingNamespaces
 from konverge.errors import NotFoundError, format_error
@@ -134,6 +134,12 @@ class OwnerReconciler:
         """
         self._taken_over.update(keys)
 
+    def drop(self, part: OwnerFilter) -> None:
+        """Forget the owners of a part, which another replica reconciles and reports from now on."""
+        for meta in self._informer.store.iter_metadata():
+            if part(meta.uid):
+                self._drop_key(meta.key)
+
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Reconcile the owner with the key, if it exists and is assigned to this replica.
 
@@ -142,14 +148,16 @@ class OwnerReconciler:
         """
         kind, finalizer, reads = self.kind, self.kind.finalizer, self._clients.read_tracker
         reader, owner = ReadingOwner(kind.gvk, key), self._get_assigned_owner(key)
-        self._record_deletion(key, owner)
         if owner is None or (is_deleting(owner) and not self._is_finalized_here(owner)):
             self._forget(reader)
+            self._record_deletion(key, owner)
             if owner is None or kind.report_deletion is None:
                 return None
-            result = await kind.report_deletion(owner, self._clients.build_client(reader, self._get_permit(owner)))
-            reads.forget(reader)  # a change of an object that it read must not trigger a reconcile
-            return result
+            try:
+                return await kind.report_deletion(owner, self._clients.build_client(reader, self._get_permit(owner)))
+            finally:
+                reads.forget(reader)  # a change of an object that it read must not trigger a reconcile
+        self._record_deletion(key, owner)
         is_complete = False
         reads.begin(reader)
         terminating = self._take_terminating(owner)
@@ -193,10 +201,14 @@ class OwnerReconciler:
 
     def _forget(self, reader: ReadingOwner) -> None:
         self._clients.read_tracker.forget(reader)
-        self._taken_over.discard(reader.key)
-        self._terminating.pop(reader.key, None)
+        self._drop_key(reader.key)
+
+    def _drop_key(self, key: ObjectKey) -> None:
+        self._deleted_at.pop(key, None)
+        self._taken_over.discard(key)
+        self._terminating.pop(key, None)
         if self.kind.forget is not None:
-            self.kind.forget(reader.key)
+            self.kind.forget(key)
 
     def _take_terminating(self, owner: Object) -> TerminatingNamespaces:
         """Return the terminating namespaces that earlier reconciles of the same owner, by its UID, found."""

@@ -251,6 +251,7 @@ class Process:
         """Stop reconciling these owners; return when no reconcile of them is running."""
         for gvk, controller in self._controllers.items():
             await controller.wait_until_idle(self._build_key_filter(gvk, part))
+            self._owners[gvk].drop(part)
         self._evict_unassigned()
 
     def on_lost(self, part: OwnerFilter) -> None:
@@ -258,6 +259,7 @@ class Process:
         self._informer_lifecycle.keep_warm()  # a replica that gets the owners back must be as warm as before
         for gvk, controller in self._controllers.items():
             controller.abandon(self._build_key_filter(gvk, part))
+            self._owners[gvk].drop(part)
         self._evict_unassigned()
 
     # Methods of `runtime.changes.CacheLookup`.
@@ -330,6 +332,7 @@ class Process:
             observer=self._observe(kind.name, kind.workers),
             reporter=owners,
             tracer=self._tracer,
+            redact=self.client.secret_values.hide,
         )
 
     def _on_change(self, gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:
