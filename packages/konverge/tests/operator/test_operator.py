@@ -1,3 +1,5 @@
+from datetime import timedelta
+
 import pytest
 
 from konverge.component import Component, ReconcileContext
@@ -38,6 +40,27 @@ def test_managing_nothing_is_a_mistake() -> None:
         Operator("shops").manages(Shop)
 
     assert mistakes_of(failure) == ("manages needs at least one function that builds a component",)
+
+
+@pytest.mark.parametrize("workers", [0, -1, 2.5, True])
+def test_workers_that_reconcile_nothing_are_refused(workers: int) -> None:
+    with pytest.raises(BuildError) as failure:
+        Operator("shops").manages(Shop, settings, workers=workers)
+
+    assert mistakes_of(failure) == (f"workers: expected a whole number, 1 or more, found {workers!r}",)
+
+
+@pytest.mark.parametrize("timeout", [timedelta(0), timedelta(seconds=-1)])
+def test_a_timeout_that_no_reconcile_meets_is_refused(timeout: timedelta) -> None:
+    operator = Operator("shops")
+
+    with pytest.raises(BuildError) as failure:
+
+        @operator.reconciles(Shop, timeout=timeout)
+        async def reconcile(shop: Shop, ctx: ReconcileContext) -> None:
+            raise AssertionError("never called")
+
+    assert mistakes_of(failure) == (f"timeout: expected a time above zero, found {timeout}",)
 
 
 def test_a_class_that_is_no_custom_resource_is_refused() -> None:

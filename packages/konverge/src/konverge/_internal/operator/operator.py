@@ -294,7 +294,7 @@ class Operator:
 
             @operator.watches("v1/Secret", requeues=WebApp)
             def users_of_the_secret(change: Change) -> Iterable[ObjectKey]:
-                return change.by_index(kind_of(WebApp), "secret", change.key.name)
+                return change.list_keys_by_index(kind_of(WebApp), "secret", change.key.name)
 
         The function is called in the event loop for each change and must not block. A kind that the cluster does not
         serve yet is watched as soon as it is served. All objects of the kind are cached; `caches` reduces them.
@@ -328,7 +328,7 @@ class Operator:
         Args:
             kind: The kind. The function gets instances of a class, or plain objects of any other kind. An object that
                 cannot be decoded, or for which the function fails, has no value.
-            name: The name of the index in `CachedClient.by_index` and `Change.by_index`.
+            name: The name of the index in `CachedClient.list_by_index` and `Change.list_keys_by_index`.
 
         Raises:
             ValueError: The text is not a kind.
@@ -432,9 +432,19 @@ class Operator:
 
     def _register(self, registration: OwnerRegistration, errors: list[str]) -> None:
         definition = find_definition(registration.cls)
+        errors = [*errors, *_list_limit_errors(registration.workers, registration.timeout)]
         taken = {find_definition(cls).gvk.group_kind for cls in self.custom_resources}
         if definition.gvk.group_kind in taken:
             errors = [*errors, f"{definition.gvk.kind} is registered already; one kind has one reconcile"]
         if errors:
             raise BuildError(f"operator {self.name}", errors)
         self.registered.classes.append(registration)
+
+
+def _list_limit_errors(workers: object, timeout: timedelta) -> list[str]:
+    mistakes = []
+    if type(workers) is not int or workers < 1:
+        mistakes.append(f"workers: expected a whole number, 1 or more, found {workers!r}")
+    if timeout <= timedelta(0):
+        mistakes.append(f"timeout: expected a time above zero, found {timeout}")
+    return mistakes
