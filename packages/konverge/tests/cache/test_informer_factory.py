@@ -353,9 +353,7 @@ async def test_a_mistake_is_logged_once_and_following_goes_on(caplog: pytest.Log
             found = await informer.read(key())
 
     assert found == config_map(12)
-    assert [(record.name, record.exc_info is not None) for record in caplog.records] == [
-        ("konverge._internal.cache.reflector_driver", True)
-    ]
+    assert [(record.name, record.exc_info is not None) for record in caplog.records] == [("konverge.cache", True)]
     assert "unexpected error in list or watch: ValueError: a control character" in caplog.text
 
 

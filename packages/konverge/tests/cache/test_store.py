@@ -669,7 +669,7 @@ def test_an_own_write_to_what_the_watch_has_shown_is_held_whatever_fields_are_se
 @pytest.mark.parametrize("options", [{"label_selector": "a b"}, {"field_selector": "a"}])
 def test_a_selector_that_cannot_be_read_is_refused(options: dict[str, str]) -> None:
     with pytest.raises(ConfigurationError, match="selector: "):
-        CacheOptions(**options)  # type: ignore[arg-type]
+        CacheOptions(**options)  # type: ignore[arg-type]  # the mistake
 
 
 # Metadata alone, and transforms.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -199,8 +200,8 @@ class StoreMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.answers_under_way)
     @rule(which=st.randoms(use_true_random=False))
-    def a_write_is_answered(self, which: object) -> None:
-        index = int(which.random() * len(self.answers_under_way))  # type: ignore[attr-defined]
+    def a_write_is_answered(self, which: Any) -> None:
+        index = int(which.random() * len(self.answers_under_way))
         name, state = self.answers_under_way.pop(index)
         self.answered[name].append(state)
         self.hear(self.store.record_write(config_map(state.revision, name, uid=state.uid)))

@@ -95,7 +95,7 @@ async def test_update_puts_the_object_without_its_managed_fields() -> None:
 )
 async def test_each_patch_type_has_its_content_type(patch_type: str, content_type: str) -> None:
     client, transport = client_of(ScriptedResponse(json=WEB))
-    await client.patch(CONFIG_MAP, KEY, {"data": None}, patch_type=patch_type)  # type: ignore[arg-type]
+    await client.patch(CONFIG_MAP, KEY, {"data": None}, patch_type=patch_type)  # type: ignore[arg-type]  # any of the types
 
     (asked,) = transport.asked
     assert (asked.method, asked.path, asked.body) == ("PATCH", PATH, {"data": None})

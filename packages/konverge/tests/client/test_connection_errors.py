@@ -31,7 +31,7 @@ def connect_and_fail(error: Exception, own: KeyPair = VALID) -> ConnectionFailed
 
 def wrap_as_aiohttp(error: OSError) -> aiohttp.ClientConnectorError:
     """Wrap an error of a connection attempt like aiohttp."""
-    return aiohttp.ClientConnectorError(None, error)  # type: ignore[arg-type]
+    return aiohttp.ClientConnectorError(None, error)  # type: ignore[arg-type]  # no code reads the key
 
 
 def tls_error(reason: str) -> ssl.SSLError:

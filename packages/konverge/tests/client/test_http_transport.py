@@ -59,7 +59,7 @@ async def echo(request: web.Request) -> web.Response:
 
 def config(server: str, **fields: object) -> ClusterConfig:
     tls = TlsConfig(authority=AUTHORITY.certificate)
-    return replace(ClusterConfig(server, 'context "here" of config', tls=tls), **fields)  # type: ignore[arg-type]
+    return replace(ClusterConfig(server, 'context "here" of config', tls=tls), **fields)  # type: ignore[arg-type]  # each field has its own type
 
 
 async def ask(found: ClusterConfig, path: str = "/api") -> str:

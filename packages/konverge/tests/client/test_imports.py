@@ -24,4 +24,4 @@ def test_every_public_name_is_there(name: str) -> None:
 
 def test_a_name_that_is_not_there_is_told() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
-        _ = konverge.client.Nothing  # type: ignore[attr-defined]
+        _ = konverge.client.Nothing  # type: ignore[attr-defined]  # the mistake

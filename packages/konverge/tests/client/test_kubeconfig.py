@@ -20,14 +20,14 @@ pytestmark = pytest.mark.anyio
 
 V1 = "client.authentication.k8s.io/v1"
 EXEC = {"command": "aws", "apiVersion": V1, "interactiveMode": "Never"}
-OIDC = {
+OIDC: dict[str, Any] = {
     "name": "oidc",
     "config": {"idp-issuer-url": "https://issuer.example", "client-id": "konverge", "id-token": "s3cret"},
 }
 
 
 def oidc(fields: dict[str, str]) -> dict[str, Any]:
-    return {"auth-provider": {"name": "oidc", "config": OIDC["config"] | fields}}  # type: ignore[operator]
+    return {"auth-provider": {"name": "oidc", "config": OIDC["config"] | fields}}
 
 
 def data(text: str) -> str:

@@ -319,7 +319,7 @@ def usurper(shop: Shop) -> Component:
 
 def forgetful(shop: Shop) -> Component:
     """Returns the builder."""
-    return ComponentBuilder("forgetful", condition_type="ForgetfulReady")  # type: ignore[return-value]
+    return ComponentBuilder("forgetful", condition_type="ForgetfulReady")  # type: ignore[return-value]  # the mistake
 
 
 @pytest.mark.parametrize(

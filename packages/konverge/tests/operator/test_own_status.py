@@ -216,7 +216,7 @@ def _forgets(store: Store, ctx: OwnerContext) -> object:
 
 def _misspells(store: Store, ctx: OwnerContext) -> object:
     status = StoreStatus()
-    status.phse = "Open"  # type: ignore[attr-defined]
+    status.phse = "Open"  # type: ignore[attr-defined]  # the mistake
     return status
 
 
@@ -229,7 +229,7 @@ def _cannot_be_encoded(store: Store, ctx: OwnerContext) -> object:
 
 
 def _is_refused(store: Store, ctx: OwnerContext) -> object:
-    return StoreStatus(phase="Closed")  # type: ignore[arg-type]
+    return StoreStatus(phase="Closed")  # type: ignore[arg-type]  # the mistake
 
 
 def _asks_for_a_stranger(store: Store, ctx: OwnerContext) -> object:
@@ -527,4 +527,4 @@ async def test_a_wrong_part_is_refused_at_registration(parts: Any, status: Any, 
 
 async def test_a_class_without_a_status_has_no_status_function() -> None:
     with pytest.raises(BuildError, match="status: Shop has no field status: expected one with a default"):
-        Operator("shops").manages(Shop, lambda _: ComponentBuilder("c", condition_type="C").build(), status=report)  # type: ignore[arg-type]
+        Operator("shops").manages(Shop, lambda _: ComponentBuilder("c", condition_type="C").build(), status=report)  # type: ignore[arg-type]  # the mistake

@@ -8,7 +8,7 @@ import pytest
 from konverge.cache import CacheOptions
 from konverge.crd import Metadata, crd_manifest, custom_resource, find_definition
 from konverge.errors import BuildError
-from konverge.kube import GroupVersionKind, ObjectKey
+from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.operator import Change, Operator, OwnerContext, generation_changed, kind_of
 from tests.operator.sample_operator import AGENT, CONFIG_MAP, SHOP, LooseShop, OperatorHarness, Shop, ShopSpec, settings
 
@@ -27,13 +27,13 @@ class Stall:
 STALL = find_definition(Stall).gvk
 
 
-def licences(name: str, **labels: str) -> dict[str, object]:
+def licences(name: str, **labels: str) -> Object:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": labels}, "data": {"by": "us"}}
 
 
 async def apply_licences(town: OperatorHarness, name: str, **labels: str) -> None:
     obj = licences(name, **labels)
-    obj["metadata"]["namespace"] = town.namespace  # type: ignore[index]
+    obj["metadata"]["namespace"] = town.namespace
     await town.client.apply(obj, field_manager="town-hall")
 
 

@@ -421,7 +421,7 @@ async def test_an_exception_of_a_reconcile_affects_no_other_key(error: BaseExcep
 @pytest.mark.parametrize("odd", [True, "ok", 5, timedelta(seconds=1)])
 async def test_a_result_of_a_wrong_type_fails_the_reconcile(odd: object, caplog: pytest.LogCaptureFixture) -> None:
     async def reconcile(key: ObjectKey) -> Result | None:
-        return odd  # type: ignore[return-value]
+        return odd  # type: ignore[return-value]  # the mistake
 
     async with running(reconcile) as controller:
         controller.enqueue(A)
@@ -432,9 +432,9 @@ async def test_a_result_of_a_wrong_type_fails_the_reconcile(odd: object, caplog:
 
 def test_a_result_rejects_invalid_arguments() -> None:
     with pytest.raises(TypeError, match="expected a timedelta or None, found int"):
-        Result(5)  # type: ignore[arg-type]
+        Result(5)  # type: ignore[arg-type]  # the mistake
     with pytest.raises(TypeError, match="priority: expected an int, found str"):
-        Result(priority="high")  # type: ignore[arg-type]
+        Result(priority="high")  # type: ignore[arg-type]  # the mistake
     with pytest.raises(ValueError, match="zero or a positive time"):
         Result(timedelta(seconds=-1))
 

@@ -196,7 +196,7 @@ async def test_names_that_only_role_objects_may_have_get_events_too(cluster: Clu
 async def test_a_namespace_that_is_not_there_is_given_up_with_one_line(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "konverge._internal.runtime.event_recorder")
+    caplog.set_level(logging.INFO, "konverge.runtime")
     stray = await owner(cluster)
     stray["metadata"]["namespace"] = f"{cluster.namespace}-none"
     async with sending(cluster) as events:
@@ -215,7 +215,7 @@ async def test_a_namespace_that_is_not_there_is_given_up_with_one_line(
 async def test_a_namespace_that_is_being_deleted_is_given_up_without_a_warning(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "konverge._internal.runtime.event_recorder")
+    caplog.set_level(logging.INFO, "konverge.runtime")
     name = f"{cluster.namespace}-ending"
     await cluster.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     web = await cluster.client.create(

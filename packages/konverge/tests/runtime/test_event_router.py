@@ -204,10 +204,10 @@ def test_the_deletion_of_an_owner_concerns_it_despite_its_predicate() -> None:
     assert set(a_routing(when=lambda change: False).find_owners(WEB_APP, meta("web"), None)) == {WEB}
 
 
-@pytest.mark.parametrize("key", [("default", "web"), ObjectKey("default", 7), ObjectKey(None, "web"), "web"])  # type: ignore[arg-type]
+@pytest.mark.parametrize("key", [("default", "web"), ObjectKey("default", 7), ObjectKey(None, "web"), "web"])  # type: ignore[arg-type]  # the mistake
 def test_a_key_that_is_none_is_the_mapping_functions_failure(key: object, caplog: pytest.LogCaptureFixture) -> None:
     def odd(change: Change) -> Iterable[ObjectKey]:
-        return [key]  # type: ignore[list-item]
+        return [key]  # type: ignore[list-item]  # the mistake
 
     child = meta("token", build_controller_reference("web"))
     assert set(a_routing(None, WatchedKind(SECRET, TENANT, odd)).find_owners(SECRET, None, child)) == {WEB}

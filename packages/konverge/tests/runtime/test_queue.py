@@ -442,4 +442,4 @@ def test_groups_without_due_keys_take_no_memory() -> None:
         queue.add((f"group-{number}", 0), 0.0)
     while (key := queue.take(0.0)) is not None:
         queue.mark_done(key, 0.0)
-    assert queue._turns == {}  # pyright: ignore[reportPrivateUsage]
+    assert queue._turns == {}  # pyright: ignore[reportPrivateUsage]  # only its memory shows it

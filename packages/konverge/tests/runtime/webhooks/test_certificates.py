@@ -63,7 +63,7 @@ def test_our_own_certificate_is_one_of_p256_for_these_names_alone(authority: Cer
     names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert names.get_values_for_type(x509.DNSName) == ["localhost", "webhooks.system.svc"]
     assert [str(each) for each in names.get_values_for_type(x509.IPAddress)] == ["127.0.0.1"]
-    assert found.public_key().curve.name == "secp256r1"  # type: ignore[union-attr]
+    assert found.public_key().curve.name == "secp256r1"  # type: ignore[union-attr]  # the key of an elliptic curve
     assert not found.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
     found.verify_directly_issued_by(x509.load_pem_x509_certificate(authority.pair.certificate))
 

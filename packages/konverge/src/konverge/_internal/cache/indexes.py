@@ -11,7 +11,7 @@ from konverge._internal.kube.selectors import LabelSelector
 
 __all__ = ["Index", "IndexFunction", "find_by_label_index", "label_index"]
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("konverge.cache")
 
 IndexFunction: TypeAlias = Callable[[Object], Iterable[str]]
 """A function that receives an object (its own copy) and returns the values to index it by, possibly none."""

@@ -21,7 +21,7 @@ from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
 
 __all__ = ["InformerFactory"]
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("konverge.cache")
 
 
 class InformerFactory:

@@ -21,7 +21,7 @@ from konverge._internal.kube import GroupVersionKind
 
 __all__ = ["ListProgress"]
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("konverge.cache")
 
 _PAGE_SIZE = 500
 

@@ -15,7 +15,7 @@ from konverge._internal.kube import GroupVersionKind, Object, format_identity
 
 __all__ = ["Projection"]
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("konverge.cache")
 
 # The apiVersion and kind of an object that the server sends with its metadata only.
 _PARTIAL = ("meta.k8s.io/v1", "PartialObjectMetadata")

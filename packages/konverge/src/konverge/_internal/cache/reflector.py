@@ -55,7 +55,7 @@ from konverge.errors import (
 
 __all__ = ["Reflector"]
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("konverge.cache")
 
 # Bookmarks come about once a minute; a streaming list sends its objects without a break.
 _IDLE_SECONDS = 150.0

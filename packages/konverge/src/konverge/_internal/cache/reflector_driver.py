@@ -42,7 +42,7 @@ from konverge.errors import (
 
 __all__ = ["ChangeCallback", "ReflectorDriver"]
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("konverge.cache")
 
 # Errors that waiting does not change. Others are temporary: too many requests, an expired list, internal errors.
 _FINAL_CODES = frozenset({400, 401, 403, 404, 405, 406, 422})

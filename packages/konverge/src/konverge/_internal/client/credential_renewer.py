@@ -33,7 +33,7 @@ _REFUSAL_SECONDS = 10.0
 
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("konverge.client")
 
 
 @dataclass(frozen=True, slots=True)

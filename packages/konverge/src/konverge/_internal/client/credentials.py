@@ -27,7 +27,7 @@ __all__ = [
     "is_header_value",
 ]
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("konverge.client")
 
 _REREAD_SECONDS = 60.0
 """The interval of reads; the kubelet renews a projected token after 80 % of its life, at least two minutes early."""

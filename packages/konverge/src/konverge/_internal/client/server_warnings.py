@@ -21,7 +21,7 @@ _MAX_PER_RESPONSE = 64
 _MAX_TEXT = 1000
 _MAX_REMEMBERED = 256
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("konverge.client")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ __all__ = ["TlsContexts", "build_ssl_context"]
 
 _REREAD_SECONDS = 60.0
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("konverge.client")
 
 
 class TlsContexts:

@@ -294,7 +294,7 @@ class _ProcessParts:
                 live = await self.client.get(gvk, key)
             except NotFoundError:
                 continue
-            if server.url not in str(live):
+            if f"{server.url}/" not in str(live):  # with the slash: the port 844 is also the beginning of 8443
                 continue
             if gvk.kind == "CustomResourceDefinition":
                 await register(self.client, [_remove_conversion(manifest)])

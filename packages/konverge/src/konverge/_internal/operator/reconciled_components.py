@@ -112,7 +112,7 @@ class ReconciledComponents(Mapping[str, ReconciledComponent]):
             ConfigurationError: Several objects of the kind match.
             ValueError: The text is not a kind.
         """
-        objects = {identity: obj for _, each in self._reconciled.values() for identity, obj in each.items()}
+        objects = {identity: obj for _, live in self._reconciled.values() for identity, obj in live.items()}
         return _find_object(objects.values(), kind_of(kind), name, "the components")
 
 

@@ -30,7 +30,7 @@ from konverge.errors import ForbiddenError, KonvergeError, format_error
 
 __all__ = ["Campaign", "CampaignListener", "LeaderCampaign", "ShardCampaign", "ShardClient"]
 
-_log = logging.getLogger("konverge._internal.runtime.election")
+_log = logging.getLogger("konverge.runtime")
 
 _PAUSE = (0.7, 0.95)  # fractions of the retry period, between two checks
 _YIELD = (1.0, 4.0)  # multiples of the retry period, after a shard was released to a rival division

@@ -28,7 +28,7 @@ from konverge.errors import KonvergeError
 
 __all__ = ["Leadership", "NoPermit", "ShardAssignment", "ShardListener", "leader_election", "sharding"]
 
-_log = logging.getLogger("konverge._internal.runtime.election")
+_log = logging.getLogger("konverge.runtime")
 
 
 class NoPermit:

@@ -31,7 +31,7 @@ from konverge.errors import (
 
 __all__ = ["LeaseClient", "LeaseHolder", "TermPermit", "describe_refusal"]
 
-_log = logging.getLogger("konverge._internal.runtime.election")
+_log = logging.getLogger("konverge.runtime")
 
 
 class LeaseClient(Protocol):

@@ -27,7 +27,7 @@ from konverge.clock import Clock
 
 __all__ = ["LEASE_LOST_EXIT_CODE", "ClosableClient", "RenewalThread"]
 
-_log = logging.getLogger("konverge._internal.runtime.election")
+_log = logging.getLogger("konverge.runtime")
 
 LEASE_LOST_EXIT_CODE = 75
 """Exit code of a process whose main loop did not process the loss of its Lease (``EX_TEMPFAIL``: restart it)."""

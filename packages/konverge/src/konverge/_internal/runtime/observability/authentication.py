@@ -33,7 +33,7 @@ __all__ = [
     "parse_bearer_token",
 ]
 
-_log = logging.getLogger("konverge._internal.runtime.observability")
+_log = logging.getLogger("konverge.runtime")
 
 _MAX_TOKEN_BYTES = 16 * 1024
 _MIN_STATIC_TOKEN = 16

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Exposition", "MetricsSnapshot", "build_registries"]
 
-_log = logging.getLogger("konverge._internal.runtime.observability")
+_log = logging.getLogger("konverge.runtime")
 
 _WITH_CREATION = frozenset({"counter", "histogram", "summary"})
 # The format that every scraper accepts, and the only one of controller-runtime.

@@ -29,7 +29,7 @@ from konverge.clock import Clock
 
 __all__ = ["Handler", "ReadServer", "require_authentication"]
 
-_log = logging.getLogger("konverge._internal.runtime.observability")
+_log = logging.getLogger("konverge.runtime")
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.Response]]
 
@@ -78,7 +78,7 @@ class ReadServer:
         self._runner = web.AppRunner(
             application,
             access_log=None,
-            logger=build_connection_logger("konverge._internal.runtime.observability.connection_limiter"),
+            logger=build_connection_logger("konverge.runtime"),
             handler_cancellation=True,
             shutdown_timeout=_STOP_SECONDS,
         )

@@ -40,7 +40,7 @@ from konverge.errors import ConfigurationError
 
 __all__ = ["ObservabilityOptions", "ObservabilityServers"]
 
-_log = logging.getLogger("konverge._internal.runtime.observability")
+_log = logging.getLogger("konverge.runtime")
 
 _CHECK_SECONDS = 5.0
 _MAX_SCRAPES = 4

@@ -24,7 +24,7 @@ __all__ = ["SourceCollector"]
 
 T = TypeVar("T")
 
-_log = logging.getLogger("konverge._internal.runtime.observability")
+_log = logging.getLogger("konverge.runtime")
 
 _MAX_PRIORITIES = 25
 
