@@ -79,12 +79,17 @@ class Node(msgspec.Struct):
     children: "list[Node]" = []
 
 
+class Page(msgspec.Struct, frozen=True):
+    number: int
+
+
 class Odd(msgspec.Struct):
     node: Node
     pair: tuple[int, str]
     either: int | bool
     by_number: dict[int, str]
     mixed: "dict[str, list[object]]"
+    pages: frozenset[Page] = frozenset()
 
 
 def test_types_without_a_schema_are_named_with_their_path() -> None:
@@ -102,6 +107,7 @@ def test_types_without_a_schema_are_named_with_their_path() -> None:
         "give each alternative an optional field of its own",
         "spec.byNumber: the keys of a mapping are strings",
         "spec.mixed{}[]: object has no counterpart in a Kubernetes schema",
+        "spec.pages: the items of a set are strings, numbers or booleans; use a list, with list_map for its keys",
     )
 
 
@@ -116,6 +122,7 @@ class Size:
         (Annotated[int, Meta(ge=1)], 0, "its default: expected at least 1, found 0"),
         (Annotated[float, Meta(gt=0)], 0, "its default: expected more than 0, found 0"),
         (Annotated[int, Meta(lt=5)], 5, "its default: expected less than 5, found 5"),
+        (Annotated[float, Meta(multiple_of=0.01)], 0.29, "its default: expected a multiple of 0.01, found 0.29"),
         (Annotated[int, Meta(multiple_of=4)], 6, "its default: expected a multiple of 4, found 6"),
         (int, "3", 'its default: expected integer, found "3"'),
         (int, True, "its default: expected integer, found true"),

@@ -1,17 +1,34 @@
 """The definitions on either cluster: what the schema lets through decodes, and defaults mean the same to both."""
 
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from msgspec import Meta
 
-from konverge.crd import Metadata, crd_manifest, decode, encode, find_definition
+from konverge.crd import Metadata, crd_manifest, custom_resource, decode, encode, find_definition
 from konverge.errors import InvalidError, NotFoundError
 from konverge.kube import Object, ObjectKey
 from konverge_cluster.testing import Cluster
 from tests.crd.webapps import Policy, Port, Queue, Tier, WebApp, WebAppSpec
 
 pytestmark = pytest.mark.anyio
+
+
+@dataclass
+class GaugeSpec:
+    waits: set[timedelta] = field(default_factory=lambda: {timedelta(minutes=1)})
+    ports: frozenset[int | str] = frozenset({80, "http", 9})
+    step: Annotated[float, Meta(multiple_of=0.1)] = 0.3
+    share: Annotated[float, Meta(multiple_of=0.01)] = 0.07
+
+
+@custom_resource(group="crd.konverge.test", version="v1")
+@dataclass
+class Gauge:
+    metadata: Metadata
+    spec: GaugeSpec
 
 
 async def serve(cluster: Cluster, cls: type) -> None:
@@ -63,6 +80,31 @@ async def test_an_instance_comes_back_as_it_was_sent(cluster: Cluster) -> None:
     assert received.metadata.labels == {"a": "b"}
     assert received.metadata.generation == 1
     assert received.metadata.uid
+
+
+@pytest.mark.parametrize(
+    "spec", [GaugeSpec(), GaugeSpec({timedelta(seconds=1), timedelta(hours=2)}, frozenset({"a", 1, 443}), 0.7)]
+)
+async def test_sets_and_fractional_steps_come_back_as_they_were_sent(cluster: Cluster, spec: GaugeSpec) -> None:
+    await serve(cluster, Gauge)
+    gauge = Gauge(Metadata(name="one", namespace=cluster.namespace), spec)
+
+    stored = await cluster.client.create(encode(gauge))
+
+    assert decode(Gauge, stored).spec == spec
+
+
+@pytest.mark.parametrize(("field", "number"), [("step", 0.25), ("step", 1), ("share", 0.29), ("share", -0.005)])
+async def test_a_number_that_is_no_multiple_of_the_step_is_rejected(
+    cluster: Cluster, field: str, number: float
+) -> None:
+    # The server finds no integer to be a multiple of a fraction, and rounds no quotient up (0.29 / 0.01).
+    await serve(cluster, Gauge)
+    gauge = encode(Gauge(Metadata(name="one", namespace=cluster.namespace), GaugeSpec()))
+    gauge["spec"][field] = number
+
+    with pytest.raises(InvalidError, match=rf"spec\.{field}"):
+        await cluster.client.create(gauge)
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,19 @@ def test_samples_are_made_from_the_schema() -> None:
     assert {"host": "sample"} in [obj["spec"] for obj in samples]
 
 
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [(r"^\p{L}+$", "sample"), (r"^sample\z", "sample"), (r"^[[:digit:]]+$", "1"), (r"^(a+)+b$", None), ("(", None)],
+)
+def test_a_sample_fits_a_pattern_of_the_server(pattern: str, text: str | None) -> None:
+    spec: Object = {"type": "object", "required": ["t"], "properties": {"t": {"type": "string", "pattern": pattern}}}
+
+    samples = build_sample_objects(find_definition(unstructured_resource(SITE, {"spec": spec})))
+
+    assert samples.objects[0]["spec"]["t"] == text or text is None
+    assert samples.gaps == (() if text else ("spec.t: no sample string fits its pattern and its length",))
+
+
 def test_a_kind_of_the_cluster_has_no_definition_here() -> None:
     cls = unstructured_resource(GroupVersionKind("", "v1", "ConfigMap"), None)
     operator = Operator("maps")

@@ -87,7 +87,7 @@ def _build_reader(info: inspect.Type) -> ValueReader | None:
             return None if read is info else _build_reader(read)
         case inspect.DataclassType() | inspect.StructType():
             return _build_object_reader(info)
-        case inspect.ListType() | inspect.VarTupleType():
+        case inspect.ListType() | inspect.VarTupleType() | inspect.SetType() | inspect.FrozenSetType():
             return _build_list_reader(_build_reader(info.item_type))
         case inspect.DictType():
             return _build_mapping_reader(_build_reader(info.value_type))

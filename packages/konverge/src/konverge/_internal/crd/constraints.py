@@ -91,7 +91,7 @@ def class_rules(*listed: CelRule) -> Callable[[type[T]], type[T]]:
 
     ::
 
-        @class_rules(Rule("self.minReplicas <= self.maxReplicas", "the minimum is above the maximum"))
+        @class_rules(CelRule("self.minReplicas <= self.maxReplicas", "the minimum is above the maximum"))
         @dataclass
         class Scaling: ...
     """

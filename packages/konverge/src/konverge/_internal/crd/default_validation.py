@@ -88,8 +88,20 @@ def _validate_number(value: float, schema: Object) -> Iterator[str]:
         yield f"expected {'more than' if schema.get('exclusiveMinimum') else 'at least'} {low}, found {value}"
     if high is not None and (value > high or (value == high and schema.get("exclusiveMaximum"))):
         yield f"expected {'less than' if schema.get('exclusiveMaximum') else 'at most'} {high}, found {value}"
-    if step and not float(value / step).is_integer():
+    if step and not _is_multiple(value, step):
         yield f"expected a multiple of {step}, found {value}"
+
+
+def _is_multiple(value: float, step: float) -> bool:
+    """Return whether the API server accepts a number as a multiple of a step (kube-openapi, `MultipleOfNativeType`).
+
+    It cuts the step for an integer, so that no integer is a multiple of a fraction. For a fraction, it accepts the
+    rounding of a quotient upwards only: 0.3 is a multiple of 0.1, and 0.29 is none of 0.01.
+    """
+    if isinstance(value, int):
+        return int(step) > 0 and value % int(step) == 0
+    quotient = abs(1 / step * value if step < 1 else value / step)
+    return quotient - int(quotient) <= 1e-9 * (quotient + int(quotient))
 
 
 def _validate_text(value: str, schema: Object) -> Iterator[str]:

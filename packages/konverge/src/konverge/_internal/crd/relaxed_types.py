@@ -1,12 +1,14 @@
-"""Types without patterns, for which msgspec checks everything else.
+"""Types without patterns and without fractional steps, for which msgspec checks everything else.
 
 Python's ``re`` backtracks: forty characters can block ``^([a-z]+-?)+$``, and the whole process, for hours. Any user who
 can create an object could stop the operator, because an API server calls a defaulting webhook before it validates the
 schema. The server matches every pattern afterwards in linear time (RE2), so stored objects need no second match.
 
-msgspec has no option for this and stores the pattern in the type. Therefore a class with a pattern at any depth is
-decoded as a subclass with other annotations. Its instances become instances of the class as soon as their fields are
-set. (``__init_subclass__`` of the class runs for the subclass.)
+The API server and Python round a quotient differently: the server accepts 0.3 as a multiple of 0.1, msgspec does not.
+
+msgspec has no option for this and stores the constraint in the type. Therefore a class with such a constraint at any
+depth is decoded as a subclass with other annotations. Its instances become instances of the class as soon as their
+fields are set. (``__init_subclass__`` of the class runs for the subclass.)
 """
 
 from __future__ import annotations
@@ -23,11 +25,11 @@ from msgspec import structs
 __all__ = ["relax_type"]
 
 _field: Any = msgspec.field  # its stub does not allow both defaults, though one of them may be absent
-_OTHER_CONSTRAINTS = ("gt", "ge", "lt", "le", "multiple_of", "min_length", "max_length", "tz")
+_OTHER_CONSTRAINTS = ("gt", "ge", "lt", "le", "min_length", "max_length", "tz")
 
 
 def relax_type(hint: Any) -> Any:
-    """Return the type without patterns, at every depth; the identical type if there are none.
+    """Return the type without patterns and fractional steps, at every depth; the identical type if there are none.
 
     Args:
         hint: A class with fields, or the type hint of a field.
@@ -39,7 +41,7 @@ def relax_type(hint: Any) -> Any:
     if origin is None or origin is Literal:
         return _relax_class(hint) if isinstance(hint, type) and _has_fields(hint) else hint
     if origin is Annotated:
-        kept = [_remove_pattern(each) for each in hint.__metadata__]
+        kept = [_relax_constraints(each) for each in hint.__metadata__]
         found = reduce(lambda inner, each: Annotated[inner, each], kept, relax_type(arguments[0]))
         is_same = get_args(found)[0] is arguments[0] and all(map(_is_identical, kept, hint.__metadata__))
         return hint if is_same else found
@@ -53,10 +55,15 @@ def _is_identical(one: object, other: object) -> bool:
     return one is other
 
 
-def _remove_pattern(meta: Any) -> Any:
-    if not isinstance(meta, msgspec.Meta) or meta.pattern is None:
+def _relax_constraints(meta: Any) -> Any:
+    if not isinstance(meta, msgspec.Meta):
         return meta
-    return msgspec.Meta(**{name: getattr(meta, name) for name in _OTHER_CONSTRAINTS})
+    step = meta.multiple_of
+    has_fractional_step = step is not None and not float(step).is_integer()
+    if meta.pattern is None and not has_fractional_step:
+        return meta
+    kept = {name: getattr(meta, name) for name in _OTHER_CONSTRAINTS}
+    return msgspec.Meta(**kept, multiple_of=None if has_fractional_step else step)
 
 
 def _has_fields(cls: type) -> bool:

@@ -8,7 +8,6 @@ of these changes follow, up to the limit. The result is deterministic.
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, islice
@@ -16,6 +15,7 @@ from typing import Any, TypeAlias
 
 from konverge._internal.crd.definition import ResourceDefinition
 from konverge._internal.kube import Object
+from konverge._internal.kube.re2 import MatchTooCostlyError, Pattern, compile_pattern
 
 __all__ = ["DEFAULT_LIMIT", "SampleObjects", "build_sample_objects"]
 
@@ -24,6 +24,8 @@ DEFAULT_LIMIT = 256
 
 _NAME = "sample"
 _MAX_DEPTH = 12
+# For one text: there are some thirty for each string of a schema, so each gets a few milliseconds.
+_MAX_VISITS = 20_000
 
 _FORMATS = {
     "byte": "YQ==",
@@ -265,13 +267,20 @@ class _SampleBuilder:
         shortest, longest = schema.get("minLength", 0), schema.get("maxLength", 1 << 16)
         if "format" in schema:
             return _FORMATS.get(schema["format"], _NAME)
-        pattern = re.compile(schema.get("pattern", ""))
+        pattern = compile_pattern(schema.get("pattern", ""))
         for text in (*_TEXTS, _NAME.ljust(shortest, "s"), _NAME[:longest]):
-            if shortest <= len(text) <= longest and pattern.search(text):
+            if shortest <= len(text) <= longest and pattern is not None and _matches(pattern, text):
                 return text
         if path:
             self.gaps.append(f"{path}: no sample string fits its pattern and its length")
         return _NAME
+
+
+def _matches(pattern: Pattern, text: str) -> bool:
+    try:
+        return pattern.matches(text, maximum_visits=_MAX_VISITS)
+    except MatchTooCostlyError:
+        return False
 
 
 def _smallest_number(schema: Object) -> int | float:

@@ -83,7 +83,7 @@ def build_type_schema(info: inspect.Type, path: str, errors: list[str], ancestor
         case inspect.UnionType():
             return _build_union(info, path, errors, ancestors)
         case inspect.SetType() | inspect.FrozenSetType():
-            return _build_array(info, path, errors, ancestors) | {"x-kubernetes-list-type": "set"}
+            return _build_set(info, path, errors, ancestors)
         case inspect.ListType() | inspect.VarTupleType():
             return _build_array(info, path, errors, ancestors)
         case inspect.DictType():
@@ -206,6 +206,17 @@ def _build_array(
 ) -> Object:
     items = build_type_schema(info.item_type, f"{path}[]", errors, ancestors)
     return {"type": "array", "items": items} | _without_absent(minItems=info.min_length, maxItems=info.max_length)
+
+
+def _build_set(
+    info: inspect.SetType | inspect.FrozenSetType, path: str, errors: list[str], ancestors: tuple[type, ...]
+) -> Object:
+    schema = _build_array(info, path, errors, ancestors)
+    if schema["items"].get("type") in ("object", "array"):
+        errors.append(
+            f"{path}: the items of a set are strings, numbers or booleans; use a list, with list_map for its keys"
+        )
+    return schema | {"x-kubernetes-list-type": "set"}
 
 
 def _build_mapping(info: inspect.DictType, path: str, errors: list[str], ancestors: tuple[type, ...]) -> Object:

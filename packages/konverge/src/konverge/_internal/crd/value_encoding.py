@@ -42,7 +42,8 @@ def encode_value(value: Any) -> Any:
         case Mapping():
             return {str(encode_value(key)): encode_value(item) for key, item in value.items()}
         case set() | frozenset():
-            return sorted(encode_value(item) for item in value)
+            # A set of int and str has no order of its own.
+            return sorted((encode_value(item) for item in value), key=lambda item: (isinstance(item, str), item))
         case list() | tuple():
             return [encode_value(item) for item in value]
     omits_defaults = isinstance(value, msgspec.Struct) and value.__struct_config__.omit_defaults

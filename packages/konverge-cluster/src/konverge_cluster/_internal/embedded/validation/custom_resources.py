@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import ipaddress
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
@@ -144,8 +145,18 @@ def _validate_number(value: float, schema: Schema, path: str) -> Iterator[FieldE
     if high is not None and (value > high or (schema.exclusive_maximum and value == high)):
         than = "less than" if schema.exclusive_maximum else "less than or equal to"
         yield field_invalid(path, value, f"{path} in body should be {than} {format_value(high)}")
-    if step and not float(value / step).is_integer():
+    if step and not _is_multiple(value, step):
         yield field_invalid(path, value, f"{path} in body should be a multiple of {format_value(step)}")
+
+
+def _is_multiple(value: float, step: float) -> bool:
+    """Return whether the real server counts a number as a multiple: `MultipleOfNativeType` of kube-openapi."""
+    if isinstance(value, int):
+        whole = int(step)  # 0 for a fraction, of which no integer is a multiple
+        return whole > 0 and value % whole == 0
+    quotient = 1 / step * value if step < 1 else value / step
+    below = math.trunc(quotient)
+    return quotient == below or abs(quotient - below) / (abs(quotient) + abs(below)) < 1e-9
 
 
 def _validate_list(value: list[Any], schema: Schema, path: str) -> Iterator[FieldError]:
