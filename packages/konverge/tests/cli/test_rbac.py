@@ -309,7 +309,7 @@ def test_what_could_not_be_derived_is_said_on_stderr(konverge: Konverge, shop: P
         (("--leader-elect", "--shards"), 2, "--leader-elect, --shards: expected at most one of them"),
         (("--lease-name", "ovens"), 2, "--lease-name: requires --leader-elect or --shards"),
         (("--account", "nobody"), 2, "--account: expected NAMESPACE/NAME, found 'nobody'"),
-        (("--account", "default/Some One"), 3, "account 'Some One': "),
+        (("--account", "default/Some One"), 3, "--account: name 'Some One': "),
         (("--namespace", "Here"), 3, "namespace 'Here': "),
         (("--namespace", ""), 3, "namespace '': "),
         (("--shards", "0"), 2, "--shards"),

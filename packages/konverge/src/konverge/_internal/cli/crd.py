@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import Literal
 
 import click
-import yaml
 
 from konverge._internal.cli.main import verbose_option
+from konverge._internal.cli.manifest_text import format_manifests
 from konverge._internal.cli.operator_file import load_operator, parse_operator_reference
 from konverge._internal.cli.user_code import redirect_stdout_to_stderr
 from konverge._internal.crd import crd_manifest
-from konverge._internal.kube import Object
 
-__all__ = ["crd", "format_objects", "output_option"]
+__all__ = ["crd", "output_option"]
 
 output_option = click.option(
     "-o",
@@ -39,11 +37,4 @@ def crd(file: str, output: Literal["yaml", "json"]) -> None:
     with redirect_stdout_to_stderr():
         operator = load_operator(parse_operator_reference(file))
         definitions = [crd_manifest(resource) for resource in operator.defined_resources]
-    click.echo(format_objects(definitions, output), nl=False)
-
-
-def format_objects(objects: list[Object], output: Literal["yaml", "json"]) -> str:
-    """Return the objects as text for ``kubectl apply``; equal objects give equal text."""
-    if output == "json":
-        return json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=2) + "\n"
-    return yaml.safe_dump_all(objects, sort_keys=False, explicit_start=True, width=120)
+    click.echo(format_manifests(definitions, output), nl=False)

@@ -1,4 +1,4 @@
-"""Manifests that contain files, as YAML in which the files keep their lines."""
+"""Manifests as YAML in which texts of several lines keep their lines, or as one JSON List."""
 
 from __future__ import annotations
 

@@ -9,9 +9,10 @@ from typing import Literal
 import click
 
 from konverge._internal.apply import HIDDEN
-from konverge._internal.cli.crd import format_objects, output_option
+from konverge._internal.cli.crd import output_option
 from konverge._internal.cli.exit_codes import ExitCode
 from konverge._internal.cli.main import verbose_option
+from konverge._internal.cli.manifest_text import format_manifests
 from konverge._internal.cli.operator_file import load_operator, parse_operator_reference
 from konverge._internal.cli.owner_arguments import (
     ClusterFlags,
@@ -95,7 +96,7 @@ def preview(
             lambda: _render_components(found.registration, obj, cells, objects, failures),
             "building the components",
         )
-    click.echo(format_objects(objects, output), nl=False)
+    click.echo(format_manifests(objects, output), nl=False)
     _report_skipped_functions(found.registration)
     for failure in failures:
         click.echo(f"konverge: {' '.join(failure.split())}", err=True)

@@ -7,9 +7,10 @@ from typing import Literal
 
 import click
 
-from konverge._internal.cli.crd import format_objects, output_option
+from konverge._internal.cli.crd import output_option
 from konverge._internal.cli.exit_codes import ExitCode
 from konverge._internal.cli.main import verbose_option
+from konverge._internal.cli.manifest_text import format_manifests
 from konverge._internal.cli.namespaced_name import parse_namespaced_name
 from konverge._internal.cli.operator_file import load_operator, parse_operator_reference
 from konverge._internal.cli.user_code import call_with_timeout, redirect_stdout_to_stderr
@@ -118,7 +119,7 @@ def rbac(
     given = [obj for sample in samples for obj in read_objects(sample)]
     with redirect_stdout_to_stderr():
         operator = load_operator(parse_operator_reference(file))
-        pods_account = _parse_account(account, operator.name)
+        pods_account = parse_namespaced_name("--account", account or f"default/{operator.name}")
         _check_secret(secret, pods_account)
         found = call_with_timeout(
             _LONGEST_SECONDS,
@@ -129,16 +130,7 @@ def rbac(
         click.echo(f"konverge: not derived: {' '.join(gap.split())}", err=True)
     if check:
         ctx.exit(ExitCode.FAILED if found.gaps else 0)
-    click.echo(format_objects(build_role_manifests(found, pods_account, namespaces), output), nl=False)
-
-
-def _parse_account(text: str, operator: str) -> ObjectKey:
-    if not text:
-        return ObjectKey("default", operator)
-    namespace, slash, name = text.partition("/")
-    if not slash:
-        raise click.UsageError(f"--account: expected NAMESPACE/NAME, found {text!r}")
-    return ObjectKey(namespace, name)
+    click.echo(format_manifests(build_role_manifests(found, pods_account, namespaces), output), nl=False)
 
 
 def _check_secret(secret: ObjectKey | None, account: ObjectKey) -> None:

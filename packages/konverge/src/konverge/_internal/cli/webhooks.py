@@ -7,8 +7,9 @@ from typing import Literal
 
 import click
 
-from konverge._internal.cli.crd import format_objects, output_option
+from konverge._internal.cli.crd import output_option
 from konverge._internal.cli.main import verbose_option
+from konverge._internal.cli.manifest_text import format_manifests
 from konverge._internal.cli.namespaced_name import parse_namespaced_name
 from konverge._internal.cli.operator_file import load_operator, parse_operator_reference
 from konverge._internal.cli.user_code import redirect_stdout_to_stderr
@@ -46,7 +47,7 @@ def webhooks(file: str, service: str, port: int, ca_bundle: Path | None, output:
         found = load_operator(parse_operator_reference(file)).registered.build_webhook_manifests(endpoint)
     if not found:
         raise ConfigurationError(f"{file}: expected an operator with webhook handlers, found none")
-    click.echo(format_objects(found, output), nl=False)
+    click.echo(format_manifests(found, output), nl=False)
 
 
 def _read_bundle(file: Path) -> bytes:
