@@ -118,7 +118,7 @@ def replace_file(path: Path, data: bytes) -> None:
             file.write(data)
         os.chmod(made, 0o644)
         os.replace(made, path)
-    except BaseException:
+    except BaseException:  # also when interrupted: no temporary file may stay
         with contextlib.suppress(OSError):
             os.unlink(made)
         raise

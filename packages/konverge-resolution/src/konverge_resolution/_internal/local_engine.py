@@ -6,7 +6,9 @@ configuration names, never from an argument.
 
 from __future__ import annotations
 
+import asyncio
 import os
+import stat
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -64,16 +66,27 @@ class CredentialSource:
             )
         return cls(secret, key, where) if kind == "env" else cls(secret, key, file=Path(where))
 
-    def read(self) -> bytes:
+    @property
+    def is_pipe(self) -> bool:
+        """Tell whether the value is in a pipe, such as ``file:<(program)`` of a shell, which can be read only once."""
+        try:
+            return self.file is not None and stat.S_ISFIFO(self.file.stat().st_mode)
+        except OSError:
+            return False  # `read` reports it
+
+    async def read(self) -> bytes:
         """Return the value.
 
         Raises:
-            ResolutionError: ``AuthRequired``: the variable or file cannot be read; the message names it.
+            ResolutionError: ``AuthRequired``: the variable or file cannot be read, or is too large; the message names
+                it.
         """
         try:
             if self.file is not None:
-                with self.file.open("rb") as opened:
-                    value = opened.read(_MAX_CREDENTIAL_BYTES)
+                value = await (_read_pipe(self.file) if self.is_pipe else asyncio.to_thread(_read_start, self.file))
+                if len(value) > _MAX_CREDENTIAL_BYTES:
+                    message = f"credential file {self.file}: expected at most {_MAX_CREDENTIAL_BYTES} bytes, found more"
+                    raise ResolutionError(Reason.AUTHENTICATION_REQUIRED, message)
             else:
                 value = os.environ[self.variable].encode()
         except KeyError:
@@ -90,13 +103,15 @@ class LocalSecrets:
     """Credentials that references name as Secrets, without a cluster (`konverge_resolution.SecretReader`).
 
     Args:
-        sources: The locations of the values; each is read when it is needed.
+        sources: The locations of the values; each is read when it is needed, a pipe only once.
         syntax: The syntax of another location, for error messages.
     """
 
     def __init__(self, sources: Iterable[CredentialSource] = (), syntax: str = _CREDENTIAL_SYNTAX) -> None:
         self._sources = tuple(sources)
         self._syntax = syntax
+        self._pipes: dict[CredentialSource, bytes] = {}
+        self._reading = asyncio.Lock()
 
     async def read_value(self, name: str, key: str) -> str:
         """Return one value of a Secret.
@@ -106,7 +121,7 @@ class LocalSecrets:
         """
         for source in self._sources:
             if (source.secret, source.key) == (name, key):
-                return source.read().decode("utf-8", "replace")
+                return (await self._read(source)).decode("utf-8", "replace")
         raise self._build_error(name, key)
 
     async def read_all(self, name: str) -> Mapping[str, bytes]:
@@ -115,7 +130,7 @@ class LocalSecrets:
         Raises:
             ResolutionError: As `read_value`.
         """
-        values = {source.key: source.read() for source in self._sources if source.secret == name}
+        values = {source.key: await self._read(source) for source in self._sources if source.secret == name}
         if not values:
             raise self._build_error(name)
         return values
@@ -123,6 +138,15 @@ class LocalSecrets:
     async def list_pull_secrets(self, service_account: str) -> tuple[str, ...]:
         """Return an empty tuple: there are no ServiceAccounts."""
         return ()
+
+    async def _read(self, source: CredentialSource) -> bytes:
+        async with self._reading:
+            if source in self._pipes:
+                return self._pipes[source]
+            is_pipe, value = source.is_pipe, await source.read()
+            if is_pipe:
+                self._pipes[source] = value
+            return value
 
     def _build_error(self, name: str, key: str = "") -> ResolutionError:
         message = f"the reference names a credential without a location; add {self._syntax}"
@@ -208,10 +232,11 @@ async def local_engine(
     except ValueError as error:
         raise ConfigurationError(str(error)) from None
 
+    secrets = LocalSecrets(setup.credentials, setup.hints.credentials)
+
     def build_services(requester: Requester, admission: PolicyDecision) -> Services:
         allowed = (*setup.networks, *(str(each) for each in admission.private_networks))
         networks = AllowedNetworks(allowed, opened_by=setup.hints.networks)
-        secrets = LocalSecrets(setup.credentials, setup.hints.credentials)
         return machine.build_services(requester.namespace, networks, secrets=secrets, cluster=setup.cluster)
 
     try:
@@ -226,6 +251,31 @@ async def local_engine(
         )
     finally:
         machine.close()
+
+
+def _read_start(file: Path) -> bytes:
+    with file.open("rb") as opened:
+        return opened.read(_MAX_CREDENTIAL_BYTES + 1)
+
+
+async def _read_pipe(file: Path) -> bytes:
+    """Read a pipe until its writer closes it; unlike a read in a thread, this can be cancelled.
+
+    Raises:
+        OSError: The pipe cannot be opened.
+    """
+    opened = os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    reader = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), opened
+    )
+    try:
+        value = b""
+        while len(value) <= _MAX_CREDENTIAL_BYTES and (piece := await reader.read(_MAX_CREDENTIAL_BYTES)):
+            value += piece
+        return value
+    finally:
+        transport.close()
 
 
 def _build_settings(resolvers: Iterable[Resolver], setup: LocalSetup) -> dict[str, Mapping[str, str]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -240,6 +242,29 @@ def test_a_credential_comes_from_the_environment_or_a_file(asking: Asking, serve
     assert TOKEN not in wrong.stderr
 
 
+def test_a_credential_can_come_from_a_pipe_which_can_be_read_only_once(
+    asking: Asking, server: GitServer, tmp_path: Path
+) -> None:
+    server.credentials["boxes.git"] = ("git", TOKEN)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writing = threading.Thread(target=pipe.write_text, args=(f"{TOKEN}\n",), daemon=True)
+    writing.start()
+    more = ["--setting", "allow-plain-http-credentials=true", "--git-token", "mine", "--timeout", "10"]
+    assert asking(*more, "--credential", f"mine/token=file:{pipe}").stdout == PIPELINE
+
+
+def test_a_file_that_is_too_large_is_refused_and_not_used_in_part(asking: Asking, tmp_path: Path) -> None:
+    (tmp_path / "large").write_bytes(b"#" * ((1 << 20) + 1))
+    done = asking("--ca-certificates", "large")
+    message = "konverge: InvalidConfiguration: large: expected at most 1048576 bytes, found more\n"
+    assert (done.returncode, done.stderr) == (3, message)
+    more = ["--setting", "allow-plain-http-credentials=true", "--git-token", "a", "--credential", "a/token=file:large"]
+    done = asking(*more)
+    assert done.returncode == 1
+    assert "credential file large: expected at most 65536 bytes, found more" in done.stderr
+
+
 def test_a_policy_counts_as_it_does_in_a_cluster(asking: Asking, server: GitServer, tmp_path: Path) -> None:
     policy = {
         "apiVersion": "resolution.konverge.dev/v1alpha1",
@@ -396,6 +421,18 @@ def test_verifying_asks_the_source_for_what_is_here_already(
     assert asking("--lock", lock, "--verify").returncode == 0
     for more in ("--offline", "--update"):
         assert "--verify compares locked content with its source" in asking("--lock", lock, "--verify", more).stderr
+
+
+def test_of_several_failures_each_has_its_reason_word(
+    asking: Asking, konverge: Konverge, server: GitServer, tmp_path: Path
+) -> None:
+    lock = tmp_path / "lock.yaml"
+    assert asking("--lock", lock).returncode == 0
+    for content in (tmp_path / "lock.yaml.d").iterdir():
+        content.unlink()
+    done = konverge("resolve", "--lock", lock, "--offline")
+    lines = done.stderr.splitlines()
+    assert (len(lines), [line.startswith("konverge: Unreachable: ") for line in lines]) == (2, [True, True])
 
 
 def test_without_a_resolver_there_has_to_be_a_lock_file(konverge: Konverge, tmp_path: Path) -> None:

@@ -203,3 +203,12 @@ async def test_a_machine_without_git_says_so(server: GitServer, folder: Path, mo
         Reason.INTERNAL,
         True,
     )
+
+
+async def test_a_watcher_that_fails_is_not_taken_for_a_program_that_uses_too_much(tmp_path: Path) -> None:
+    async def fail(process: int) -> None:
+        raise ValueError("the watcher is broken")
+
+    with pytest.raises(ValueError, match="the watcher is broken"):
+        await run_process(["sleep", "1000"], environment=PATH, folder=tmp_path, limits=LIMITS, wait_until_exceeded=fail)
+    assert list_processes(tmp_path) == []

@@ -6,7 +6,7 @@ import pytest
 
 from konverge_resolution._internal.network.redirects import RequestHop, follow_redirect
 from konverge_resolution._internal.network.url_parsing import parse_url
-from konverge_resolution.network import OriginCredential, RefusedRedirectError
+from konverge_resolution.network import HostUnreachableError, OriginCredential, RefusedRedirectError
 
 HEADERS = {"Accept": "a", "Content-Type": "b", "X-Key": "c"}
 
@@ -51,3 +51,9 @@ def test_another_origin_gets_no_body() -> None:
 def test_a_credential_takes_the_place_of_a_header_of_its_name_in_any_case() -> None:
     credential = OriginCredential("Bearer hunter2", "https://here.example")
     assert credential.add_to({"authorization": "mine", "A": "b"}) == {"A": "b", "Authorization": "Bearer hunter2"}
+
+
+def test_an_error_behind_a_redirect_has_one_text() -> None:
+    error = HostUnreachableError("https://there.example", "cannot be connected to").with_redirect()
+    assert error.problem == "redirects to an address that cannot be connected to"
+    assert str(error) == f"https://there.example {error.problem}"

@@ -13,6 +13,7 @@ from typing import Literal
 
 import click
 
+from konverge._internal.cli.exit_codes import format_failure
 from konverge._internal.cli.plurals import format_count
 from konverge._internal.client.connect import connect
 from konverge.clock import SystemClock
@@ -21,6 +22,7 @@ from konverge_resolution._internal.cli.resolve_flags import ResolveFlags, read_f
 from konverge_resolution._internal.cluster_services import ClusterObjectReader
 from konverge_resolution._internal.content_store import ContentStore, find_content_folder, replace_file
 from konverge_resolution._internal.engine import Engine, Requester, ResolutionResult
+from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.local_engine import local_engine
 from konverge_resolution._internal.lock_file import MAX_LOCK_BYTES, LockFile
 from konverge_resolution._internal.locked_resolver import LockedResolver
@@ -114,7 +116,8 @@ async def fetch_all(flags: ResolveFlags) -> bytes:
             results = await asyncio.gather(*pending, return_exceptions=True)
             failures = [result for result in results if isinstance(result, BaseException)]
             for failure in failures[1:]:
-                click.echo(f"konverge: {failure}", err=True)
+                reason = f"{failure.reason}: " if isinstance(failure, ResolutionError) else ""
+                click.echo(f"konverge: {reason}{format_failure(failure)}", err=True)
             if failures:
                 raise failures[0]
             click.echo(f"{flags.lock_file}: {_format_entry_count(lock)}; all content is in {flags.content}", err=True)

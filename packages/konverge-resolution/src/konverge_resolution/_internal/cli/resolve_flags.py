@@ -208,7 +208,12 @@ def _find_unknown_fields(obj: Object, schema: Object) -> Iterator[str]:
 
 
 def _read_certificates(file: Path | None) -> str:
-    return "" if file is None else read_file(file, _MAX_CERTIFICATES).decode("utf-8", "replace")
+    if file is None:
+        return ""
+    data = read_file(file, _MAX_CERTIFICATES)
+    if len(data) > _MAX_CERTIFICATES:
+        raise ConfigurationError(f"{file}: expected at most {_MAX_CERTIFICATES} bytes, found more")
+    return data.decode("utf-8", "replace")
 
 
 def read_file(file: Path, max_bytes: int) -> bytes:

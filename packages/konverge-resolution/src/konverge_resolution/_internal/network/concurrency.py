@@ -32,16 +32,16 @@ class ConcurrencyLimiter(Generic[S]):
 
     def __init__(self, per_server: int, total: int, *, per_tenant: tuple[int, int] | None = None) -> None:
         self._per_server = per_server
-        self._in_all = total
-        self._of_a_tenant_at_server, self._of_a_tenant = per_tenant or (per_server, total)
+        self._total = total
+        self._per_tenant_and_server, self._per_tenant = per_tenant or (per_server, total)
         self._used = 0
-        self._at_servers: Counter[S] = Counter()
-        self._of_tenants: Counter[str] = Counter()
-        self._of_tenants_at_servers: Counter[tuple[str, S]] = Counter()
+        self._used_at_servers: Counter[S] = Counter()
+        self._used_by_tenants: Counter[str] = Counter()
+        self._used_by_tenants_at_servers: Counter[tuple[str, S]] = Counter()
         self._waiting: dict[str, dict[S, deque[asyncio.Future[None]]]] = {}
 
     def __len__(self) -> int:
-        return len({*self._at_servers, *(server for servers in self._waiting.values() for server in servers)})
+        return len({*self._used_at_servers, *(server for servers in self._waiting.values() for server in servers)})
 
     @asynccontextmanager
     async def slot(self, server: S, tenant: str = "") -> AsyncIterator[None]:
@@ -75,23 +75,23 @@ class ConcurrencyLimiter(Generic[S]):
 
     def _has_free_slot(self, server: S, tenant: str) -> bool:
         return (
-            self._used < self._in_all
-            and self._at_servers[server] < self._per_server
-            and self._of_tenants[tenant] < self._of_a_tenant
-            and self._of_tenants_at_servers[tenant, server] < self._of_a_tenant_at_server
+            self._used < self._total
+            and self._used_at_servers[server] < self._per_server
+            and self._used_by_tenants[tenant] < self._per_tenant
+            and self._used_by_tenants_at_servers[tenant, server] < self._per_tenant_and_server
         )
 
     def _take_slot(self, server: S, tenant: str) -> None:
         self._used += 1
-        self._at_servers[server] += 1
-        self._of_tenants[tenant] += 1
-        self._of_tenants_at_servers[tenant, server] += 1
+        self._used_at_servers[server] += 1
+        self._used_by_tenants[tenant] += 1
+        self._used_by_tenants_at_servers[tenant, server] += 1
 
     def _release_slot(self, server: S, tenant: str) -> None:
         self._used -= 1
-        _decrement(self._at_servers, server)
-        _decrement(self._of_tenants, tenant)
-        _decrement(self._of_tenants_at_servers, (tenant, server))
+        _decrement(self._used_at_servers, server)
+        _decrement(self._used_by_tenants, tenant)
+        _decrement(self._used_by_tenants_at_servers, (tenant, server))
         while (waiter := next(self._iter_next_waiters(), None)) is not None:
             other, where = waiter
             turn = self._waiting[other][where][0]
@@ -105,10 +105,10 @@ class ConcurrencyLimiter(Generic[S]):
 
     def _iter_next_waiters(self) -> Iterator[tuple[str, S]]:
         """Yield the waiting tenants and servers that may get a slot, in the order of their turn."""
-        if self._used >= self._in_all:
+        if self._used >= self._total:
             return
-        for tenant in sorted(self._waiting, key=self._of_tenants.__getitem__):
-            if self._of_tenants[tenant] < self._of_a_tenant:
+        for tenant in sorted(self._waiting, key=self._used_by_tenants.__getitem__):
+            if self._used_by_tenants[tenant] < self._per_tenant:
                 yield from ((tenant, server) for server in self._waiting[tenant] if self._has_free_slot(server, tenant))
 
     def _remove_waiter(self, server: S, tenant: str, turn: asyncio.Future[None]) -> None:

@@ -200,7 +200,7 @@ async def open_connection(host: str, port: int, lookup: Lookup, networks: Allowe
         except OSError as error:  # includes timeouts
             connection.close()
             failure = error
-        except BaseException:
+        except BaseException:  # also when cancelled: nobody else would close it
             connection.close()
             raise
         else:

@@ -40,6 +40,7 @@ class NetworkError(Exception):
     def with_redirect(self) -> Self:
         """Return this error in terms of the redirecting host: the user has not given the target of the redirect."""
         self.problem = f"redirects to an address that {self.problem}"
+        self.args = (f"{self.host} {self.problem}",)
         return self
 
 

@@ -48,7 +48,7 @@ def parse_url(text: str, schemes: Collection[str] = ("http", "https")) -> URL:
     except (ValueError, UnicodeError):
         raise _build_url_error(f"expected one such as {first}://host/path, found no host, or an invalid port") from None
     if not _is_host(url.raw_host):
-        raise _build_url_error("has a host that is neither a name nor an address (expected 127.0.0.1, not 0177.1)")
+        raise _build_url_error("its host is neither a name nor an address (expected 127.0.0.1, not 0177.1)")
     return url
 
 

@@ -106,6 +106,8 @@ async def run_process(
         try:
             await asyncio.wait([watched.gone, *watching], return_when=asyncio.FIRST_COMPLETED)
             is_starved = not watched.gone.done()
+            for each in watching if is_starved else ():
+                each.result()  # a watcher that failed is not a program that uses too much
         finally:
             for each in watching:
                 each.cancel()
