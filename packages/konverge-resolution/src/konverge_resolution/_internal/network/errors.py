@@ -37,10 +37,12 @@ class NetworkError(Exception):
         self.host = host
         self.problem: str = problem
 
+    def __str__(self) -> str:
+        return f"{self.host} {self.problem}"
+
     def with_redirect(self) -> Self:
         """Return this error in terms of the redirecting host: the user has not given the target of the redirect."""
         self.problem = f"redirects to an address that {self.problem}"
-        self.args = (f"{self.host} {self.problem}",)
         return self
 
 
