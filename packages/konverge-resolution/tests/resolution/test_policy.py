@@ -117,6 +117,12 @@ def test_parameters_are_limited_by_name() -> None:
     ]
 
 
+def test_a_parameter_without_permitted_values_is_never_permitted() -> None:
+    policy = Policy("closed", parameters={"revision": ()})
+    assert not policy.allows("https://good.example.com/team", {"revision": "main"})
+    assert not policy.allows("https://good.example.com/team", {})
+
+
 def test_what_every_naming_policy_asks_for_has_to_be_met() -> None:
     rule = SignatureRule(keys=("key",))
     policies = [

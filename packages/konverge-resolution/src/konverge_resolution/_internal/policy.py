@@ -129,7 +129,8 @@ class Policy:
         resolvers: The resolvers that it applies to; empty for all.
         namespaces: The namespaces that it applies to, ``team-*`` for a prefix; empty for all.
         sources: The allowed sources; empty for all.
-        parameters: Allowed values by parameter, ``release-*`` for a prefix; other parameters are not restricted.
+        parameters: Allowed values by parameter, ``release-*`` for a prefix; an empty list allows no value. Other
+            parameters are not restricted.
         requires_digest: Whether the reference needs a digest, or parameters with a permanent version.
         signature: The required signature; None for none.
         private_networks: The permitted private networks.
@@ -148,7 +149,8 @@ class Policy:
 
     def applies_to(self, resolver: str, namespace: str) -> bool:
         """Tell whether the policy applies to requests of this resolver and namespace."""
-        return (not self.resolvers or resolver in self.resolvers) and _is_one_of(namespace, self.namespaces)
+        is_resolver = not self.resolvers or resolver in self.resolvers
+        return is_resolver and (not self.namespaces or _is_one_of(namespace, self.namespaces))
 
     def find_unknown_resolver(self, known: Collection[str]) -> str:
         """Describe an unknown resolver of the policy, which would otherwise restrict nothing.
@@ -180,8 +182,6 @@ class Policy:
 
 
 def _is_one_of(text: str, allowed: Sequence[str]) -> bool:
-    if not allowed:
-        return True
     return any(text.startswith(pattern[:-1]) if pattern.endswith("*") else text == pattern for pattern in allowed)
 
 

@@ -136,6 +136,7 @@ def test_a_policy_becomes_what_the_engine_decides_by() -> None:
     ("spec", "told"),
     [
         ({"sources": ["https://*/x"]}, "spec.sources[0]"),
+        ({"parameters": {"revision": []}}, "spec.parameters.revision: expected at least one value, found none"),
         ({"sources": ["https://a.example/(.*)", "a.example"]}, "spec.sources[1]"),
         (
             {"privateNetworks": ["10.0.0.1/8"]},

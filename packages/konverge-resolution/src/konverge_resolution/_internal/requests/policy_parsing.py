@@ -105,6 +105,9 @@ def parse_policy(obj: Object, known: Collection[str] | None = None) -> Policy | 
             networks += parse_networks([text])
         except ValueError as error:
             mistakes.append(f"spec.privateNetworks[{place}]: {error}")
+    for parameter, allowed in spec.parameters.items():
+        if not allowed:
+            mistakes.append(f"spec.parameters.{parameter}: expected at least one value, found none")
     signature = None if spec.signature is None else _parse_signature(spec.signature, mistakes)
     scope = _parse_scope(name, obj.get("spec"))
     if known is not None and (message := scope.find_unknown_resolver(known)):
