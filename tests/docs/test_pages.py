@@ -77,8 +77,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from konverge import *
 from konverge import guards, options, prerequisites
-from konverge._internal.mutation import *
-from konverge._internal.primitives import *
+from konverge.mutation import *
+from konverge.primitives import *
 
 @dataclass
 class WebAppSpec:

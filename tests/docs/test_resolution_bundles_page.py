@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from konverge_resolution import Parameter, Reason, Setting
+from konverge_resolution import Reason
 from konverge_resolution._internal.policy import Policy, SourcePrefix
 from konverge_resolution._internal.requests.policy_parsing import parse_policy
 from konverge_resolution._internal.resolver_settings import parse_settings
@@ -19,22 +19,12 @@ from konverge_resolution._internal.signatures import BUNDLE, SIGNATURE, object_s
 from konverge_resolution._internal.signatures.cosign_signatures import SIGSTORE_BUNDLE, SIMPLE_SIGNING
 from konverge_resolution._internal.signatures.keys import PublicKey
 from tests.docs.pages import find_code_blocks, read_page
+from tests.docs.resolver_tables import build_parameter_table, build_setting_table
 from tests.resolution.signatures.signers import RIGHT
 
 PAGE = "docs/resolution/bundles.md"
 SIGNATURES = "docs/resolution/signatures.md"
 RESOLVER = BundlesResolver()
-
-
-def default_of(parameter: Parameter) -> str:
-    if parameter.setting:
-        return f"setting `{parameter.setting}`"
-    return "required" if parameter.required else ""
-
-
-def setting_row(name: str, setting: Setting) -> str:
-    default = f"`{setting.default}`" if setting.default else ""
-    return f"| `{name}` | {setting.type} | {setting.description} | {default} |"
 
 
 def first_column(page: str, head: str) -> list[str]:
@@ -44,11 +34,8 @@ def first_column(page: str, head: str) -> list[str]:
 
 
 def test_the_page_has_every_parameter_and_setting_as_the_code_has_them() -> None:
-    rows = [f"| `{name}` | {each.description} | {default_of(each)} |" for name, each in RESOLVER.parameters.items()]
-    assert "| parameter | what it says | default |\n|---|---|---|\n" + "\n".join(rows) + "\n\n" in read_page(PAGE)
-    rows = [setting_row(name, each) for name, each in RESOLVER.settings.items()]
-    head = "| setting | type | what it does | default |\n|---|---|---|---|\n"
-    assert head + "\n".join(rows) + "\n\n" in read_page(PAGE)
+    assert build_parameter_table(RESOLVER) in read_page(PAGE)
+    assert build_setting_table(RESOLVER) in read_page(PAGE)
 
 
 def test_the_reference_that_the_page_shows_is_valid_and_comes_from_where_it_says() -> None:

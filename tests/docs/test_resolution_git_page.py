@@ -4,37 +4,19 @@ from __future__ import annotations
 
 import yaml
 
-from konverge_resolution import Parameter, Reason, Setting
+from konverge_resolution import Reason
 from konverge_resolution._internal.resolver_settings import parse_settings
 from konverge_resolution._internal.resolvers.git import GitResolver
 from tests.docs.pages import find_code_blocks, read_page
+from tests.docs.resolver_tables import build_parameter_table, build_setting_table
 
 PAGE = "docs/resolution/git.md"
 RESOLVER = GitResolver()
 
 
-def default_of(parameter: Parameter) -> str:
-    if parameter.setting:
-        return f"setting `{parameter.setting}`"
-    if parameter.default:
-        return f"`{parameter.default}`"
-    return "required" if parameter.required else ""
-
-
-def setting_row(name: str, setting: Setting) -> str:
-    default = f"`{setting.default}`" if setting.default else ""
-    return f"| `{name}` | {setting.type} | {setting.description} | {default} |"
-
-
-def test_the_page_has_every_parameter_as_the_code_has_it() -> None:
-    rows = [f"| `{name}` | {each.description} | {default_of(each)} |" for name, each in RESOLVER.parameters.items()]
-    assert "| parameter | what it says | default |\n|---|---|---|\n" + "\n".join(rows) + "\n\n" in read_page(PAGE)
-
-
-def test_the_page_has_every_setting_as_the_code_has_it() -> None:
-    rows = [setting_row(name, each) for name, each in RESOLVER.settings.items()]
-    head = "| setting | type | what it does | default |\n|---|---|---|---|\n"
-    assert head + "\n".join(rows) + "\n\n" in read_page(PAGE)
+def test_the_page_has_every_parameter_and_setting_as_the_code_has_it() -> None:
+    assert build_parameter_table(RESOLVER) in read_page(PAGE)
+    assert build_setting_table(RESOLVER) in read_page(PAGE)
 
 
 def test_the_parameters_that_the_page_shows_are_valid() -> None:

@@ -12,7 +12,7 @@ from konverge_resolution._internal.resolvers.cluster import ClusterResolver
 from konverge_resolution._internal.resolvers.http import HttpResolver
 from konverge_resolution._internal.resolvers.hub import HubResolver
 from tests.docs.pages import find_code_blocks, read_page
-from tests.docs.test_resolution_git_page import default_of, setting_row
+from tests.docs.resolver_tables import build_parameter_table, build_setting_table
 
 PAGES: dict[str, Resolver] = {
     "docs/resolution/cluster.md": ClusterResolver(),
@@ -23,14 +23,8 @@ PAGES: dict[str, Resolver] = {
 
 @pytest.mark.parametrize(("page", "resolver"), PAGES.items(), ids=["cluster", "http", "hub"])
 def test_a_page_has_every_parameter_and_setting_as_the_code_has_it(page: str, resolver: Resolver) -> None:
-    parameters = [
-        f"| `{name}` | {each.description} | {default_of(each)} |" for name, each in resolver.parameters.items()
-    ]
-    settings = [setting_row(name, each) for name, each in resolver.settings.items()]
-    text = read_page(page)
-    assert "| parameter | what it says | default |\n|---|---|---|\n" + "\n".join(parameters) + "\n\n" in text
-    head = "| setting | type | what it does | default |\n|---|---|---|---|\n"
-    assert head + "\n".join(settings) + "\n\n" in text
+    assert build_parameter_table(resolver) in read_page(page)
+    assert build_setting_table(resolver) in read_page(page)
 
 
 @pytest.mark.parametrize(("page", "count"), [("docs/resolution/http.md", 4), ("docs/resolution/hub.md", 2)])

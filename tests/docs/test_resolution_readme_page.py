@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from konverge.crd import crd_manifest
-from konverge.kube import Object, ObjectKey, find_condition
+from konverge.kube import GroupVersionKind, ObjectKey, find_condition
 from konverge.operator import RunOptions
 from konverge_cluster.testing import Cluster
 from konverge_resolution import REASON_TRAITS, Reason
@@ -64,11 +64,13 @@ async def test_what_is_to_be_tried_without_tekton_works(cluster: Cluster) -> Non
         made = await cluster.client.create(REQUEST)
 
         async def has_succeeded() -> bool:
-            condition = find_condition(await cluster.client.get(_gvk(made), ObjectKey.of(made)), "Succeeded")
+            condition = find_condition(
+                await cluster.client.get(GroupVersionKind.of(made), ObjectKey.of(made)), "Succeeded"
+            )
             return condition is not None and condition.status == "True"
 
         await cluster.eventually(has_succeeded, describe="the request has succeeded")
-    status = (await cluster.client.get(_gvk(made), ObjectKey.of(made)))["status"]
+    status = (await cluster.client.get(GroupVersionKind.of(made), ObjectKey.of(made)))["status"]
     assert json.loads(base64.b64decode(status["data"])) == {**home, "data": {"greeting": "hello"}}
     assert status["refSource"]["uri"].startswith("/api/v1/namespaces/default/configmaps/home@")
 
@@ -90,7 +92,7 @@ async def test_the_operator_of_the_page_gets_its_definition(cluster: Cluster) ->
         made = await cluster.client.create(page)
 
         async def says(type: str, words: str) -> bool:
-            condition = find_condition(await cluster.client.get(_gvk(made), desk.key("a")), type)
+            condition = find_condition(await cluster.client.get(GroupVersionKind.of(made), desk.key("a")), type)
             return condition is not None and words in f"{condition.reason} {condition.message}"
 
         await cluster.eventually(lambda: says("Ready", "Blocked"), describe="it waits")
@@ -101,11 +103,7 @@ async def test_the_operator_of_the_page_gets_its_definition(cluster: Cluster) ->
         async with desk.running_resolvers(FakeResolver(name="git")):
             # The output of kubectl without columns for the conditions of this kind.
             await cluster.eventually(lambda: says("Ready", "Healthy"), describe="the page is ready")
-        config_map = await cluster.client.get(_gvk({"apiVersion": "v1", "kind": "ConfigMap"}), desk.key("a"))
+        config_map = await cluster.client.get(
+            GroupVersionKind.of({"apiVersion": "v1", "kind": "ConfigMap"}), desk.key("a")
+        )
     assert config_map["data"] == {"page": BOX.decode()}
-
-
-def _gvk(obj: Object) -> Any:
-    from konverge.kube import GroupVersionKind
-
-    return GroupVersionKind.of(obj)

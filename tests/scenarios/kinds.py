@@ -165,7 +165,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "ReplicaSet": Scenario(
         kind=primitives.ReplicaSet,
         content={"spec": build_templated_spec(replicas=1)},
-        change=lambda pods: pods.ensure_container_env_var({"name": "TRACING", "value": "on"}),
+        change=enable_tracing,
         changed=TRACED,
         drift={"spec": {"replicas": 2}},
         first="False Creating",

@@ -21,11 +21,10 @@ from konverge._internal.cli.operator_file import OperatorReference, load_operato
 from konverge.client import Client
 from konverge.clock import SeededEntropy, SimulatedClock, SimulatedLoop
 from konverge.crd import crd_manifest
-from konverge.errors import KindNotServedError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition
-from konverge.operator import Operator
 from konverge_cluster.embedded import LocalCluster
 from tests.simulation.crashing_transport import CrashingTransport
+from tests.simulation.operator_restarts import run_with_successor, wait_until_served
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "webapp"
 WEB_APP = GroupVersionKind("demo.konverge.dev", "v1alpha1", "WebApp")
@@ -84,19 +83,15 @@ async def run_chapter(chapter: Chapter, *, fatal: int = 0, answered: bool = Fals
         cluster.api.subscribe(lambda change: creations.update(_list_created(change.old, change.new)))
         admin = Client(cluster.transport(), user_agent="admin", clock=clock)
         await admin.create(crd_manifest(operator.custom_resources[0]))
-        await _wait_until_served(admin, clock)
+        await wait_until_served(admin, WEB_APP, clock)
         first = CrashingTransport(cluster.transport(), fatal=fatal, answered=answered)
-        async with asyncio.timeout(3600), asyncio.TaskGroup() as tasks:
-            running = [tasks.create_task(_operate(operator, first, clock))]
-            tasks.create_task(_succeed(first, running, operator, cluster, clock))
+        async with run_with_successor(operator, cluster, first, clock):
             for change in chapter.before:
                 await _change(admin, clock, change)
             before = first.sent
             await _change(admin, clock, chapter.change)
             first.died.set()
             await clock.sleep(60)
-            for task in running:
-                task.cancel()
         state: dict[str, Any] = {
             f"{gvk.kind}/{obj['metadata']['name']}": _essence(obj)
             for gvk in CHILDREN
@@ -105,35 +100,6 @@ async def run_chapter(chapter: Chapter, *, fatal: int = 0, answered: bool = Fals
         }
         state["conditions"] = _conditions(await admin.get(WEB_APP, SHOP))
         return Outcome(before, first.sent, state, creations)
-
-
-async def _wait_until_served(admin: Client, clock: SimulatedClock) -> None:
-    while True:
-        try:
-            await admin.mapping(WEB_APP)
-        except KindNotServedError:
-            await clock.sleep(1)
-        else:
-            return
-
-
-async def _operate(operator: Operator, transport: CrashingTransport, clock: SimulatedClock) -> None:
-    async with Client(transport, user_agent="webapp", clock=clock) as client:
-        await operator.run(client, clock=clock, entropy=SeededEntropy())
-
-
-async def _succeed(
-    first: CrashingTransport,
-    running: list[asyncio.Task[None]],
-    operator: Operator,
-    cluster: LocalCluster,
-    clock: SimulatedClock,
-) -> None:
-    """Start another operator shortly after the death of the first, as a Deployment does with a pod."""
-    await first.died.wait()
-    running[0].cancel()
-    await clock.sleep(2)
-    running.append(asyncio.create_task(_operate(operator, CrashingTransport(cluster.transport()), clock)))
 
 
 async def _change(admin: Client, clock: SimulatedClock, change: Mapping[str, object]) -> None:

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from konverge.client import Client
 from konverge.clock import SeededEntropy, SimulatedClock, SimulatedLoop
 from konverge.crd import crd_manifest, find_definition
-from konverge.errors import KindNotServedError
-from konverge.kube import GroupVersionKind, Object, ObjectKey
+from konverge.kube import Object, ObjectKey
 from konverge.operator import Operator
 from konverge_cluster.embedded import LocalCluster
 from tests.docs.pages import load_page_operator
 from tests.simulation.crashing_transport import CrashingTransport
+from tests.simulation.operator_restarts import run_with_successor, wait_until_served
 
 MAIN = ObjectKey("default", "main")
 
@@ -51,49 +50,16 @@ async def _reconcile(operator: Operator, *, fatal: int, is_answered: bool) -> tu
     async with LocalCluster(clock=clock, entropy=SeededEntropy()) as cluster:
         admin = Client(cluster.transport(), user_agent="admin", clock=clock)
         await admin.create(crd_manifest(operator.custom_resources[0]))
-        await _wait_until_served(admin, gvk, clock)
+        await wait_until_served(admin, gvk, clock)
         first = CrashingTransport(cluster.transport(), fatal=fatal, answered=is_answered)
-        running = [asyncio.create_task(_operate(operator, first, clock))]
-        successor = asyncio.create_task(_succeed(operator, first, running, cluster, clock))
-        metadata = {"namespace": MAIN.namespace, "name": MAIN.name}
-        await admin.create({"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata, "spec": {}})
-        await clock.sleep(60)
-        await admin.patch(gvk, MAIN, {"spec": {"version": "18"}}, patch_type="merge")
-        await clock.sleep(120)
-        for task in (successor, *running):
-            task.cancel()
-        await asyncio.gather(successor, *running, return_exceptions=True)
+        async with run_with_successor(operator, cluster, first, clock):
+            metadata = {"namespace": MAIN.namespace, "name": MAIN.name}
+            await admin.create({"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata, "spec": {}})
+            await clock.sleep(60)
+            await admin.patch(gvk, MAIN, {"spec": {"version": "18"}}, patch_type="merge")
+            await clock.sleep(120)
         status = (await admin.get(gvk, MAIN))["status"]
     conditions = [
         {name: value for name, value in entry.items() if "Time" not in name} for entry in status["conditions"]
     ]
     return {**status, "conditions": sorted(conditions, key=lambda entry: str(entry["type"]))}, first.sent
-
-
-async def _wait_until_served(admin: Client, gvk: GroupVersionKind, clock: SimulatedClock) -> None:
-    while True:
-        try:
-            await admin.mapping(gvk)
-        except KindNotServedError:
-            await clock.sleep(1)
-        else:
-            return
-
-
-async def _operate(operator: Operator, transport: Any, clock: SimulatedClock) -> None:
-    async with Client(transport, user_agent="databases", clock=clock) as client:
-        await operator.run(client, clock=clock, entropy=SeededEntropy())
-
-
-async def _succeed(
-    operator: Operator,
-    first: CrashingTransport,
-    running: list[asyncio.Task[None]],
-    cluster: LocalCluster,
-    clock: SimulatedClock,
-) -> None:
-    """Start another operator shortly after the death of the first."""
-    await first.died.wait()
-    running[0].cancel()
-    await clock.sleep(2)
-    running.append(asyncio.create_task(_operate(operator, CrashingTransport(cluster.transport()), clock)))

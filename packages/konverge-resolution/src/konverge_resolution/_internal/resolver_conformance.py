@@ -7,7 +7,15 @@ r"""Tests that every resolver must pass: a class to inherit from, and a specimen
         def specimen(self, tmp_path: Path) -> Iterator[Specimen]:
             (tmp_path / "a.yaml").write_text("apiVersion: v1\nkind: ConfigMap\n")
             with loopback_services() as services:
-                yield Specimen(FolderResolver(), services, settings=..., good={...}, missing={...})
+                yield Specimen(
+                    FolderResolver(),
+                    services,
+                    settings=...,
+                    good={...},
+                    missing={...},
+                    unreachable=Impossible("a local file is not behind a network"),
+                    hanging=Impossible("a local file is read in one step"),
+                )
 
 The tests are coroutines for anyio's pytest plugin, which the test module must enable (``pytestmark =
 pytest.mark.anyio``). For detailed failures call
@@ -34,14 +42,18 @@ from konverge_resolution._internal.network import AllowedNetworks
 from konverge_resolution._internal.policy import PolicyDecision, SourcePrefix
 from konverge_resolution._internal.reasons import Reason
 from konverge_resolution._internal.reference import Parameters, Reference
-from konverge_resolution._internal.relative_references import RelativeResolver
+from konverge_resolution._internal.relative_references import (
+    ParentDefinition,
+    RelativeResolver,
+    build_relative_reference,
+)
 from konverge_resolution._internal.resolution_plan import CACHE
 from konverge_resolution._internal.resolved_content import ResolvedContent
 from konverge_resolution._internal.resolver import FetchRequest, Parameter, Resolver, Services, Setting
 from konverge_resolution._internal.resolver_registry import ResolverRegistry
 from konverge_resolution._internal.resolver_settings import parse_settings
 
-__all__ = ["ResolverConformance", "Specimen", "loopback_services"]
+__all__ = ["Impossible", "ResolverConformance", "Specimen", "loopback_services"]
 
 _CANCEL_SECONDS = 0.3
 _END_SECONDS = 2.0
@@ -97,6 +109,17 @@ class _FakeSecrets:
 
 
 @dataclass(frozen=True, slots=True)
+class Impossible:
+    """Reason why no parameters cause a situation; its test is skipped with this reason.
+
+    Args:
+        reason: Why the situation cannot occur, for example ``a local file is read in one step``.
+    """
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Specimen:
     """Resolver under test, and facts about its source.
 
@@ -105,9 +128,9 @@ class Specimen:
         services: The services that it may use.
         good: Parameters of an existing definition.
         missing: Parameters without a definition, in a source that responds.
+        unreachable: Parameters of a source that refuses connections, or why there are none.
+        hanging: Parameters of a source that never finishes its response, or why there are none.
         settings: The configuration, as in a ConfigMap.
-        unreachable: Parameters of a source that does not respond; None if impossible.
-        hanging: Parameters of a source that never finishes its response; None if impossible.
         credential: A value of its Secrets; no message may contain it.
         leftovers: Returns resources that a finished fetch must not leave: processes, files, connections.
         namespace: The namespace of the requester.
@@ -117,9 +140,9 @@ class Specimen:
     services: Services
     good: Parameters
     missing: Parameters
+    unreachable: Parameters | Impossible
+    hanging: Parameters | Impossible
     settings: Mapping[str, str] = field(default_factory=dict)
-    unreachable: Parameters | None = None
-    hanging: Parameters | None = None
     credential: str = ""
     leftovers: Callable[[], Collection[object]] = tuple
     namespace: str = "web"
@@ -168,7 +191,7 @@ class Specimen:
 class ResolverConformance:
     """Tests for resolvers; the inheriting class provides a fixture ``specimen``."""
 
-    async def test_it_says_what_it_is_called_and_what_it_takes(self, specimen: Specimen) -> None:
+    async def test_name_parameters_and_settings_are_described(self, specimen: Specimen) -> None:
         """The name is a DNS label; all parameters and settings have descriptions."""
         resolver = specimen.resolver
         assert not validate_dns_label(resolver.name)
@@ -184,7 +207,7 @@ class ResolverConformance:
         _, mistakes = parse_settings(defaults, resolver.settings)
         assert not mistakes
 
-    async def test_a_parameter_of_another_type_is_refused_with_its_name(self, specimen: Specimen) -> None:
+    async def test_parameter_of_another_type_is_refused_by_name(self, specimen: Specimen) -> None:
         """Lists and mappings instead of text are refused before any connection opens."""
         texts = [name for name, value in specimen.good.items() if isinstance(value, str)]
         assert texts
@@ -195,7 +218,7 @@ class ResolverConformance:
                 assert caught.value.reason is Reason.INVALID_PARAMETERS
                 assert name in caught.value.message
 
-    async def test_what_is_required_is_missed_with_its_name(self, specimen: Specimen) -> None:
+    async def test_missing_required_parameter_is_named(self, specimen: Specimen) -> None:
         """The error names the missing required parameter."""
         for name, parameter in specimen.resolver.parameters.items():
             if not parameter.required or parameter.default or specimen.selected_settings.get(parameter.setting):
@@ -206,12 +229,12 @@ class ResolverConformance:
             assert caught.value.reason is Reason.INVALID_PARAMETERS
             assert name in caught.value.message
 
-    async def test_what_is_checked_is_checked_for_good(self, specimen: Specimen) -> None:
+    async def test_validated_parameters_stay_valid(self, specimen: Specimen) -> None:
         """Validating the result again changes nothing, so pinned and locked parameters stay valid."""
         checked = specimen.resolver.validate(specimen.good, specimen.selected_settings)
         assert specimen.resolver.validate(checked, specimen.selected_settings) == checked
 
-    async def test_the_address_of_its_source_is_one_that_policies_can_name(self, specimen: Specimen) -> None:
+    async def test_policies_can_name_the_source(self, specimen: Specimen) -> None:
         """The address has no user, query or credential, and policies can use it as a prefix."""
         checked = specimen.resolver.validate(specimen.good, specimen.selected_settings)
         uri = specimen.resolver.source_uri(checked, specimen.selected_settings)
@@ -220,7 +243,7 @@ class ResolverConformance:
         assert not specimen.credential or specimen.credential not in uri
         assert SourcePrefix.parse(uri).matches(uri)
 
-    async def test_what_is_there_comes_with_its_source(self, specimen: Specimen) -> None:
+    async def test_existing_content_has_its_provenance(self, specimen: Specimen) -> None:
         """The result has bytes, an address and a digest, and no credential."""
         resolved = await specimen.resolver.resolve(specimen.build_fetch_request(specimen.good))
         assert isinstance(resolved, ResolvedContent)
@@ -234,7 +257,7 @@ class ResolverConformance:
         )
         assert outcome.resolved.data == resolved.data
 
-    async def test_content_is_never_larger_than_it_may_be(self, specimen: Specimen) -> None:
+    async def test_content_above_the_limit_is_refused(self, specimen: Specimen) -> None:
         """A limit of one byte less than the content is an error."""
         resolved = await specimen.resolver.resolve(specimen.build_fetch_request(specimen.good))
         with pytest.raises(ResolutionError) as caught:
@@ -243,7 +266,7 @@ class ResolverConformance:
             )
         assert caught.value.reason is Reason.TOO_LARGE
 
-    async def test_what_is_pinned_names_the_same_for_ever(self, specimen: Specimen) -> None:
+    async def test_pinned_parameters_name_the_same_content(self, specimen: Specimen) -> None:
         """Pinned parameters are valid and return the same bytes; ``pin`` does not change its own result."""
         resolver = specimen.resolver
         resolved = await resolver.resolve(specimen.build_fetch_request(specimen.good))
@@ -257,7 +280,7 @@ class ResolverConformance:
             assert resolver.is_pinned(checked)
             assert await resolver.pin(specimen.build_fetch_request(pinned)) in (None, checked)
 
-    async def test_what_it_comes_to_can_be_locked(self, specimen: Specimen) -> None:
+    async def test_result_can_be_locked(self, specimen: Specimen) -> None:
         """Pinned parameters are declared as versions and match the reference."""
         engine, reference = specimen.build_engine(), Reference(specimen.resolver.name, specimen.good)
         outcome = await engine.resolve(reference, Requester(specimen.namespace))
@@ -266,48 +289,49 @@ class ResolverConformance:
         again = await engine.resolve(locked.pinned_reference, Requester(specimen.namespace))
         assert (again.resolved.data, again.resolved.source) == (outcome.resolved.data, entry.source)
 
-    async def test_what_is_not_there_and_who_does_not_answer_are_told_apart(self, specimen: Specimen) -> None:
-        """``NotFound`` differs from ``Unreachable``: one is a typing error, the other is transient."""
+    async def test_missing_content_is_not_found(self, specimen: Specimen) -> None:
+        """``NotFound`` is for content that a responding source does not have, for example after a typing error."""
         assert (await specimen.expect_error(specimen.missing)).reason is Reason.NOT_FOUND
-        if specimen.unreachable is not None:
-            assert (await specimen.expect_error(specimen.unreachable)).reason is Reason.UNREACHABLE
 
-    async def test_its_time_is_over_when_it_is_over(self, specimen: Specimen) -> None:
+    async def test_unreachable_source_is_not_missing_content(self, specimen: Specimen) -> None:
+        """``Unreachable`` is transient: the engine tries again, and another source may be used."""
+        params = _get_params_or_skip(specimen.unreachable)
+        assert (await specimen.expect_error(params)).reason is Reason.UNREACHABLE
+
+    async def test_hanging_source_ends_at_the_time_limit(self, specimen: Specimen) -> None:
         """A source that never ends takes no longer than the time limit, and leaves nothing."""
-        if specimen.hanging is None:
-            pytest.skip("its source has no way to hang")
+        params = _get_params_or_skip(specimen.hanging)
         clock, before = specimen.services.clock, _list_tasks()
         begun = clock.monotonic()
         with pytest.raises(ResolutionError) as caught:
             await specimen.build_engine().resolve(
-                Reference(specimen.resolver.name, specimen.hanging), Requester(specimen.namespace), seconds=0.5
+                Reference(specimen.resolver.name, params), Requester(specimen.namespace), seconds=0.5
             )
         assert caught.value.reason is Reason.TIMED_OUT
         assert clock.monotonic() - begun < 0.5 + _END_SECONDS
         assert not specimen.leftovers()
         await _wait_until_done(before, specimen.services.clock)
 
-    async def test_cancelled_it_leaves_nothing(self, specimen: Specimen) -> None:
-        """After cancellation, processes, files, connections and tasks are gone when the call returns."""
-        params = specimen.hanging or specimen.good
-        before = _list_tasks()
-        task = asyncio.create_task(specimen.resolver.resolve(specimen.build_fetch_request(params)))
-        await specimen.services.clock.sleep(_CANCEL_SECONDS if specimen.hanging is not None else 0)
-        task.cancel()
-        async with asyncio.timeout(_END_SECONDS):
-            await asyncio.wait([task])
-        assert specimen.hanging is None or task.cancelled()
-        assert not specimen.leftovers()
-        await _wait_until_done(before, specimen.services.clock)
+    async def test_fetch_cancelled_at_its_start_leaves_nothing(self, specimen: Specimen) -> None:
+        """A fetch that is cancelled at once ends, and its processes, files, connections and tasks are gone."""
+        await _cancel_fetch(specimen, specimen.good, after_seconds=0)
 
-    async def test_paths_stay_in_its_source(self, specimen: Specimen) -> None:
-        """No relative reference leaves the source, if the resolver supports them."""
+    async def test_cancelled_fetch_of_a_hanging_source_leaves_nothing(self, specimen: Specimen) -> None:
+        """The same while the fetch waits for its source."""
+        await _cancel_fetch(specimen, _get_params_or_skip(specimen.hanging), after_seconds=_CANCEL_SECONDS)
+
+    async def test_relative_paths_stay_in_the_source(self, specimen: Specimen) -> None:
+        """No relative reference leaves the source; without `RelativeResolver`, every relative reference is refused."""
         resolver = specimen.resolver
-        if not isinstance(resolver, RelativeResolver):
-            pytest.skip("it has no relative references")
         resolved = await resolver.resolve(specimen.build_fetch_request(specimen.good))
         base = resolver.validate(resolved.pinned or specimen.good, specimen.selected_settings)
         uri = resolver.source_uri(base, specimen.selected_settings)
+        if not isinstance(resolver, RelativeResolver):
+            registry = specimen.build_engine().registry
+            with pytest.raises(ResolutionError, match="supports no relative references") as refused:
+                build_relative_reference(registry, ParentDefinition(Reference(resolver.name, base), resolved), "other")
+            assert refused.value.reason is Reason.INVALID_PARAMETERS
+            return
         for path in ("../" * 40 + "x", "/../x", "%2e%2e/%2e%2e/%2e%2e/%2e%2e/%2e%2e/x", "a\\..\\x", ""):
             with pytest.raises(ResolutionError) as caught:
                 resolver.resolve_relative(base, path)
@@ -315,6 +339,26 @@ class ResolverConformance:
         sibling = resolver.validate(resolver.resolve_relative(base, "other"), specimen.selected_settings)
         sibling_uri = resolver.source_uri(sibling, specimen.selected_settings)
         assert SourcePrefix.parse(uri).host == SourcePrefix.parse(sibling_uri).host
+
+
+def _get_params_or_skip(case: Parameters | Impossible) -> Parameters:
+    """Return the parameters of a case; skip the test with the author's reason if the case is impossible."""
+    if isinstance(case, Impossible):
+        pytest.skip(f"impossible for this resolver: {case.reason}")
+    return case
+
+
+async def _cancel_fetch(specimen: Specimen, params: Parameters, *, after_seconds: float) -> None:
+    before, clock = _list_tasks(), specimen.services.clock
+    task = asyncio.create_task(specimen.resolver.resolve(specimen.build_fetch_request(params)))
+    # Every moment is valid: before its first step, or while it connects or waits for the response.
+    await clock.sleep(after_seconds)
+    task.cancel()
+    async with asyncio.timeout(_END_SECONDS):
+        await asyncio.wait([task])
+    assert task.cancelled() or not after_seconds, "the fetch ended although its source hangs"
+    assert not specimen.leftovers()
+    await _wait_until_done(before, clock)
 
 
 def _list_tasks() -> set[asyncio.Task[Any]]:

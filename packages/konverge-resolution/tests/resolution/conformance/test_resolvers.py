@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 
-from konverge.client import Client
+from konverge.client import Client, Response, Transport
 from konverge.clock import SeededEntropy, SystemClock
+from konverge.errors import ConnectionFailedError
 from konverge_cluster.embedded import LocalCluster
 from konverge_resolution import Services
 from konverge_resolution._internal.address_resolver import GuardedAddressResolver
@@ -80,24 +83,41 @@ class TestGit(ResolverConformance):
         )
 
 
+@asynccontextmanager
+async def http_specimen(resolver: HttpResolver, hanging: str) -> AsyncIterator[Specimen]:
+    async def serve(request: web.Request) -> web.StreamResponse:
+        return web.Response(body=TASK, status=200 if request.path == "/a/task.yaml" else 404)
+
+    async with serve_site(serve) as url:
+        good = {"url": f"{url}/a/task.yaml", "http-token-secret": "mine"}
+        yield Specimen(
+            resolver,
+            services(),
+            good=good,
+            missing={**good, "url": f"{url}/a/missing.yaml"},
+            unreachable={"url": f"http://{CLOSED}/a"},
+            hanging={"url": f"http://{hanging}/a"},
+            settings={"allow-plain-http-credentials": "true"},
+            credential=TOKEN,
+        )
+
+
 class TestHttp(ResolverConformance):
     @pytest.fixture
     async def specimen(self, hanging: str) -> AsyncIterator[Specimen]:
-        async def serve(request: web.Request) -> web.StreamResponse:
-            return web.Response(body=TASK, status=200 if request.path == "/a/task.yaml" else 404)
+        async with http_specimen(HttpResolver(), hanging) as specimen:
+            yield specimen
 
-        async with serve_site(serve) as url:
-            good = {"url": f"{url}/a/task.yaml", "http-token-secret": "mine"}
-            yield Specimen(
-                HttpResolver(),
-                services(),
-                good=good,
-                missing={**good, "url": f"{url}/a/missing.yaml"},
-                settings={"allow-plain-http-credentials": "true"},
-                unreachable={"url": f"http://{CLOSED}/a"},
-                hanging={"url": f"http://{hanging}/a"},
-                credential=TOKEN,
-            )
+
+class HttpWithoutPaths(HttpResolver):
+    resolve_relative = None  # type: ignore[assignment]  # for a protocol, None is a method that is not there
+
+
+class TestResolverWithoutPaths(ResolverConformance):
+    @pytest.fixture
+    async def specimen(self, hanging: str) -> AsyncIterator[Specimen]:
+        async with http_specimen(HttpWithoutPaths(), hanging) as specimen:
+            yield specimen
 
 
 class TestBundles(ResolverConformance):
@@ -134,11 +154,31 @@ class TestHub(ResolverConformance):
             )
 
 
+class FaultyTransport:
+    """A transport to an API server that never responds for objects named ``hanging``, and is not there for others."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    async def request(self, method: str, path: str, **more: Any) -> Response:
+        if path.endswith("/hanging"):
+            await asyncio.Event().wait()
+        if path.endswith("/unreachable"):
+            raise ConnectionFailedError("the API server refuses connections")
+        return await self._transport.request(method, path, **more)
+
+
 class TestCluster(ResolverConformance):
     @pytest.fixture
     async def specimen(self) -> AsyncIterator[Specimen]:
         made = LocalCluster(clock=SystemClock(), entropy=SeededEntropy())
-        async with made as running, Client(running.transport(), user_agent="tests", clock=SystemClock()) as client:
+        async with (
+            made as running,
+            Client(FaultyTransport(running.transport()), user_agent="tests", clock=SystemClock()) as client,
+        ):
             config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "web"}}
             await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "web"}})
             await client.create(config_map)
@@ -148,6 +188,8 @@ class TestCluster(ResolverConformance):
                 services(cluster=ClusterObjectReader(client)),
                 good=good,
                 missing={**good, "name": "missing"},
+                unreachable={**good, "name": "unreachable"},
+                hanging={**good, "name": "hanging"},
             )
 
 
