@@ -138,7 +138,7 @@ def test_account_roles_and_bindings_are_yaml_documents(konverge: Konverge) -> No
 def test_the_roles_of_the_example_are_no_wider_than_what_it_does(konverge: Konverge) -> None:
     (role,) = (
         found
-        for found in yaml.safe_load_all(konverge("rbac", OPERATOR, "--no-events").stdout)
+        for found in yaml.safe_load_all(konverge("rbac", OPERATOR, "--no-events", "--no-diagnosis").stdout)
         if found["kind"] == "ClusterRole"
     )
 
@@ -151,6 +151,17 @@ def test_the_roles_of_the_example_are_no_wider_than_what_it_does(konverge: Konve
         (["webapps/finalizers"], ["update"]),
         (["webapps/status"], ["patch", "update"]),
     ]
+
+
+def test_late_workloads_are_examined_with_three_more_reads(konverge: Konverge) -> None:
+    def list_rules(*options: str) -> list[tuple[list[str], list[str]]]:
+        objects = yaml.safe_load_all(konverge("rbac", OPERATOR, "--no-events", *options).stdout)
+        (role,) = (found for found in objects if found["kind"] == "ClusterRole")
+        return [(rule["resources"], rule["verbs"]) for rule in role["rules"]]
+
+    added = [rule for rule in list_rules() if rule not in list_rules("--no-diagnosis")]
+
+    assert added == [(["persistentvolumeclaims"], ["get"]), (["pods"], ["list"]), (["events"], ["list"])]
 
 
 def test_namespaces_get_roles(konverge: Konverge) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
-from konverge.component import AppliedCache, Component, ReconcileContext
+from konverge.clock import Clock
+from konverge.component import AppliedCache, Component, Diagnosis, ReconcileContext
 from konverge.errors import NotFoundError
 from konverge.kube import Condition, GroupVersionKind, Object, ObjectKey, find_condition
 from konverge_cluster.testing import Cluster
@@ -71,7 +73,9 @@ class ComponentHarness:
         self.key = ObjectKey(cluster.namespace, name)
         self.memory = AppliedCache()
         self.events = RecordingEvents()
-        self.wake_after: object = None
+        self.wake_after: timedelta | None = None
+        self.clock: Clock = cluster.clock
+        self.diagnosis: Diagnosis | None = None
 
     async def owner(self) -> Object:
         """The owner as the server has it."""
@@ -82,9 +86,10 @@ class ComponentHarness:
         ctx = ReconcileContext(
             client=self.client,
             owner=await self.owner(),
-            clock=self.cluster.clock,
+            clock=self.clock,
             events=self.events,
             applied_cache=self.memory,
+            diagnosis=self.diagnosis,
         )
         try:
             async with ctx.flushing_status():

@@ -118,7 +118,7 @@ def delivery(bakery: Bakery) -> Component:
 
 
 BAKERY = OperatorDeclaration("bakery", (DeclaredOwner(Bakery, (kitchen, shop, delivery)),))
-QUIET = RuntimeFeatures(records_events=False)
+QUIET = RuntimeFeatures(records_events=False, diagnoses=False)
 
 
 def verbs(rules: Sequence[PolicyRule], group: str, resource: str) -> tuple[str, ...]:
@@ -186,6 +186,26 @@ def test_nothing_else_is_asked_for() -> None:
     assert found.cluster_rules == found.home_rules == ()
 
 
+def test_workloads_need_the_reads_that_examine_them_when_they_are_late() -> None:
+    features = RuntimeFeatures(records_events=False)
+
+    found = derive_permissions(BAKERY, features)
+
+    assert verbs(found.rules, "", "pods") == ("list",)
+    assert verbs(found.rules, "", "persistentvolumeclaims") == ("get",)
+    assert verbs(found.rules, "events.k8s.io", "events") == ("list",)
+
+
+def test_a_function_that_declares_to_apply_a_workload_gets_the_reads_too() -> None:
+    def derive(*verbs_: str) -> tuple[PolicyRule, ...]:
+        uses = (ResourceAccess.of(GroupVersionKind("apps", "v1", "Deployment"), verbs_),)
+        declaration = OperatorDeclaration("bakery", (DeclaredOwner(Bakery),), uses=uses)
+        return derive_permissions(declaration, RuntimeFeatures(records_events=False)).rules
+
+    assert verbs(derive("get", "create", "patch"), "", "pods") == ("list",)
+    assert verbs(derive("get"), "", "pods") == ()
+
+
 def list_rules(rules: Sequence[PolicyRule], resource: str) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
     """The verbs and the names of objects of each rule about a resource."""
     return [(rule.verbs, rule.resource_names) for rule in rules if resource in rule.resources]
@@ -198,6 +218,7 @@ def test_the_facilities_of_the_runtime_bring_their_own() -> None:
         registers_webhooks=True,
         installs_definitions=True,
         certificate_secret="bakery-tls",
+        diagnoses=False,
     )
 
     found = derive_permissions(BAKERY, everything)

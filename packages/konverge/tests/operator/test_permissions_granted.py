@@ -12,6 +12,7 @@ import pytest
 
 from konverge._internal.client.http_transport import HttpTransport
 from konverge._internal.client.kubeconfig import load_kubeconfig
+from konverge._internal.component.diagnosis import CLAIM, EVENT, POD
 from konverge._internal.operator.permission_check import find_missing_permissions
 from konverge._internal.operator.permission_derivation import (
     DeclaredOwner,
@@ -114,7 +115,11 @@ async def a_life(cluster: Cluster, client: Client) -> None:
         async with ctx.flushing_status():
             for factory in (kitchen, shop, delivery):
                 await factory(decode(Bakery, owner)).reconcile(ctx)
-    for rule in derive_permissions(BAKERY, RuntimeFeatures(records_events=False)).rules:
+    for kind in (POD, EVENT):
+        await client.list_page(kind, namespace=cluster.namespace, limit=1)
+    with suppress(NotFoundError):
+        await client.get(CLAIM, ObjectKey(cluster.namespace, "data"))
+    for rule in derive_permissions(BAKERY, RuntimeFeatures(records_events=False, diagnoses=False)).rules:
         for resource in rule.resources:
             if "/" not in resource:
                 kind = next(
@@ -197,6 +202,8 @@ def without(permissions: RequiredPermissions, group: str, resource: str, verb: s
         ("", "configmaps", "patch"),
         ("", "services", "delete"),
         ("apps", "deployments", "delete"),
+        ("", "persistentvolumeclaims", "get"),
+        ("", "pods", "list"),
         ("batch", "jobs", "get"),
         ("batch", "jobs", "watch"),
         ("policy", "poddisruptionbudgets", "update"),

@@ -26,6 +26,8 @@ async def dry_run_argument(
     found: NamedOwner | OwnerInFile,
     flags: ClusterFlags,
     failures: list[BaseException],
+    *,
+    examines: bool = False,
 ) -> OwnerDryRun:
     """Return the dry run of the next reconcile of one owner; an owner in a file as the server would store it.
 
@@ -35,6 +37,7 @@ async def dry_run_argument(
         found: The owner.
         flags: The options for the cluster.
         failures: Receives each error of the reconcile.
+        examines: True to examine objects that are not ready, with more reads.
     """
     if isinstance(found, NamedOwner):
         obj = await read_owner(client, found, flags)
@@ -53,6 +56,7 @@ async def dry_run_argument(
         indexes=registered.indexes,
         adopt=registered.adopt,
         on_failure=failures.append,
+        examines=examines,
     )
 
 

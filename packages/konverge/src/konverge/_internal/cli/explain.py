@@ -86,7 +86,7 @@ async def _dry_run_owner(
     operator: Operator, found: NamedOwner | OwnerInFile, flags: ClusterFlags, failures: list[BaseException]
 ) -> OwnerDryRun:
     async with flags.connect("explain") as client:
-        return await dry_run_argument(client, operator, found, flags, failures)
+        return await dry_run_argument(client, operator, found, flags, failures, examines=True)
 
 
 def _select_component(owner: OwnerDryRun, name: str) -> OwnerDryRun:

@@ -85,6 +85,8 @@ def _format_resource(number: int, report: ResourceReport) -> Iterator[str]:
         yield from _format_detail(f"adoption: {report.adoption}", colour="magenta")
     if report.convergence is not None and report.outcome != "halts":
         yield from _format_evaluation("", report.convergence)
+    for cause in report.causes:
+        yield from _format_detail(f"cause: {cause}", colour="yellow")
     if report.grace is not None and report.grace.status != "Healthy":
         yield from _format_detail(f"grace: {_format_result(report.grace)}")
     if report.suspension is not None:

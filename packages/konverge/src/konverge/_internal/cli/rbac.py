@@ -57,6 +57,12 @@ class _RbacCommand(click.Command):
     help="File with more owners to build components for. Can be repeated.",
 )
 @click.option("--events/--no-events", default=True, show_default=True, help="Grant permissions to record events.")
+@click.option(
+    "--diagnosis/--no-diagnosis",
+    default=True,
+    show_default=True,
+    help="Grant permissions to examine the pods of late workloads.",
+)
 @click.option("--leader-elect", is_flag=True, help="Grant permissions for leader election.")
 @click.option(
     "--shards",
@@ -85,6 +91,7 @@ def rbac(
     account: str,
     samples: tuple[Path, ...],
     events: bool,
+    diagnosis: bool,
     leader_elect: bool,
     shards: int | None,
     lease_name: str,
@@ -108,6 +115,7 @@ def rbac(
     secret = None if webhook_secret is None else parse_namespaced_name("--webhook-secret", webhook_secret)
     facilities = RuntimeFeatures(
         records_events=events,
+        diagnoses=diagnosis,
         elects_leader=leader_elect,
         shards=shards is not None,
         lease=lease_name,

@@ -16,6 +16,7 @@ from konverge._internal.component.component import Component
 from konverge._internal.component.component_spec import Unplannable
 from konverge._internal.component.condition_reason import ConditionReason
 from konverge._internal.component.data_flow import DataEdge
+from konverge._internal.component.diagnosis import Diagnosis
 from konverge._internal.component.owner_condition import aggregate, summarize_conditions
 from konverge._internal.component.prerequisites import Prerequisite, PrerequisiteResult, PrerequisiteStatus
 from konverge._internal.component.reconcile_context import ComponentRunner, ReconcileContext
@@ -33,6 +34,7 @@ __all__ = [
     "ConditionMetrics",
     "ConditionReason",
     "DataEdge",
+    "Diagnosis",
     "EventRecorder",
     "Prerequisite",
     "PrerequisiteResult",

@@ -40,16 +40,23 @@ class RegisteredResource:
         resource: The resource.
         treatment: The effect of its options.
         unplannable: The reason why its desired object is not known; None for a resource that can be rendered.
+        is_managed_later: True for a read-only registration of an object that a later one manages.
     """
 
     resource: Resource
     treatment: ResourceTreatment
     unplannable: Unplannable | None = None
+    is_managed_later: bool = False
 
     @property
     def identity(self) -> str:
         """The identity of the resource: kind, namespace and name."""
         return self.resource.identity
+
+    @property
+    def counts_health(self) -> bool:
+        """True if the health of the object counts for the component."""
+        return not (self.treatment.is_auxiliary or self.is_managed_later)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ __all__ = [
     "apply_grace",
     "build_condition",
     "compute_grace_deadline",
+    "find_not_ready_time",
     "is_barrier_active",
     "is_expired",
     "read_generation",
@@ -115,19 +116,25 @@ def apply_grace(
     return verdict
 
 
+def find_not_ready_time(condition: Condition | None) -> datetime | None:
+    """Return the time since which an active component is not ready; None if it is ready or inactive."""
+    if condition is None or condition.status != "False" or condition.reason in _INACTIVE_REASONS:
+        return None
+    return condition.last_transition_time
+
+
 def compute_grace_deadline(condition: Condition | None, period: timedelta) -> datetime | None:
     """Return the end (inclusive) of the grace period of a component that is not ready; None if it is not running.
 
     The period starts at the condition's last change of *status*; a change of reason alone does not restart it. It does
     not run while the component is ready or inactive, and starts again afterwards.
     """
-    if condition is None or condition.last_transition_time is None or period <= timedelta(0):
+    since = find_not_ready_time(condition)
+    if since is None or period <= timedelta(0):
         return None
-    if condition.status != "False" or condition.reason in _INACTIVE_REASONS:
-        return None
-    if period > _END_OF_TIME - condition.last_transition_time:
+    if period > _END_OF_TIME - since:
         return None  # for example timedelta.max: an end after the last calendar date never comes
-    return condition.last_transition_time + period
+    return since + period
 
 
 def is_expired(condition: Condition | None, period: timedelta, now: datetime) -> bool:

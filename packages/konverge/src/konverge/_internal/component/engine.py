@@ -99,7 +99,7 @@ class ComponentReconcile:
             else:
                 # 4: the resources in order; 5: aggregation
                 evaluation = HealthEvaluation(component, self._ctx, self._earlier, self._now)
-                verdict = evaluation.aggregate(await self._process_resources())
+                verdict = await evaluation.aggregate(await self._process_resources())
             # 6: the condition
             condition = self._stage(verdict)
             # 7: deletions

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 from konverge._internal.component.applied_cache import AppliedCache
 from konverge._internal.component.client_protocol import ComponentClient
 from konverge._internal.component.condition_rules import read_generation
+from konverge._internal.component.diagnosis import Diagnosis
 from konverge._internal.component.remedies import Remedies
 from konverge._internal.component.reporting import ApplyMetrics, ConditionMetrics, EventRecorder, ResourceObserver
 from konverge._internal.component.time_limit import TimeLimit, call_with_limit
@@ -63,6 +64,8 @@ class ReconcileContext:
         adopt: The default for resources without the option `konverge.options.adopt`: True lets components adopt
             objects that exist already and do not belong to them.
         entropy: The randomness for generated values.
+        diagnosis: The examination of late workloads, whose causes follow the reasons of the condition; None examines
+            nothing.
     """
 
     client: ComponentClient
@@ -77,6 +80,7 @@ class ReconcileContext:
     runner: ComponentRunner | None = None
     adopt: bool = True
     entropy: Entropy = field(default_factory=SystemEntropy)
+    diagnosis: Diagnosis | None = None
     requeue_at: datetime | None = field(default=None, init=False)
     secret_values: SecretValues = field(init=False, repr=False)
     # The advice of error messages, in the words of those who declare the objects.

@@ -16,6 +16,7 @@ from konverge._internal.component import (
     AppliedCache,
     ApplyMetrics,
     ConditionMetrics,
+    Diagnosis,
     EventRecorder,
     TimeLimit,
 )
@@ -61,6 +62,7 @@ class AuthorReconciler(Generic[T]):
         adopt: The default for resources without the option `konverge.options.adopt`.
         timeout: The time limit of a reconcile.
         reports_errors: True if `condition_type` reports errors of an author's reconcile function.
+        diagnosis: The examination of late workloads; None examines nothing.
     """
 
     cls: type[T]
@@ -77,6 +79,7 @@ class AuthorReconciler(Generic[T]):
     adopt: bool = True
     timeout: timedelta = timedelta.max
     reports_errors: bool = True
+    diagnosis: Diagnosis | None = None
 
     def __call__(self, owner: Object, client: CachedClient) -> Awaitable[Result | None]:
         """Reconcile an owner (`runtime.owner_reconciler.ReconcileOwner`).
@@ -133,6 +136,7 @@ class AuthorReconciler(Generic[T]):
             run=self.run,
             adopt=self.adopt,
             entropy=SystemEntropy() if self.run is None else self.run.entropy,
+            diagnosis=self.diagnosis,
             owner_class=self.cls,
         )
 

@@ -16,7 +16,7 @@ from typing import cast
 import msgspec
 
 from konverge._internal.client import Client
-from konverge._internal.component import TimeLimit
+from konverge._internal.component import Diagnosis, TimeLimit
 from konverge._internal.component.dry_run import (
     ConditionReport,
     DryRun,
@@ -95,6 +95,7 @@ async def dry_run_owner(
     clock: Clock | None = None,
     adopt: bool = True,
     on_failure: Callable[[BaseException], None] = lambda _: None,
+    examines: bool = False,
 ) -> OwnerDryRun:
     """Return the writes and conditions of the next reconcile of an owner; nothing is written.
 
@@ -106,6 +107,7 @@ async def dry_run_owner(
         clock: The time (default: the system clock).
         adopt: The operator's default for adoptions (`konverge.Operator`).
         on_failure: Called with the error if the reconcile fails.
+        examines: True to examine objects that are not ready: their pods, claims and events.
 
     Raises:
         konverge.errors.DecodeError: The owner does not fit its class.
@@ -117,7 +119,8 @@ async def dry_run_owner(
     dry_run, errors, wakes_at = None, [], None
     if not is_deleting(owner):
         with closing(TimeLimit(_FUNCTION_LIMIT)) as limit:
-            dry_run = DryRun(client, owner, clock=clock, time_limit=limit)
+            diagnosis = Diagnosis(client, clock=clock) if examines else None
+            dry_run = DryRun(client, owner, clock=clock, time_limit=limit, diagnosis=diagnosis)
             ctx = DryRunContext(
                 client=dry_run.client,
                 owner=dry_run.owner,
@@ -125,6 +128,7 @@ async def dry_run_owner(
                 time_limit=limit,
                 runner=dry_run.reconcile,
                 adopt=adopt,
+                diagnosis=diagnosis,
                 dry_run_cluster=DryRunCluster(client, dry_run.client, indexes or {}),
                 owner_class=registration.cls,
             )

@@ -17,6 +17,7 @@ from typing import Any
 
 from konverge._internal.apply import find_builtin_schema
 from konverge._internal.component import Component
+from konverge._internal.component.diagnosis import CLAIM, EVENT, POD, WORKLOADS, is_examined
 from konverge._internal.component.resource_options import ResourceMode
 from konverge._internal.crd import build_sample_objects, decode, find_definition
 from konverge._internal.kube import GroupVersionKind, Object
@@ -86,6 +87,7 @@ class RuntimeFeatures:
 
     Args:
         records_events: The operator records events.
+        diagnoses: The operator examines the pods, claims and events of late workloads.
         elects_leader: One of several replicas is active.
         shards: Several replicas divide the owners.
         lease: The name of the Lease of an election, and the prefix of the Leases of shards (default: the operator's
@@ -98,6 +100,7 @@ class RuntimeFeatures:
     """
 
     records_events: bool = True
+    diagnoses: bool = True
     elects_leader: bool = False
     shards: bool = False
     lease: str = ""
@@ -146,7 +149,8 @@ def derive_permissions(
     ends = clock.monotonic() + MAX_FACTORY_SECONDS
     gaps: list[str] = []
     own = {find_definition(owner.cls).gvk: ResourceAccess.of(owner.cls, READ) for owner in declaration.owners}
-    uses = [*_list_runtime_access(declaration, features or RuntimeFeatures()), *declaration.uses]
+    features = features or RuntimeFeatures()
+    uses = [*_list_runtime_access(declaration, features), *declaration.uses]
     uses += (own.get(gvk) or ResourceAccess.of(gvk, READ) for gvk in declaration.watched)
     kinds = list(declaration.watched)
     for owner in declaration.owners:
@@ -164,6 +168,9 @@ def derive_permissions(
                 f"{owner.cls.__name__}: the access of {', '.join(owner.functions)} cannot be derived: declare it with "
                 "operator.uses(...)"
             )
+    if features.diagnoses:
+        for gvk in dict.fromkeys((*kinds[len(declaration.watched) :], *_list_applied_kinds(declaration.uses))):
+            uses += _list_diagnosis_access(gvk)
     gaps += _describe_unknown_kinds(dict.fromkeys(gvk for gvk in kinds if gvk not in own), uses)
     by_scope = {scope: build_rules(use for use in uses if use.scope is scope) for scope in AccessScope}
     return RequiredPermissions(
@@ -205,6 +212,23 @@ def _list_runtime_access(declaration: OperatorDeclaration, features: RuntimeFeat
         yield ResourceAccess("apiextensions.k8s.io", resource, ("get", "patch"), AccessScope.CLUSTER, names)
         if features.installs_definitions:
             yield ResourceAccess("apiextensions.k8s.io", resource, ("create",), AccessScope.CLUSTER)
+
+
+def _list_diagnosis_access(gvk: GroupVersionKind) -> Iterator[ResourceAccess]:
+    """Yield the access to examine a late object of a kind (`component.diagnosis`); nothing for most kinds."""
+    if not is_examined(gvk):
+        return
+    yield ResourceAccess.of(EVENT, ("list",))
+    if gvk != CLAIM:
+        yield ResourceAccess.of(CLAIM, ("get",))
+    if gvk in WORKLOADS:
+        yield ResourceAccess.of(POD, ("list",))
+
+
+def _list_applied_kinds(uses: Iterable[ResourceAccess]) -> Iterator[GroupVersionKind]:
+    """Yield the examined kinds that the author declares to apply."""
+    applied = {(use.group, use.resource) for use in uses if "patch" in use.verbs}
+    return (gvk for gvk in (*WORKLOADS, POD, CLAIM) if (gvk.group, guess_plural(gvk)) in applied)
 
 
 def _list_named_access(group: str, resource: str, name: str) -> Iterator[ResourceAccess]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from konverge._internal.cancellation import await_shielded
 from konverge._internal.client import Client
 from konverge._internal.client.request_observer import RequestObserver
-from konverge._internal.component import ConditionMetrics, EventRecorder, TimeLimit
+from konverge._internal.component import ConditionMetrics, Diagnosis, EventRecorder, TimeLimit
 from konverge._internal.crd import find_definition
 from konverge._internal.kube import GroupVersionKind, Object, ObjectKey
 from konverge._internal.operator.author_reconciler import AuthorReconciler
@@ -126,6 +126,7 @@ class _ProcessParts:
         # These tasks run until the operator ends; the liveness probe checks that they still run.
         self._background_tasks: list[asyncio.Task[None]] = []
         self._limit = TimeLimit(options.function_limit)
+        self._diagnosis = Diagnosis(self.client, clock=clock) if options.diagnoses else None
         self._events: ClusterEventRecorder | None = None
         if options.records_events:
             from konverge._internal.runtime.event_recorder import ClusterEventRecorder
@@ -198,6 +199,7 @@ class _ProcessParts:
             adopt=self._registered.adopt,
             timeout=registration.timeout,
             reports_errors=registration.reports_errors,
+            diagnosis=self._diagnosis,
         )
 
     def _build_webhook_server(self) -> WebhookServer | None:

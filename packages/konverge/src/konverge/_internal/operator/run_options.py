@@ -43,6 +43,7 @@ class RunOptions:
         webhooks: The server of the handlers of `Operator.validates`, `defaults` and `converts`; None serves none.
         registers_webhooks: True to register the webhooks with the API server; otherwise the deployment does.
         records_events: True to record writes to owners' objects as Kubernetes events.
+        diagnoses: True to examine the pods, claims and events of late workloads, for the messages of conditions.
         traces: True to create OpenTelemetry spans with the program's global tracer provider.
         checks_permissions: True to check the permissions at startup and log each missing rule.
         home: The operator's own namespace, which has its Leases.
@@ -61,6 +62,7 @@ class RunOptions:
     webhooks: WebhookOptions | None = None
     registers_webhooks: bool = False
     records_events: bool = True
+    diagnoses: bool = True
     traces: bool = False
     checks_permissions: bool = False
     home: str = "default"
@@ -90,6 +92,7 @@ class RunOptions:
         secret = None if self.webhooks is None else self.webhooks.certificate_secret
         return RuntimeFeatures(
             records_events=self.records_events,
+            diagnoses=self.diagnoses,
             elects_leader=isinstance(self.leases, LeaderElection),
             shards=isinstance(self.leases, Sharding),
             lease="" if self.leases is None else self.leases.name,

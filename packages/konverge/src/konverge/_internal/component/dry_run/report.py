@@ -188,6 +188,7 @@ class ResourceReport(_ReportPart, frozen=True, rename="camel"):
         contests: The conflicts with other field managers.
         adoption: For an object that would be adopted: its present controller or managers, and the overruled fields.
         override: The fields that are stored with other values than applied; empty for none.
+        causes: The causes why a late object is not ready: its pods, claims and events.
     """
 
     identity: str
@@ -205,6 +206,7 @@ class ResourceReport(_ReportPart, frozen=True, rename="camel"):
     contests: tuple[OwnershipConflict, ...] = ()
     adoption: str = ""
     override: str = ""
+    causes: tuple[str, ...] = ()
 
 
 class ConditionReport(_ReportPart, frozen=True, rename="camel"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 
@@ -11,6 +11,7 @@ from konverge._internal.component.aggregation import AggregatedStatus, aggregate
 from konverge._internal.component.component import Component
 from konverge._internal.component.component_spec import RegisteredResource
 from konverge._internal.component.condition_rules import requeue_time
+from konverge._internal.component.diagnosis import Diagnosis, is_examined
 from konverge._internal.component.dry_run.dry_run_client import DryRunClient, DryRunServer
 from konverge._internal.component.dry_run.explanation import Explanation
 from konverge._internal.component.dry_run.instrumentation import InstrumentedComponent, describe_prerequisite
@@ -38,7 +39,13 @@ __all__ = ["DryRun", "dry_run_component"]
 
 
 async def dry_run_component(
-    component: Component, client: DryRunServer, owner: Object, *, clock: Clock | None = None, adopt: bool = True
+    component: Component,
+    client: DryRunServer,
+    owner: Object,
+    *,
+    clock: Clock | None = None,
+    adopt: bool = True,
+    diagnosis: Diagnosis | None = None,
 ) -> DryRunReport:
     """Return the writes and the condition of a reconcile of the component now, with reasons; nothing is written.
 
@@ -48,11 +55,12 @@ async def dry_run_component(
         owner: The custom resource as the server has it; it is not modified.
         clock: The time (default: the system clock).
         adopt: The default for resources without the option `konverge.options.adopt`.
+        diagnosis: The examination of objects that are not ready; None examines nothing.
 
     Raises:
         asyncio.CancelledError: The dry run was cancelled; there is nothing to undo.
     """
-    dry_run = DryRun(client, owner, clock=clock, adopt=adopt)
+    dry_run = DryRun(client, owner, clock=clock, adopt=adopt, diagnosis=diagnosis)
     with suppress(ReconcileError):  # the report has the error
         await component.reconcile(dry_run.create_context())
     return dry_run.reports[-1]
@@ -69,6 +77,7 @@ class DryRun:
         clock: The time (default: the system clock).
         time_limit: The time limit of each author function; None is without a limit.
         adopt: The default for resources without the option `konverge.options.adopt`.
+        diagnosis: The examination of objects that are not ready; None examines nothing.
 
     Attributes:
         client: The client for reconciles.
@@ -84,6 +93,7 @@ class DryRun:
         clock: Clock | None = None,
         time_limit: TimeLimit | None = None,
         adopt: bool = True,
+        diagnosis: Diagnosis | None = None,
     ) -> None:
         self.client: DryRunClient = DryRunClient(client)
         self.owner: Object = copy_json(owner)
@@ -91,6 +101,7 @@ class DryRun:
         self._clock = clock or SystemClock()
         self._time_limit = time_limit
         self._adopt = adopt
+        self._diagnosis = diagnosis
         self._one_at_a_time = asyncio.Lock()
 
     def create_context(self) -> ReconcileContext:
@@ -102,6 +113,7 @@ class DryRun:
             time_limit=self._time_limit,
             runner=self.reconcile,
             adopt=self._adopt,
+            diagnosis=self._diagnosis,
         )
 
     async def reconcile(self, component: Component, ctx: ReconcileContext) -> Condition:
@@ -128,11 +140,26 @@ class DryRun:
             wakes_at = ctx.requeue_at
             if wakes_at == requeue_before:  # an earlier request of another component can hide this one
                 wakes_at = None if failure is not None else requeue_time(after, component.grace_period, now)
-            ended = _FinishedRun(self.client, observed, ctx, failure, self.client.changes[start:])
+            causes = await self._examine(observed)
+            ended = _FinishedRun(self.client, observed, ctx, failure, self.client.changes[start:], causes)
             self.reports.append(ended.build_report(before, after, wakes_at, now))
             if failure is not None:
                 raise failure
             return after
+
+    async def _examine(self, observed: InstrumentedComponent) -> dict[str, tuple[str, ...]]:
+        """Return the causes of the objects that are not ready, by identity, also before they are late."""
+        causes: dict[str, tuple[str, ...]] = {}
+        for identity, resource in observed.resources.items():
+            live, _ = observed.results.get(identity, (None, None))
+            judged = resource.convergence
+            if self._diagnosis is None or live is None or judged is None or judged.status in READY:
+                continue
+            if is_examined(resource.gvk):
+                found = await self._diagnosis.examine(live, reports_refusal=True)
+                public = tuple(resource.key)
+                causes[identity] = tuple(self.client.secret_values.hide(cause, public=public) for cause in found)
+        return causes
 
 
 class _FinishedRun:
@@ -145,8 +172,10 @@ class _FinishedRun:
         ctx: ReconcileContext,
         failure: ReconcileError | None,
         changes: Sequence[ObjectChange],
+        causes: Mapping[str, tuple[str, ...]],
     ) -> None:
         self._client = client
+        self._causes = causes
         self._observed = observed
         self._component = observed.component
         self._ctx = ctx
@@ -243,6 +272,7 @@ class _FinishedRun:
             contests=self._client.find_ownership_conflicts(*which, manager) if is_managed else (),
             adoption=self._observed.adoptions.get(entry.identity, ""),
             override=self._observed.overrides.get(entry.identity, ""),
+            causes=self._causes.get(entry.identity, ()),
         )
 
     def _find_suspension(self, entry: RegisteredResource) -> FunctionEvaluation | None:
