@@ -53,12 +53,12 @@ class ExternalCalls:
         networks = AllowedNetworks(allowed_networks)
         self._where = where
         self._calls = tuple(CompiledCall(each, f"{where}[{index}]", networks) for index, each in enumerate(declared))
-        self._waves = _group_into_batches(self._calls, where)
+        self._batches = _group_into_batches(self._calls, where)
 
     @property
     def batches(self) -> tuple[tuple[str, ...], ...]:
         """The names of the calls that are sent concurrently, batch after batch."""
-        return tuple(tuple(call.name for call in wave) for wave in self._waves)
+        return tuple(tuple(call.name for call in batch) for batch in self._batches)
 
     def find_next_change(self, now: datetime) -> datetime | None:
         """Return the next time at which the conditions of a call can change by themselves; None without one."""
@@ -81,16 +81,16 @@ class ExternalCalls:
                 batch have ended.
         """
         results = {call.name: build_external_result(call.protocol, None) for call in self._calls}
-        for wave in self._waves:
-            ended = await self._run_batch(wave, scope.with_names(external=dict(results)), caller, reader, namespace)
-            results.update({call.name: each.result for call, each in zip(wave, ended, strict=True)})
+        for batch in self._batches:
+            ended = await self._run_batch(batch, scope.with_names(external=dict(results)), caller, reader, namespace)
+            results.update({call.name: each.result for call, each in zip(batch, ended, strict=True)})
             problems = [each.problem for each in ended if each.problem]
             if problems:
                 raise CallError(self._where, "; ".join(problems), results)
         return results
 
     async def _run_batch(
-        self, wave: Sequence[CompiledCall], scope: Scope, caller: Caller, reader: ObjectReader, namespace: str
+        self, batch: Sequence[CompiledCall], scope: Scope, caller: Caller, reader: ObjectReader, namespace: str
     ) -> list[_CallOutcome]:
         free = asyncio.Semaphore(_MAX_CONCURRENT)
 
@@ -99,7 +99,7 @@ class ExternalCalls:
                 return await _run_call(call, scope, caller, reader, namespace)
 
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(run_call(call)) for call in wave]
+            tasks = [group.create_task(run_call(call)) for call in batch]
         return [task.result() for task in tasks]
 
 
@@ -134,11 +134,11 @@ def _group_into_batches(calls: Sequence[CompiledCall], where: str) -> tuple[tupl
         sorter.prepare()
     except CycleError as error:
         raise ConfigurationError(f"{where}: these calls read each other: {' -> '.join(error.args[1])}") from None
-    waves: list[tuple[CompiledCall, ...]] = []
+    batches: list[tuple[CompiledCall, ...]] = []
     while ready := sorter.get_ready():
-        waves.append(tuple(call for call in calls if call.name in ready))
+        batches.append(tuple(call for call in calls if call.name in ready))
         sorter.done(*ready)
-    return tuple(waves)
+    return tuple(batches)
 
 
 def _find_read_calls(names: frozenset[tuple[str, ...]], before: Mapping[str, Any]) -> set[str]:

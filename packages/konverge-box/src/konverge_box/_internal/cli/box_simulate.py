@@ -161,15 +161,15 @@ def run_in_cluster(
             could.
     """
     if kind == "kubeconfig":
-        return asyncio.run(_run_with_timeout(_connect_kubeconfig(namespace), job))
+        return asyncio.run(_run_job(_connect_kubeconfig(namespace), job))
     if starts_at is None:
-        return asyncio.run(_run_with_timeout(_start_embedded(namespace, None, without_controllers), job))
+        return asyncio.run(_run_job(_start_embedded(namespace, None, without_controllers), job))
     # Simulated time advances at once, and there is no network to wait for.
     with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
-        return runner.run(_run_with_timeout(_start_embedded(namespace, starts_at, without_controllers), job))
+        return runner.run(_run_job(_start_embedded(namespace, starts_at, without_controllers), job))
 
 
-async def _run_with_timeout(
+async def _run_job(
     opening: AbstractAsyncContextManager[SimulatedCluster], job: Callable[[SimulatedCluster], Awaitable[bool]]
 ) -> bool:
     with cancel_on_signal():

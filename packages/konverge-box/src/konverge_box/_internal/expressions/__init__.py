@@ -1,10 +1,9 @@
 """Expressions of the operator box, and the conditions that decide which parts of it apply.
 
 An expression is a string that contains ``{{ … }}``. It is compiled once, when the file is loaded: every error that
-needs
-no data is found then, with line and column. An evaluation is a pure function of a scope (names and their values), the
-time of the reconcile, and a source of randomness for the few functions that need one. It has no access to Python, keeps
-no state, and stays within its limits.
+needs no data is found then, with line and column. An evaluation is a pure function of a scope (names and their values),
+the time of the reconcile, and a source of randomness for the few functions that need one. It has no access to Python,
+keeps no state, and stays within its limits.
 
 A value from a Secret is `Sensitive`, and so is every value that is computed from it.
 """

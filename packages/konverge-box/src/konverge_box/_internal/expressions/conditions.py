@@ -133,8 +133,7 @@ class CompiledCondition:
         """Tell whether the condition holds.
 
         A field that is absent, or whose parent is, counts as empty. Every other failure of an expression raises an
-        error and
-        does not count as an unmet condition, because an unmet condition may delete an object.
+        error and does not count as an unmet condition, because an unmet condition may delete an object.
 
         Raises:
             ExpressionError: An expression failed, or the condition needs the time and has none.

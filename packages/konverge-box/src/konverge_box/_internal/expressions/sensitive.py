@@ -1,12 +1,9 @@
 """Values that come from Secrets, and values computed from them.
 
 A `Sensitive` *is* the string ``***``: code that prints, joins or logs it without special handling outputs only that,
-and
-so does Python's ``json``. Only `reveal` returns the value behind it. msgspec encodes everything that is sent to a
-cluster
-and rejects subclasses of `str`: code that forgets to reveal or mask a value gets an error there, instead of a password
-in
-a status or three asterisks in a Secret.
+and so does Python's ``json``. Only `reveal` returns the value behind it. msgspec encodes everything that is sent to a
+cluster and rejects subclasses of `str`: code that forgets to reveal or mask a value gets an error there, instead of a
+password in a status or three asterisks in a Secret.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Operators that test a value, as conditions and validation rules declare them.
 
 Values are compared as strings in the form of YAML: ``replicas: 3`` equals ``"3"``. Absent, null and the empty string
-are
-all the empty string here; as a number they are 0. Numbers may be quantities: ``500m``, ``2Gi``.
+are all the empty string here; as a number they are 0. Numbers may be quantities: ``500m``, ``2Gi``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Loading of box files: YAML in, a frozen `OperatorBox` or every error with its position out.
 
 A file contains one box. A box contains one or more custom resources, each with the steps of its pipeline. Loading
-checks
-everything that needs no cluster: fields, types, Kubernetes' own fields, the syntax of expressions, the names that each
-step may read, undeclared names and cycles. A loaded box needs no such check again, and its expressions compile.
+checks everything that needs no cluster: fields, types, Kubernetes' own fields, the syntax of expressions, the names
+that each step may read, undeclared names and cycles. A loaded box needs no such check again, and its expressions
+compile.
 
 Short forms of resources are expanded: a `BoxResource` holds its object in the form of the Kubernetes API. Everything in
 a file has a limit: size, depth, number of values after the expansion of aliases, length of texts.

@@ -74,8 +74,7 @@ def check_scopes(source: YamlSource, crds: Mapping[str, Any]) -> dict[str, dict[
 
     Returns:
         The paths that each entry of ``cross`` and ``external`` reads, by the step's path and the entry's name. The
-        search
-        for cycles uses them.
+        search for cycles uses them.
     """
     reads: dict[str, dict[str, set[Names]]] = {}
     schemas = {name: _get_schema(each) for name, each in crds.items()}

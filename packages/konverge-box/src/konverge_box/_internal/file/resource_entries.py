@@ -26,9 +26,8 @@ class ResourceEntry(ConditionalEntry, frozen=True, kw_only=True):
     """One resource. Its name is the custom resource's by default; ``manifest`` is merged over the short forms.
 
     It is created once all of ``waitFor`` hold; until then it and the entries after it in its group wait. ``adopt``
-    applies
-    to an existing object of its name that the custom resource does not own: true takes it over, false waits until it is
-    gone (default: the custom resource's ``reconcile.adopt``).
+    applies to an existing object of its name that the custom resource does not own: true takes it over, false waits
+    until it is gone (default: the custom resource's ``reconcile.adopt``).
     """
 
     name: str = ""

@@ -4,8 +4,7 @@ The input is a box, a custom resource, the objects in the cluster and the respon
 `Rendering`: the result of each step and the reasons for it.
 
 It is a normal reconcile with a context that writes nothing (`konverge.operator.dry_run`), against a private API server
-in
-memory with the given objects: defaults of schemas and rejections come from that server. No call is sent. Values of
+in memory with the given objects: defaults of schemas and rejections come from that server. No call is sent. Values of
 Secrets, and values computed from them, are masked. Equal input gives equal output.
 """
 

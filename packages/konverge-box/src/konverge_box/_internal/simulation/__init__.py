@@ -1,10 +1,8 @@
 """Simulations: changes to a cluster in which a box runs, and the expected results.
 
 A file of the kind `Simulation` belongs to a box. Its steps apply, patch and delete objects, advance the time, and
-change
-the responses to calls. The result is a report for each step: the objects that the operator created, updated and
-deleted,
-its conditions, and the expectations that are not met, with the actual values.
+change the responses to calls. The result is a report for each step: the objects that the operator created, updated and
+deleted, its conditions, and the expectations that are not met, with the actual values.
 
 The operator itself runs, against any cluster: the embedded one in simulated time, or a real one. Only the responses to
 calls come from the file; no call is sent. The comparison is pure (`simulation.expectations`), the run is

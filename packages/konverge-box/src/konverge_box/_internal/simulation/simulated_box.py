@@ -280,8 +280,7 @@ async def start_simulated_box(
     the objects, or one that the simulation applies later, is their definition.
 
     On exit, the operator is stopped; in a shared cluster, the applied objects are deleted before. Both also happen if
-    the
-    caller is cancelled, even during the exit.
+    the caller is cancelled, even during the exit.
 
     Raises:
         konverge.errors.KonvergeError: The cluster rejects a definition or an object, or the operator stops.

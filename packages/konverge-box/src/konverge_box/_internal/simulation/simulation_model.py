@@ -86,8 +86,7 @@ class ExpectedObject(_SimulationStruct, frozen=True, kw_only=True):
 
     A condition is given as its status, or its reason, or both with a part of its message. ``status`` and ``has`` are
     compared field by field: other fields are ignored, and null means that a field is absent. For a Secret,
-    ``stringData``
-    is its decoded data.
+    ``stringData`` is its decoded data.
     """
 
     kind: KindName
@@ -122,8 +121,7 @@ class SimulationStep(_SimulationStruct, frozen=True, kw_only=True):
     """One step: responses change, objects are applied, patched and deleted, and time advances, in this order.
 
     ``apply`` lists objects, or names of files with objects. A real cluster skips steps with ``only: embedded``, and
-    steps
-    with an ``advance`` of more than ten seconds.
+    steps with an ``advance`` of more than ten seconds.
     """
 
     name: str
@@ -150,8 +148,7 @@ class SimulationSpec(_SimulationStruct, frozen=True, kw_only=True):
     """The box, the initial state of the cluster, and the steps.
 
     ``given`` lists objects, or names of files with objects. ``answers`` sets the responses to external calls by name;
-    other
-    calls fail. ``startsAt`` is the initial time on the embedded cluster. ``requires`` lists servers of providers:
+    other calls fail. ``startsAt`` is the initial time on the embedded cluster. ``requires`` lists servers of providers:
     without one of them, the simulation is left out; with them, it runs in real time.
 
     On the embedded cluster, Ingresses and Services get addresses, autoscalers metrics and PersistentVolumes storage.

@@ -1,8 +1,7 @@
 """A function of expressions: a Python function whose signature declares its arguments.
 
 The annotation of a parameter decides which arguments are valid, before the function is called. The evaluation passes
-two
-types of parameters itself: `datetime` is the time of the reconcile, `Entropy` the source of random values.
+two types of parameters itself: `datetime` is the time of the reconcile, `Entropy` the source of random values.
 """
 
 from __future__ import annotations
