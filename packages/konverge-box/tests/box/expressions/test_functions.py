@@ -182,6 +182,7 @@ VALUES: list[tuple[str, Any]] = [
     ("reverse([1, 2])", [2, 1]),
     ("unique(['b', 'a', 'b', 1, true])", ["b", "a", 1, True]),
     ("pluck([{'n': 1}, {}, 5, {'n': 2}], 'n')", [1, 2]),
+    ("flatten([[1, 2], 3, [[4]]])", [1, 2, 3, [4]]),
     ("mapGet({'a.b': 1}, 'a.b')", 1),
     ("mapGet({}, 'a', 2)", 2),
     ("mapKeys({'b': 1, 'a': 2})", ["a", "b"]),

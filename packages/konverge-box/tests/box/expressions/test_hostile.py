@@ -87,6 +87,14 @@ HOSTILE = {
     "else else": "{{ " + "1 if 1 else " * 4000 + "1 }}",
     "if in if": "{% if 1 %}" * 3000 + "{% endif %}" * 3000,
     "a long number": "{{ " + "9" * 6000 + " }}",
+    "comprehensions in comprehensions": "{{ [[[c for c in spec.many] for b in spec.many] for a in spec.many] | len }}",
+    "a product of loops": "{{ [1 for a in spec.many for b in spec.many for c in spec.many] | len }}",
+    "long texts in a list": "{{ [spec.long ~ i for i in spec.many] | len }}",
+    "long lists in a list": "{{ [spec.long | split('a') for i in spec.many] | len }}",
+    "large maps in a list": "{{ [spec.map for i in spec.many] | len }}",
+    "a function for each item": "{{ all(spec.many, a, any(spec.many, b, b < 0) == false) }}",
+    "a mapping of long keys": "{{ {spec.long ~ i: i for i in spec.many} | len }}",
+    "for for": "{{ [1 " + "for a in spec.many " * 2000 + "] }}",
     "a large number": "{{ 9223372036854775807 * 9223372036854775807 }}",
     "a function of Python": "{{ python('{{ 1 }}') }}",
     "a class of Python": "{{ type.__subclasses__() }}",
@@ -145,6 +153,11 @@ EXPRESSIONS = st.recursive(
         ),
         st.tuples(inner, st.sampled_from(DUNDERS)).map(lambda pair: f"({pair[0]}).{pair[1]}()"),
         inner.map(lambda part: f"(not {part} is defined)"),
+        st.tuples(inner, inner, inner).map(lambda parts: f"[{parts[0]} for x in {parts[1]} if {parts[2]}]"),
+        st.tuples(inner, inner, inner).map(lambda parts: f"{{{parts[0]}: {parts[1]} for x in {parts[2]}}}"),
+        st.tuples(st.sampled_from(["map", "filter", "any", "all"]), inner, inner).map(
+            lambda parts: f"{parts[0]}({parts[1]}, x, {parts[2]})"
+        ),
     ),
     max_leaves=8,
 )

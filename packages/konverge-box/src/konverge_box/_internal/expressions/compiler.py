@@ -8,14 +8,21 @@ rejected by name. It also takes a tenth of the time of compiling to Python, whic
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
 from jinja2 import nodes
 
+from konverge_box._internal.expressions.comprehensions import (
+    LOOP_FUNCTIONS,
+    compile_dict_loop,
+    compile_list_loop,
+    compile_loop_function,
+)
 from konverge_box._internal.expressions.evaluation import Evaluation, EvaluationError
 from konverge_box._internal.expressions.functions.function import Function
-from konverge_box._internal.expressions.grammar import GrammarError
+from konverge_box._internal.expressions.grammar import GrammarError, find_comprehension
 from konverge_box._internal.expressions.operations import (
     Evaluator,
     TextBuffer,
@@ -92,7 +99,7 @@ class Compiler:
             GrammarError: The template contains a construct that expressions do not support.
         """
         alone = find_single_expression(tree)
-        evaluate = self._compile_node(alone) if alone is not None else self._compile_text(tree.body)
+        evaluate = self.compile_node(alone) if alone is not None else self._compile_text(tree.body)
         at = find_path_root(alone).lineno if alone is not None else 0
         return CompiledProgram(evaluate, frozenset(self._names), frozenset(self._needs), at)
 
@@ -133,7 +140,7 @@ class Compiler:
         if isinstance(node, nodes.TemplateData):
             data = node.data
             return lambda run, text: text.add(run, data, at)
-        step = self._compile_node(node)
+        step = self.compile_node(node)
 
         def write(run: Evaluation, text: TextBuffer) -> None:
             run.consume_step(at)
@@ -143,7 +150,7 @@ class Compiler:
 
     def _compile_if(self, node: nodes.If) -> TextWriter:
         branches = [
-            (self._compile_node(each.test), self._compile_body(each.body), each.lineno) for each in [node, *node.elif_]
+            (self.compile_node(each.test), self._compile_body(each.body), each.lineno) for each in [node, *node.elif_]
         ]
         otherwise = self._compile_body(node.else_)
 
@@ -160,11 +167,10 @@ class Compiler:
         if node.recursive:
             raise GrammarError(at, "recursive loops are not supported")
         names = list_loop_names(node.target)
-        items = self._compile_node(node.iter)
-        self._locals += [*names, "loop"]
-        test = self._compile_node(node.test) if node.test is not None else None
-        body = self._compile_body(node.body)
-        del self._locals[len(self._locals) - len(names) - 1 :]
+        items = self.compile_node(node.iter)
+        with self.local_names([*names, "loop"]):
+            test = self.compile_node(node.test) if node.test is not None else None
+            body = self._compile_body(node.body)
         otherwise = self._compile_body(node.else_)
 
         def write(run: Evaluation, text: TextBuffer) -> None:
@@ -189,7 +195,12 @@ class Compiler:
 
     # Expressions: they compute values.
 
-    def _compile_node(self, node: nodes.Node) -> Evaluator:
+    def compile_node(self, node: nodes.Node) -> Evaluator:
+        """Compile an expression.
+
+        Raises:
+            GrammarError: It contains a construct that expressions do not support.
+        """
         make = _EXPRESSIONS.get(type(node))
         if make is None:
             reject_node(node)
@@ -199,6 +210,19 @@ class Compiler:
         step = make(self, node)
         self._depth -= 1
         return step
+
+    @contextmanager
+    def local_names(self, names: list[str]) -> Iterator[None]:
+        """Make the names of a loop visible to the nodes that are compiled in the block.
+
+        Raises:
+            GrammarError: Too many names: loops are nested too deeply.
+        """
+        if len(self._locals) > _MAX_DEPTH:
+            raise GrammarError(0, f"loops are nested too deeply: expected at most {_MAX_DEPTH} names")
+        self._locals += names
+        yield
+        del self._locals[len(self._locals) - len(names) :]
 
     def _compile_constant(self, node: nodes.Const) -> Evaluator:
         value = node.value
@@ -216,7 +240,7 @@ class Compiler:
             if len(keys) > _MAX_DEPTH:
                 raise GrammarError(node.lineno, f"nested deeper than {_MAX_DEPTH} levels")
         if not isinstance(inner, nodes.Name):
-            start = self._compile_node(inner) if not isinstance(inner, nodes.Getitem) else self._compile_item(inner)
+            start = self.compile_node(inner) if not isinstance(inner, nodes.Getitem) else self._compile_item(inner)
             return build_child_lookup(start, "…", keys, node.lineno) if keys else start
         name = inner.name
         if name in _CONSTANTS and name not in self._locals:
@@ -234,12 +258,10 @@ class Compiler:
 
     def _compile_item(self, node: nodes.Getitem) -> Evaluator:
         """Compile an item with a computed key, or a slice."""
-        start, at = self._compile_node(node.node), node.lineno
+        start, at = self.compile_node(node.node), node.lineno
         path = format_node_path(node.node)
         if isinstance(node.arg, nodes.Slice):
-            bounds = [
-                self._compile_node(each) if each is not None else None for each in (node.arg.start, node.arg.stop)
-            ]
+            bounds = [self.compile_node(each) if each is not None else None for each in (node.arg.start, node.arg.stop)]
             if node.arg.step is not None:
                 raise GrammarError(at, "expected a slice [from:to], found one with a step")
 
@@ -255,7 +277,7 @@ class Compiler:
                 return value[first:last]
 
             return slice_value
-        item = self._compile_node(node.arg)
+        item = self.compile_node(node.arg)
 
         def find_item(run: Evaluation) -> Any:
             key = run.unwrap_value(item(run), at)
@@ -268,11 +290,15 @@ class Compiler:
         return find_item
 
     def _compile_list(self, node: nodes.List | nodes.Tuple) -> Evaluator:
-        items = [self._compile_node(each) for each in node.items]
+        if (loop := find_comprehension(node)) is not None:
+            return compile_list_loop(self, loop)
+        items = [self.compile_node(each) for each in node.items]
         return lambda run: [step(run) for step in items]
 
     def _compile_dict(self, node: nodes.Dict) -> Evaluator:
-        pairs = [(self._compile_node(pair.key), self._compile_node(pair.value), pair.lineno) for pair in node.items]
+        if (loop := find_comprehension(node)) is not None:
+            return compile_dict_loop(self, loop)
+        pairs = [(self.compile_node(pair.key), self.compile_node(pair.value), pair.lineno) for pair in node.items]
 
         def build_dict(run: Evaluation) -> dict[str, Any]:
             mapping: dict[str, Any] = {}
@@ -286,7 +312,7 @@ class Compiler:
         return build_dict
 
     def _compile_operation(self, node: nodes.BinExpr) -> Evaluator:
-        left, right, at = self._compile_node(node.left), self._compile_node(node.right), node.lineno
+        left, right, at = self.compile_node(node.left), self.compile_node(node.right), node.lineno
         sign, compute = _OPERATIONS[type(node)]
 
         def operate(run: Evaluation) -> Any:
@@ -309,7 +335,7 @@ class Compiler:
         return operate
 
     def _compile_sign(self, node: nodes.UnaryExpr) -> Evaluator:
-        step, at = self._compile_node(node.node), node.lineno
+        step, at = self.compile_node(node.node), node.lineno
         factor = -1 if isinstance(node, nodes.Neg) else 1
 
         def operate(run: Evaluation) -> Any:
@@ -321,7 +347,7 @@ class Compiler:
         return operate
 
     def _compile_concat(self, node: nodes.Concat) -> Evaluator:
-        steps = [(self._compile_node(each), each.lineno) for each in node.nodes]
+        steps = [(self.compile_node(each), each.lineno) for each in node.nodes]
 
         def join(run: Evaluation) -> str:
             text = TextBuffer()
@@ -333,11 +359,11 @@ class Compiler:
         return join
 
     def _compile_not(self, node: nodes.Not) -> Evaluator:
-        step, at = self._compile_node(node.node), node.lineno
+        step, at = self.compile_node(node.node), node.lineno
         return lambda run: not run.unwrap_value(step(run), at)
 
     def _compile_and(self, node: nodes.And) -> Evaluator:
-        left, right, at = self._compile_node(node.left), self._compile_node(node.right), node.lineno
+        left, right, at = self.compile_node(node.left), self.compile_node(node.right), node.lineno
 
         def evaluate_and(run: Evaluation) -> Any:
             value = run.unwrap_value(left(run), at)
@@ -346,7 +372,7 @@ class Compiler:
         return evaluate_and
 
     def _compile_or(self, node: nodes.Or) -> Evaluator:
-        left, right, at = self._compile_node(node.left), self._compile_node(node.right), node.lineno
+        left, right, at = self.compile_node(node.left), self.compile_node(node.right), node.lineno
 
         def evaluate_or(run: Evaluation) -> Any:
             value = run.unwrap_value(left(run), at)
@@ -355,15 +381,15 @@ class Compiler:
         return evaluate_or
 
     def _compile_choice(self, node: nodes.CondExpr) -> Evaluator:
-        test, yes, at = self._compile_node(node.test), self._compile_node(node.expr1), node.lineno
+        test, yes, at = self.compile_node(node.test), self.compile_node(node.expr1), node.lineno
         if node.expr2 is None:
             raise GrammarError(at, "expected else after if; else omit leaves the field out")
-        no = self._compile_node(node.expr2)
+        no = self.compile_node(node.expr2)
         return lambda run: yes(run) if run.unwrap_value(test(run), at) else no(run)
 
     def _compile_comparison(self, node: nodes.Compare) -> Evaluator:
-        first, at = self._compile_node(node.expr), node.lineno
-        rest = [(each.op, self._compile_node(each.expr)) for each in node.ops]
+        first, at = self.compile_node(node.expr), node.lineno
+        rest = [(each.op, self.compile_node(each.expr)) for each in node.ops]
 
         def evaluate_comparison(run: Evaluation) -> bool:
             left = run.unwrap_value(first(run), at)
@@ -397,20 +423,24 @@ class Compiler:
             raise GrammarError(at, f"{name}: expected positional arguments, separated by commas")
         if name == "default":
             return self._compile_default(written, at)
+        if name in LOOP_FUNCTIONS:
+            return compile_loop_function(self, name, written, at)
         function = self._functions.get(name)
         if function is None:
-            raise GrammarError(at, f"unknown function {name}{format_hint(name, [*self._functions, 'default'])}")
+            raise GrammarError(
+                at, f"unknown function {name}{format_hint(name, [*self._functions, 'default', *LOOP_FUNCTIONS])}"
+            )
         if problem := function.find_arity_problem(len(written)):
             raise GrammarError(at, problem)
         if function.needs:
             self._needs.add(function.needs)
-        return call_function(function, [self._compile_node(each) for each in written], at)
+        return call_function(function, [self.compile_node(each) for each in written], at)
 
     def _compile_default(self, written: list[nodes.Expr], at: int) -> Evaluator:
         if len(written) != 2:
             problem = f"default(fallback, value): expected 2 arguments, found {len(written)}"
             raise GrammarError(at, f"{problem}; piped: value | default(fallback)")
-        fallback, value = self._compile_node(written[0]), self._compile_node(written[1])
+        fallback, value = self.compile_node(written[0]), self.compile_node(written[1])
 
         def choose(run: Evaluation) -> Any:
             result = value(run)
@@ -426,11 +456,11 @@ class Compiler:
     def _compile_test(self, node: nodes.Test) -> Evaluator:
         at, name = node.lineno, node.name
         if name in ("defined", "undefined"):
-            step, is_wanted = self._compile_node(node.node), name == "defined"
+            step, is_wanted = self.compile_node(node.node), name == "defined"
             return lambda run: (type(step(run)) is not Absent) is is_wanted
         if name not in _TESTS:
             return self._compile_application(name, [node.node, *(node.args or [])], node)
-        value, fits = self._compile_node(node.node), _TESTS[name]
+        value, fits = self.compile_node(node.node), _TESTS[name]
         return lambda run: fits(run.unwrap_value(value(run), at))
 
 

@@ -140,8 +140,11 @@ class Evaluation:
             at, f"expected a string, a number, a boolean, null, a list or a mapping, found {describe_value_type(value)}"
         )
 
+    def count_value(self, value: Any, at: int) -> None:
+        """Count the steps for everything in a value that stays in memory; passing it on is not a read."""
+        self._count_value(value, at, self.limits.depth)
+
     def _count_value(self, value: Any, at: int, depth: int) -> None:
-        """Count the steps for everything in a value."""
         if isinstance(value, Mapping | list | tuple):
             if depth == 0:
                 raise EvaluationError(at, f"nested deeper than {self.limits.depth} levels")

@@ -1,10 +1,12 @@
-"""The syntax tree of an expression, built by Jinja2's lexer and parser with three additions.
+"""The syntax tree of an expression, built by Jinja2's lexer and parser with four additions.
 
 * Each node has the *offset* of its text in the field where Jinja2 has a line; Jinja2's parser passes on the value of
 the
   lexer without using it. Line and column are computed from the offset.
 * A leading dot of a path is dropped: ``.cross.db.status`` is ``cross.db.status``.
 * The nesting of brackets and prefix operators is limited because the parser recurses for each.
+* Comprehensions are expressions: ``[m.name for m in spec.members if m.active]``, ``{m.name: m.port for m in …}``. Each
+  is a `nodes.List` or `nodes.Dict` whose only item is a `nodes.For`: Jinja2 allows no other classes of nodes.
 
 Comments are ``{{# … #}}`` because Jinja2's own ``{#`` occurs in many shell scripts that contain expressions. Nothing
 else of Jinja2 is used: it neither compiles nor runs anything here.
@@ -12,14 +14,15 @@ else of Jinja2 is used: it neither compiles nor runs anything here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import jinja2
 from jinja2 import nodes
 from jinja2.lexer import Token, TokenStream
 from jinja2.parser import Parser
 
-__all__ = ["GrammarError", "parse_expression"]
+__all__ = ["GrammarError", "find_comprehension", "parse_expression"]
 
 _MAX_DEPTH = 30
 _MAX_TOKENS = 10_000
@@ -64,6 +67,56 @@ _ENVIRONMENT = _OffsetEnvironment(
 )
 
 
+class _ComprehensionParser(Parser):
+    """Jinja2's parser with comprehensions in brackets and braces."""
+
+    def parse_list(self) -> nodes.List:
+        token = self.stream.expect("lbracket")
+        return nodes.List(self._parse_items("rbracket", self.parse_expression), lineno=token.lineno)
+
+    def parse_dict(self) -> nodes.Dict:
+        token = self.stream.expect("lbrace")
+        return nodes.Dict(self._parse_items("rbrace", self._parse_pair), lineno=token.lineno)
+
+    def _parse_pair(self) -> nodes.Pair:
+        key = self.parse_expression()
+        self.stream.expect("colon")
+        return nodes.Pair(key, self.parse_expression(), lineno=key.lineno)
+
+    def _parse_items(self, end: str, parse_item: Callable[[], nodes.Node]) -> list[Any]:
+        """Parse the items up to the closing bracket; a comprehension is the only item."""
+        items: list[nodes.Node] = []
+        while self.stream.current.type != end:
+            if items:
+                self.stream.expect("comma")
+            if self.stream.current.type == end:
+                break
+            items.append(parse_item())
+            if len(items) == 1 and self.stream.current.test("name:for"):
+                items = [self._parse_loop(items[0])]
+                break
+        self.stream.expect(end)
+        return items
+
+    def _parse_loop(self, element: nodes.Node) -> nodes.For:
+        at = self.stream.expect("name:for").lineno
+        target = self.parse_assign_target(extra_end_rules=("name:in",))
+        self.stream.expect("name:in")
+        items = self.parse_expression(with_condexpr=False)
+        test: nodes.Expr | None = None
+        while self.stream.skip_if("name:if"):
+            more = self.parse_expression(with_condexpr=False)
+            test = more if test is None else nodes.And(test, more, lineno=more.lineno)
+        body = self._parse_loop(element) if self.stream.current.test("name:for") else element
+        return nodes.For(target, items, [body], [], test, False, lineno=at)
+
+
+def find_comprehension(node: nodes.List | nodes.Dict | nodes.Tuple) -> nodes.For | None:
+    """Return the loop of a comprehension; None for other lists and mappings."""
+    first: nodes.Node | None = node.items[0] if len(node.items) == 1 else None
+    return first if isinstance(first, nodes.For) else None
+
+
 def parse_expression(text: str) -> nodes.Template:
     """Parse a template whose lines end with a newline alone; `lineno` of each node is an offset in the string.
 
@@ -71,7 +124,7 @@ def parse_expression(text: str) -> nodes.Template:
         GrammarError: The string is not a valid template.
     """
     try:
-        return Parser(_ENVIRONMENT, text).parse()
+        return _ComprehensionParser(_ENVIRONMENT, text).parse()
     except jinja2.TemplateSyntaxError as error:
         raise GrammarError(error.lineno, (error.message or "").replace(", got ", ", found ")) from None
     except RecursionError:

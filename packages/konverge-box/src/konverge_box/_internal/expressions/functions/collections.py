@@ -85,6 +85,19 @@ def pluck(items: list[Any], key: str) -> list[Any]:
     return [item[key] for item in items if isinstance(item, Mapping) and key in item]
 
 
+def flatten(items: list[Any], depth: int = 1) -> list[Any]:
+    """Replace each list in the list by its items, to a depth of 1 to 10: `flatten([[1], 2, [3]])` is `[1, 2, 3]`."""
+    if not 1 <= depth <= 10:
+        raise ValueError(f"expected a depth from 1 to 10, found {depth}")
+    flat: list[Any] = []
+    for item in items:
+        if isinstance(item, list):
+            flat += flatten(item, depth - 1) if depth > 1 else item
+        else:
+            flat.append(item)
+    return flat
+
+
 def map_get(mapping: Mapping[str, Any], key: str, fallback: Any = None) -> Any:
     """Return the value of a key that may contain dots, or the fallback: `mapGet(labels, "app.kubernetes.io/name")`."""
     return mapping.get(key, fallback)
@@ -163,7 +176,14 @@ def require(value: Any | Absent, message: str) -> Any:
 
 COLLECTIONS = build_group(
     "Lists and mappings",
-    "A loop over a mapping iterates over its keys in sorted order.",
+    "A loop over a mapping iterates over its keys in sorted order.\n\n"
+    "A comprehension computes a list or a mapping: `[m.name for m in spec.members if m.active]`, "
+    "`{m.name: m.port for m in spec.members}`, `[m.name ~ '-' ~ e for m in spec.members for e in m.environments]`. A "
+    "key that occurs twice is an error; `omit` leaves an item out. The same as functions, which can be piped: "
+    "`map(items, name, expression)`, `filter(items, name, condition)`; `any(items, name, condition)` and "
+    "`all(items, name, condition)` tell whether the condition holds for some or for all items: "
+    "`spec.members | filter(m, m.active) | map(m, m.name)`. For lists of pairs, give several names: "
+    "`map(mapItems(spec.env), key, value, key ~ '=' ~ value)`.",
     list_has,
     list_get,
     list_len,
@@ -173,6 +193,7 @@ COLLECTIONS = build_group(
     reverse,
     unique,
     pluck,
+    flatten,
     map_get,
     map_keys,
     map_values,
