@@ -26,8 +26,8 @@ GONE = ObservedObject(is_marked=True)
 OURS = ObservedObject(exists=True, is_ours=True)
 MARKED = ObservedObject(exists=True, is_ours=True, is_marked=True)
 FOREIGN = ObservedObject(exists=True)
-DUE = ObservedObject(exists=True, is_ours=True, is_due=True)
-FOREIGN_AND_OLD = ObservedObject(exists=True, is_due=True)
+DUE = ObservedObject(exists=True, is_ours=True, renewal="its values have expired")
+FOREIGN_AND_OLD = ObservedObject(exists=True, renewal="its values have expired")
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,9 @@ FOREIGN_AND_OLD = ObservedObject(exists=True, is_due=True)
         (JOB, GONE, ObjectAction.SKIP),
         (ONCE, ABSENT, ObjectAction.APPLY),
         (ONCE, OURS, ObjectAction.LEAVE),
-        (ONCE, DUE, ObjectAction.LEAVE),
+        (ONCE, DUE, ObjectAction.APPLY),
+        (ONCE, FOREIGN_AND_OLD, ObjectAction.LEAVE),
+        (CREATED, DUE, ObjectAction.LEAVE),
         (ONCE, FOREIGN, ObjectAction.LEAVE),
         (ROTATED, ABSENT, ObjectAction.APPLY),
         (ROTATED, OURS, ObjectAction.LEAVE),

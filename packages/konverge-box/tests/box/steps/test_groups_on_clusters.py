@@ -227,6 +227,29 @@ async def test_values_are_made_anew_when_they_have_their_age(site: SiteHarness) 
     assert (await site.get(SECRET, "cert"))["data"] != certificate["data"]
 
 
+async def test_the_annotation_of_a_user_makes_new_values_once(site: SiteHarness) -> None:
+    await site.open("onCreate: {secrets: [{name: key, once: true, stringData: {key: '{{ randomHex(16) }}'}}]}")
+    await site.reconcile()
+    first = await site.get(SECRET, "key")
+
+    async def annotate(text: str) -> None:
+        body = {"metadata": {"annotations": {"konverge.dev/rotate": text}}}
+        await site.cluster.client.patch(SECRET, ObjectKey.of(first), body, patch_type="merge")
+
+    await annotate("1")
+    await site.reconcile()
+    second = await site.get(SECRET, "key")
+    assert second["data"] != first["data"]
+    assert second["metadata"]["uid"] == first["metadata"]["uid"]
+
+    await site.reconcile()
+    assert (await site.get(SECRET, "key"))["data"] == second["data"]
+
+    await annotate("2")
+    await site.reconcile()
+    assert (await site.get(SECRET, "key"))["data"] != second["data"]
+
+
 async def test_a_job_does_not_run_again_after_it_was_removed_nor_is_it_changed(site: SiteHarness) -> None:
     steps = "onReconcile: {jobs: [{name: setup, image: 'konverge.test/app:%s'}]}"
     await site.open(steps % 1)

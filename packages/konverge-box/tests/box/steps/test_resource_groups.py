@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from konverge._internal.primitives.value_generation import GENERATED_AT
+from konverge._internal.primitives.value_generation import GENERATED_AT, ROTATE, ROTATED
 from konverge.errors import KindUnreachableError
 from konverge.kube import GroupVersionKind, Object, ObjectKey, format_time
 from konverge_box._internal.file import KINDS
@@ -474,34 +474,67 @@ def test_the_server_is_asked_before_values_overwrite_what_a_cache_has_not_seen()
     assert list_reads(steps, None, secret) == ["Secret here/site"]
 
 
-ROTATED = "onCreate: {secrets: [{rotateAfter: 1h, stringData: {password: '{{ randomHex(16) }}'}}]}"
+ROTATED_STEPS = "onCreate: {secrets: [{rotateAfter: 1h, stringData: {password: '{{ randomHex(16) }}'}}]}"
 
 
 def test_a_value_of_its_age_is_made_anew_and_the_pass_comes_again_then() -> None:
-    first = build_plan(ROTATED)
+    first = build_plan(ROTATED_STEPS)
     secret = build_applied_object(first)
     assert secret["metadata"]["annotations"][GENERATED_AT] == format_time(NOW)
     assert first.requeue_at == NOW + timedelta(hours=1)
 
-    young = build_plan(ROTATED, None, secret, now=NOW + timedelta(minutes=59))
+    young = build_plan(ROTATED_STEPS, None, secret, now=NOW + timedelta(minutes=59))
     assert (describe_plan(young), young.requeue_at) == ({"Secret here/site": "leave"}, NOW + timedelta(hours=1))
-    old = build_plan(ROTATED, None, secret, now=NOW + timedelta(hours=1))
+    old = build_plan(ROTATED_STEPS, None, secret, now=NOW + timedelta(hours=1))
     assert (describe_plan(old), old.requeue_at) == ({"Secret here/site": "apply"}, NOW + timedelta(hours=2))
 
 
 def test_a_secret_whose_annotation_is_gone_is_as_old_as_the_object() -> None:
-    secret = build_applied_object(build_plan(ROTATED))
+    secret = build_applied_object(build_plan(ROTATED_STEPS))
     secret["metadata"]["annotations"] = {}
     secret["metadata"]["creationTimestamp"] = format_time(NOW - timedelta(minutes=30))
 
-    assert build_plan(ROTATED, None, secret).requeue_at == NOW + timedelta(minutes=30)
+    assert build_plan(ROTATED_STEPS, None, secret).requeue_at == NOW + timedelta(minutes=30)
+
+
+@pytest.mark.parametrize("policy", ["once: true", "rotateAfter: 1h"])
+def test_a_new_text_of_the_annotation_makes_new_values_exactly_once(policy: str) -> None:
+    steps = f"onCreate: {{secrets: [{{{policy}, stringData: {{key: '{{{{ randomHex(16) }}}}'}}}}]}}"
+    first = build_applied_object(build_plan(steps))
+    assert describe_plan(build_plan(steps, None, first)) == {"Secret here/site": "leave"}
+
+    first["metadata"]["annotations"][ROTATE] = "now"
+    rotated = build_plan(steps, None, first)
+    (entry,) = list_entries(rotated)
+    assert (entry.action.value, entry.explanation) == ("apply", f"new values: the annotation {ROTATE} requests it")
+    assert entry.is_renewed
+    second = build_applied_object(rotated)
+    assert ROTATE not in second["metadata"]["annotations"]  # the user's own field
+
+    second["metadata"]["annotations"][ROTATE] = "now"
+    assert describe_plan(build_plan(steps, None, second)) == {"Secret here/site": "leave"}
+    second["metadata"]["annotations"][ROTATE] = "again"
+    assert describe_plan(build_plan(steps, None, second)) == {"Secret here/site": "apply"}
+
+
+def test_a_rotation_by_age_keeps_the_record_of_the_one_by_annotation() -> None:
+    first = build_applied_object(build_plan(ROTATED_STEPS))
+    first["metadata"]["annotations"][ROTATE] = "now"
+    second = build_applied_object(build_plan(ROTATED_STEPS, None, first))
+    second["metadata"]["annotations"][ROTATE] = "now"
+    later = NOW + timedelta(hours=1)
+
+    third = build_applied_object(build_plan(ROTATED_STEPS, None, second, now=later))
+
+    assert third["metadata"]["annotations"][GENERATED_AT] == format_time(later)
+    assert third["metadata"]["annotations"][ROTATED] == second["metadata"]["annotations"][ROTATED]
 
 
 def test_somebody_elses_secret_is_not_rotated() -> None:
-    secret = build_applied_object(build_plan(ROTATED))
+    secret = build_applied_object(build_plan(ROTATED_STEPS))
     secret["metadata"]["labels"] = {}
 
-    plan = build_plan(ROTATED, None, secret, now=NOW + timedelta(days=9))
+    plan = build_plan(ROTATED_STEPS, None, secret, now=NOW + timedelta(days=9))
     assert (describe_plan(plan), plan.requeue_at) == ({"Secret here/site": "leave"}, None)
 
 

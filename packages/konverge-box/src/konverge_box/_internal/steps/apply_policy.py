@@ -46,9 +46,9 @@ class ApplyTiming(Enum):
     RUN = "run"
     """Once, for a Job, which is never deleted."""
     ONCE = "once"
-    """Whenever the object is absent: for a Secret with generated values."""
+    """Whenever the object is absent or a user requests new values: for a Secret with generated values."""
     RENEWED = "renewed"
-    """Whenever the object is absent or its values have expired."""
+    """Also when its values have expired."""
 
 
 class ApplyPolicy(NamedTuple):
@@ -81,13 +81,13 @@ class ObservedObject:
         exists: An object of that name exists.
         is_ours: The object was created for this owner.
         is_marked: The owner has the mark that the object was created once.
-        is_due: The values of the object have expired.
+        renewal: The reason why its values are made again; empty without one.
     """
 
     exists: bool = False
     is_ours: bool = False
     is_marked: bool = False
-    is_due: bool = False
+    renewal: str = ""
 
 
 class ActionDecision(NamedTuple):
@@ -124,6 +124,6 @@ def _decide_desired(timing: ApplyTiming, seen: ObservedObject) -> ActionDecision
         if timing in (ApplyTiming.MADE, ApplyTiming.RUN) and seen.is_marked:
             return ActionDecision(ObjectAction.SKIP, "it was created once and is not created again")
         return ActionDecision(ObjectAction.APPLY, "it does not exist")
-    if timing is ApplyTiming.RENEWED and seen.is_ours and seen.is_due:
-        return ActionDecision(ObjectAction.APPLY, "its values have expired")
+    if timing in (ApplyTiming.ONCE, ApplyTiming.RENEWED) and seen.is_ours and seen.renewal:
+        return ActionDecision(ObjectAction.APPLY, seen.renewal)
     return ActionDecision(ObjectAction.LEAVE, "it exists and stays unchanged")

@@ -9,8 +9,12 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from konverge._internal.kube import GroupVersionKind, Object, ObjectKey, format_time
-from konverge._internal.primitives.value_generation import GENERATED_AT, compute_rotation_time
+from konverge._internal.kube import GroupVersionKind, Object, ObjectKey
+from konverge._internal.primitives.value_generation import (
+    build_stamps,
+    compute_rotation_time,
+    find_rotation_request,
+)
 from konverge.errors import KindNotServedError, KindUnreachableError, KonvergeError, NotFoundError, format_error
 from konverge_box._internal.expressions import ExpressionError, find_earliest_change, to_sensitive
 from konverge_box._internal.file import KINDS
@@ -213,7 +217,7 @@ class Planner:
             exists=live is not None,
             is_ours=live is not None and is_ours(live, self._owner),
             is_marked=is_marked,
-            is_due=live is not None and self._is_due(each.resource, live),
+            renewal="" if live is None else self._find_renewal(each.resource, live),
         )
         decision, why = decide_action(policy, seen, is_on=True, is_wanted=False)
         to_mark = mark if not is_marked and (seen.is_ours or decision is ObjectAction.APPLY) else ""
@@ -226,8 +230,9 @@ class Planner:
             self._wakes.append(self._now + each.resource.renewal_period)
         if policy.timing in (ApplyTiming.ONCE, ApplyTiming.RENEWED):
             version = "" if live is None else str(live["metadata"].get("resourceVersion") or "")
-            planned = replace(planned, is_renewed=policy.timing is ApplyTiming.RENEWED, decided_on=version)
-        return await self._render_object(each, planned)
+            is_renewed = policy.timing is ApplyTiming.RENEWED or live is not None
+            planned = replace(planned, is_renewed=is_renewed, decided_on=version)
+        return await self._render_object(each, planned, live)
 
     async def _describe_foreign(self, each: _CandidateObject) -> str:
         """Describe why an object outside of the owner's namespace must not be written; return "" if it may be.
@@ -248,15 +253,21 @@ class Planner:
             f"Set the label {OWNER_UID}: {self._uid} to hand it over"
         )
 
-    def _is_due(self, resource: CompiledResource, live: Object) -> bool:
-        """Tell whether the values have expired; otherwise request a reconcile for the time when they do."""
-        if resource.renewal_period is None or not is_ours(live, self._owner):
-            return False
+    def _find_renewal(self, resource: CompiledResource, live: Object) -> str:
+        """Return why the values are made again, or "" and request a reconcile for the time when they expire."""
+        if resource.apply_policy.timing not in (ApplyTiming.ONCE, ApplyTiming.RENEWED):
+            return ""
+        if not is_ours(live, self._owner):
+            return ""
+        if request := find_rotation_request(live, ""):
+            return f"new values: {request}"
+        if resource.renewal_period is None:
+            return ""
         due = compute_rotation_time(live, resource.renewal_period)
         if due is not None and due > self._now:
             self._wakes.append(due)
-            return False
-        return True
+            return ""
+        return "its values have expired"
 
     async def _iter_unnamed_objects(self, decided: set[_Identity]) -> AsyncIterator[tuple[int, PlannedResource]]:
         """Yield objects under names that their entry no longer declares, for example of a removed list item."""
@@ -288,7 +299,9 @@ class Planner:
 
     # The rendered objects.
 
-    async def _render_object(self, each: _CandidateObject, planned: PlannedResource) -> PlannedResource:
+    async def _render_object(
+        self, each: _CandidateObject, planned: PlannedResource, live: Object | None = None
+    ) -> PlannedResource:
         resource = each.resource
         try:
             if waiting := resource.wait_for.find_unmet(each.scope):
@@ -310,7 +323,8 @@ class Planner:
             return replace(planned, problem=format_error(error))
         if resource.apply_policy.timing in (ApplyTiming.ONCE, ApplyTiming.RENEWED):
             annotations = obj["metadata"].get("annotations") or {}
-            obj["metadata"]["annotations"] = {**annotations, GENERATED_AT: format_time(self._now)}
+            stamps = build_stamps(live, "", self._now)
+            obj["metadata"]["annotations"] = {**annotations, **{name: text for name, text in stamps.items() if text}}
         return replace(planned, object=obj)
 
     async def _get_live(self, each: _CandidateObject, *, asks_server: bool = False) -> Object | None:
