@@ -21,6 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from konverge._internal.kube import GroupVersionKind, ObjectKey
+from konverge.clock import SystemClock
 from konverge_box._internal.expressions import reveal_sensitive
 from konverge_box._internal.providers import (
     ForeignError,
@@ -32,7 +33,7 @@ from konverge_box._internal.providers import (
     ReconcileRequest,
 )
 from konverge_box._internal.providers.call_runner import CallRunner
-from konverge_box._internal.providers.item_outcomes import check_result, find_secrets, redact_secrets
+from konverge_box._internal.providers.item_outcomes import check_deletion, check_result, find_secrets, redact_secrets
 from konverge_box._internal.providers.spec_conversion import extract_identity
 
 __all__ = ["PROVIDER_CASES", "ProviderCase", "ProviderSubject"]
@@ -41,6 +42,7 @@ _OWNER_KIND = GroupVersionKind("conformance.konverge.dev", "v1", "Owner")
 _KEY = ObjectKey("default", "conformance")
 _MAX_TURNS = 200
 _SECONDS = 30.0
+_POLL_SECONDS = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,8 +83,13 @@ class ProviderSubject:
     async def delete(
         self, on_delete: OnDelete = "delete", *, uid: str = "uid-1", settings: Struct | None = None
     ) -> None:
-        """Delete or release the item with the provider."""
-        await self.provider.delete(ItemRequest(**self._build_arguments(uid, on_delete, settings)))
+        """Delete or release the item with the provider, and wait up to 30 seconds until its service has done it."""
+        request = ItemRequest(**self._build_arguments(uid, on_delete, settings))
+        clock = SystemClock()
+        end = clock.monotonic() + _SECONDS
+        while (pending := check_deletion(await self.provider.delete(request))) is not None:
+            assert clock.monotonic() < end, f"the item is still being deleted after {_SECONDS:g} s: {pending.message}"
+            await clock.sleep(_POLL_SECONDS)
 
     def _build_arguments(self, uid: str, on_delete: OnDelete, settings: Struct | None) -> dict[str, Any]:
         kind = self.provider.kinds[self.kind]

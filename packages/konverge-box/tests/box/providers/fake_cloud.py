@@ -21,6 +21,7 @@ from konverge_box.providers import (
     ItemKind,
     ItemRequest,
     ItemResult,
+    PendingDeletion,
     ProviderLimits,
     ProviderPool,
     ProviderRegistry,
@@ -110,6 +111,8 @@ class FakeCloudProvider:
         self.cloud = cloud
         self.calls: list[str] = []
         self.during: Callable[[ItemRequest], Any] | None = None
+        self.slow_deletes = 0
+        """The number of calls in which a deletion is still in progress."""
         self.closed = False
 
     async def reconcile(self, request: ReconcileRequest) -> ItemResult:
@@ -127,14 +130,18 @@ class FakeCloudProvider:
         await SimulatedClock().sleep(0)  # one turn of the loop, like a request
         return ItemResult(outputs={"id": found, "secret": to_sensitive("s3cr3t-output")}, handle=found)
 
-    async def delete(self, request: ItemRequest) -> None:
+    async def delete(self, request: ItemRequest) -> PendingDeletion | None:
         self.calls.append(f"{request.on_delete} {request.kind} {request.name}")
         await self._during(request)
         found = self._find(request)
         if found is not None and request.on_delete == "delete":
+            if self.slow_deletes:
+                self.slow_deletes -= 1
+                return PendingDeletion(f"{found} shuts down, {self.slow_deletes} to go")
             self.cloud.delete(found)
         elif found is not None:
             self.cloud.change(found, owner="")
+        return None
 
     async def close(self) -> None:
         self.closed = True

@@ -7,7 +7,7 @@ import pytest
 from konverge.errors import ConfigurationError, ConflictError
 from konverge.kube import ObjectKey
 from konverge_box._internal.steps import StepError
-from konverge_box.providers import DispatchResult
+from konverge_box.providers import DispatchResult, PendingDeletion
 from tests.box.providers.fake_cloud import FakeCloud, FakeCloudProvider, FakeOwner, build_pool, build_providers
 
 pytestmark = pytest.mark.anyio
@@ -351,3 +351,68 @@ async def test_settings_that_do_not_fit_are_found_when_the_box_is_compiled() -> 
         StepError, match=r"spec.providers.cloud.settings.regio: no such field \(did you mean region\?\)"
     ):
         World("{kind: Machine, name: one}", settings="settings: {regio: x}")
+
+
+async def test_an_item_that_its_service_still_deletes_is_pending_and_stays_recorded() -> None:
+    world = World("{kind: Machine, name: one}\n{kind: Machine, name: two}")
+    await world.reconcile()
+    world.provider.slow_deletes = 2
+    world.declare("{kind: Machine, name: one}")
+
+    first = await world.reconcile()
+
+    assert first.problems == ()
+    assert states(first) == {"one": "Ready", "two": "Pending"}
+    assert first.pending_deletions == ("Machine two is being deleted: i-2 shuts down, 1 to go",)
+    (condition,) = first.conditions
+    assert (condition.status, condition.reason) == ("False", "Pending")
+    assert first.requeue_after is not None
+    assert [each["name"] for each in world.owner.annotation()] == ["one", "two"]
+
+    assert states(await world.reconcile()) == {"one": "Ready", "two": "Pending"}
+    done = await world.reconcile()
+    assert (states(done), done.pending_deletions, done.requeue_after) == ({"one": "Ready"}, (), None)
+    assert [each["name"] for each in world.owner.annotation()] == ["one"]
+
+
+async def test_the_deletion_of_an_owner_waits_for_its_items() -> None:
+    world = World("{kind: Machine, name: one}\n{kind: Machine, name: two}")
+    await world.reconcile()
+    world.provider.slow_deletes = 1
+
+    first = await world.delete()
+
+    assert first.problems == ()
+    assert first.pending_deletions == ("Machine two is being deleted: i-2 shuts down, 0 to go",)
+    assert first.requeue_after is not None
+    assert [each["name"] for each in world.owner.annotation()] == ["two"]
+
+    done = await world.delete()
+    assert (done.problems, done.pending_deletions, world.cloud.things) == ((), (), {})
+    assert world.owner.annotation() == []
+
+
+async def test_the_message_about_a_deletion_shows_no_secret() -> None:
+    world = World("{kind: Machine, name: one}", settings="secretRefs: {password: {name: admin, key: word}}")
+    world.owner.secrets[ADMIN] = {"word": "hunter2-hunter2"}
+    await world.reconcile()
+
+    async def refuse(request: object) -> PendingDeletion:
+        return PendingDeletion("the password hunter2-hunter2 is in use")
+
+    world.provider.delete = refuse  # type: ignore[method-assign]  # a service that quotes its password
+    (pending,) = (await world.delete()).pending_deletions
+    assert pending == "Machine one is being deleted: the password *** is in use"
+
+
+async def test_a_deletion_with_another_result_counts_as_not_done() -> None:
+    world = World("{kind: Machine, name: one}")
+    await world.reconcile()
+
+    async def answer(request: object) -> bool:
+        return True
+
+    world.provider.delete = answer  # type: ignore[method-assign, assignment]  # an error of a plug-in
+    (problem,) = (await world.delete()).problems
+    assert "expected None or a PendingDeletion, found bool" in str(problem)
+    assert [each["name"] for each in world.owner.annotation()] == ["one"]

@@ -25,13 +25,20 @@ from konverge_box._internal.providers.item_outcomes import (
     build_conditions,
     build_results,
     build_status,
+    check_deletion,
     check_result,
     find_secrets,
     redact_secrets,
 )
 from konverge_box._internal.providers.item_records import PROVIDERS_ANNOTATION, ItemRecord, ItemRecords
 from konverge_box._internal.providers.items import MAX_ITEMS, DeclaredItem, PlannedItem, PreparedItem
-from konverge_box._internal.providers.plugin import ItemOwner, ItemRequest, ItemResult, ReconcileRequest
+from konverge_box._internal.providers.plugin import (
+    ItemOwner,
+    ItemRequest,
+    ItemResult,
+    PendingDeletion,
+    ReconcileRequest,
+)
 from konverge_box._internal.providers.provider_pool import ProviderPool
 from konverge_box._internal.providers.secret_refs import MissingSecretError
 from konverge_box._internal.steps import ObjectReader, Scope, StepError
@@ -64,6 +71,7 @@ class DispatchResult:
         status: The list ``status.providers``.
         problems: The errors, which require a retry.
         requeue_after: The delay until the next call for items that are not ready; None without such items.
+        pending_deletions: The items that their services still delete, in words.
     """
 
     results: Mapping[str, Any]
@@ -71,6 +79,7 @@ class DispatchResult:
     status: list[Object]
     problems: tuple[StepError, ...]
     requeue_after: timedelta | None
+    pending_deletions: tuple[str, ...] = ()
 
 
 class Dispatcher:
@@ -222,28 +231,36 @@ class Dispatcher:
     async def _delete_records(self, records: Iterable[ItemRecord]) -> None:
         """Delete items in the reverse order of their creation, since later ones can depend on earlier ones."""
         for record in reversed(list(records)):
-            problem = await self._delete_record(record)
-            if not problem:
+            lingering = await self._delete_record(record)
+            if lingering is None:
                 self._gone.append(record.key)
                 continue
-            message = f"not removed: {problem}"
-            where = f"{self._where}.{record.provider}"
-            self._problems.append(StepError(where, f"{record.kind} {record.name} {message}"))
-            self._lingering.append(ItemOutcome(record.provider, record.kind, record.item, "Failed", message))
+            self._lingering.append(lingering)
+            if lingering.state == "Failed":
+                where = f"{self._where}.{record.provider}"
+                self._problems.append(StepError(where, f"{record.kind} {record.name} {lingering.message}"))
 
-    async def _delete_record(self, record: ItemRecord) -> str:
-        """Delete one item; return the error message, or an empty text after success."""
+    async def _delete_record(self, record: ItemRecord) -> ItemOutcome | None:
+        """Delete one item; return None when it is gone, otherwise the state in which it stays."""
         secrets: set[str] = set()
+        state: State = "Failed"
         try:
             secrets = find_secrets(await self._read_settings(record.provider))
             provider, request = (
                 self._pool.get_provider(record.provider),
                 ItemRequest(**self._build_request_fields(record)),
             )
-            await self._call_provider(record, lambda: provider.delete(request))
+
+            async def call() -> PendingDeletion | None:
+                return check_deletion(await provider.delete(request))
+
+            pending = await self._call_provider(record, call)
+            if pending is None:
+                return None
+            state, message = "Pending", f"is being deleted{f': {pending.message}' if pending.message else ''}"
         except Exception as error:  # noqa: BLE001  # an error of a plug-in does not affect other items
-            return redact_secrets(format_error(error), secrets)
-        return ""
+            message = f"not removed: {format_error(error)}"
+        return ItemOutcome(record.provider, record.kind, record.item, state, redact_secrets(message, secrets))
 
     async def _call_provider(self, record: ItemRecord, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Call the provider within the remaining time of this owner."""
@@ -334,4 +351,5 @@ class Dispatcher:
             build_status(outcomes),
             tuple(self._problems),
             _PENDING_AGAIN if is_pending else None,
+            tuple(f"{each.kind} {each.item} {each.message}" for each in self._lingering if each.state == "Pending"),
         )

@@ -11,7 +11,7 @@ import msgspec
 from konverge._internal.kube import Condition, Object
 from konverge._internal.message_text import shorten
 from konverge_box._internal.expressions import Sensitive, reveal_sensitive
-from konverge_box._internal.providers.plugin import ItemResult, ProviderError
+from konverge_box._internal.providers.plugin import ItemResult, PendingDeletion, ProviderError
 
 __all__ = [
     "PROVIDER_REASONS",
@@ -20,6 +20,7 @@ __all__ = [
     "build_conditions",
     "build_results",
     "build_status",
+    "check_deletion",
     "check_result",
     "find_secrets",
     "redact_secrets",
@@ -107,6 +108,17 @@ def check_result(result: object) -> ItemResult:
     if size > _MAX_OUTPUTS_SIZE or len(result.handle) > _MAX_HANDLE_LENGTH:
         raise ProviderError(f"the provider's outputs: expected at most {_MAX_OUTPUTS_SIZE} bytes, found {size}")
     return result
+
+
+def check_deletion(result: object) -> PendingDeletion | None:
+    """Check what a plug-in returned for a deletion, and return it.
+
+    Raises:
+        ProviderError: It is neither None nor a `PendingDeletion`: whether the item is gone is unknown.
+    """
+    if result is None or isinstance(result, PendingDeletion):
+        return result
+    raise ProviderError(f"the provider's result: expected None or a PendingDeletion, found {type(result).__name__}")
 
 
 def find_secrets(value: Any) -> set[str]:

@@ -18,6 +18,7 @@ __all__ = [
     "ItemRequest",
     "ItemResult",
     "OnDelete",
+    "PendingDeletion",
     "Provider",
     "ProviderError",
     "ReconcileRequest",
@@ -139,6 +140,17 @@ class ItemResult:
     handle: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class PendingDeletion:
+    """The state of an item that the service still deletes. The provider is called again soon, until it is gone.
+
+    Args:
+        message: A message for users, for example what the service waits for; may be empty.
+    """
+
+    message: str = ""
+
+
 class Provider(Protocol):
     """A provider of external items. One instance serves all boxes of a process, with several concurrent calls.
 
@@ -170,10 +182,13 @@ class Provider(Protocol):
             Exception: Any other failure. The call is retried with backoff.
         """
 
-    async def delete(self, request: ItemRequest) -> None:
+    async def delete(self, request: ItemRequest) -> PendingDeletion | None:
         """Delete the item; with ``on_delete="retain"``, keep it and remove its owner.
 
         An item that is absent or belongs to another owner is not an error: nothing happens.
+
+        Returns:
+            None if the item is gone or released; a `PendingDeletion` while the service still deletes it.
 
         Raises:
             Exception: Any failure. The owner is kept until the call succeeds.

@@ -83,7 +83,7 @@ class ProvidersStep:
     async def delete(self, scope: Scope, owner: Object, reader: ObjectReader, writer: OwnerWriter) -> DispatchResult:
         """Delete or release every recorded item, independent of conditions.
 
-        The owner may be deleted when the result has no problems.
+        The owner may be deleted when the result has neither problems nor pending deletions.
 
         Args:
             scope: The scope of the owner.
