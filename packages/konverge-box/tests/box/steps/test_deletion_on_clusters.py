@@ -231,6 +231,57 @@ groups:
     assert RAN in owner["metadata"]["annotations"]
 
 
+async def have_terminating_namespace(camp: DeletionHarness) -> str:
+    """Create a namespace that is being deleted and that an object in it keeps; return its name."""
+    client, yard = camp.cluster.client, f"{camp.cluster.namespace}-yard"
+    await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": yard}})
+    held = {"name": "held", "namespace": yard, "finalizers": ["konverge.test/hold"]}
+    await client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": held})
+    await client.delete(NAMESPACE, ObjectKey("", yard))
+
+    async def is_terminating() -> bool:
+        return (await client.get(NAMESPACE, ObjectKey("", yard)))["status"]["phase"] == "Terminating"
+
+    await camp.cluster.eventually(is_terminating, describe="the namespace is being deleted")
+    return yard
+
+
+@pytest.mark.parametrize("rule", ["wait", "skip"])
+async def test_a_job_whose_namespace_is_being_deleted_waits_without_an_error_or_is_skipped(
+    camp: DeletionHarness, rule: str
+) -> None:
+    yard = await have_terminating_namespace(camp)
+    await camp.create_owner(f"""
+deletedNamespace: {rule}
+groups:
+  - run: [{{name: backup, namespace: {yard}, image: "konverge.test/app:1"}}]
+    delete: {{configMaps: [{{name: store}}]}}
+""")
+    await camp.have("ConfigMap", "store")
+    await camp.leave()
+
+    async def is_refused() -> DeletionProgress | None:
+        found = await camp.step()
+        return found if "its namespace is being deleted" in f"{found.waiting_for}{found.skipped}" else None
+
+    found = await camp.cluster.eventually(is_refused, describe="the server refuses the Job")
+
+    if rule == "wait":
+        assert found.waiting_for == (
+            f"groups[0]: Job {yard}/backup cannot run, because its namespace is being deleted; remove the finalizer of "
+            "the object to delete it without the Job, or set deletedNamespace: skip in the box"
+        )
+        assert await camp.find(CONFIG_MAP, "store") is not None
+    else:
+        assert found.skipped == (
+            f"Job {yard}/backup cannot run, because its namespace is being deleted; it is skipped",
+        )
+        await camp.wait_until_done()
+        assert await camp.find(CONFIG_MAP, "store") is None
+    key = ObjectKey(yard, "held")
+    await camp.cluster.client.patch(CONFIG_MAP, key, {"metadata": {"finalizers": None}}, patch_type="merge")
+
+
 async def test_a_failed_job_keeps_the_object_until_somebody_has_it_run_again(camp: DeletionHarness) -> None:
     failing = "{name: backup, backoffLimit: 0, image: 'konverge.test/failing:1'}"
     rest = "{name: other, image: 'konverge.test/app:1'}"

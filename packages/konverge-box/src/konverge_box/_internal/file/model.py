@@ -121,8 +121,7 @@ class ConditionSpec(ComparisonSpec, frozen=True, kw_only=True):
     """One condition of ``when`` or ``or``: a field, a time of day, days of the week, a schedule, or several of these.
 
     ``field`` is a path or an expression. Times are in UTC. ``cron`` holds for ``duration`` (default: 1m) after each
-    time of
-    the schedule.
+    time of the schedule.
     """
 
     field: str = ""
@@ -153,8 +152,7 @@ class ForEach(_BoxStruct, frozen=True, kw_only=True):
     """Repeats an entry for each item of a list, or for each key of a map in sorted order.
 
     Its expressions can read ``item`` (the key, for a map), ``value`` (only for a map), ``index``, and the item under
-    the
-    name in ``as``.
+    the name in ``as``.
     """
 
     field: FieldPath
@@ -188,8 +186,7 @@ class ReconcileSpec(_BoxStruct, frozen=True, kw_only=True):
     """Settings of reconciles: parallel workers, the interval of full reconciles, and what happens to existing objects.
 
     With ``adopt: false``, existing objects that the custom resource does not own stay unchanged; their group is Blocked
-    and
-    its condition names the owner. The ``adopt`` of a resource takes precedence.
+    and its condition names the owner. The ``adopt`` of a resource takes precedence.
     """
 
     workers: Annotated[int, Meta(ge=1, le=100)] = 4
@@ -322,8 +319,7 @@ class BoxResource(ConditionalEntry, frozen=True, kw_only=True):
         path: Its path in the file, for messages at run time.
         kind: The name of its list in the file, for example ``deployments``.
         object: The object in the form of the Kubernetes API; its strings may contain expressions. ``apiVersion``,
-            ``kind``
-            and ``metadata.name`` are always present.
+            ``kind`` and ``metadata.name`` are always present.
         for_each: The loop that repeats it; None for one object.
         reconcile: In ``onCreate``: keep it as declared after it is created.
         adopt: Whether an existing object is taken over; None for the setting of the custom resource.
@@ -377,8 +373,7 @@ class Group(ConditionalEntry, frozen=True, kw_only=True):
 
     ``waitsFor`` names earlier groups that must be ready before this group starts. A group that is not ready after
     ``gracePeriod`` is Degraded or Down. While all of ``suspend`` hold, workloads are scaled down and their
-    configuration
-    stays.
+    configuration stays.
     """
 
     MAY_STAND_ALONE: ClassVar[bool] = True
@@ -440,9 +435,14 @@ class DeleteGroup(ConditionalEntry, frozen=True, kw_only=True):
 
 
 class OnDelete(ConditionalEntry, frozen=True, kw_only=True):
-    """Groups that run in order before a custom resource is deleted; ``timeout`` covers all groups (default: 5m)."""
+    """Groups that run in order before a custom resource is deleted; ``timeout`` covers all groups (default: 5m).
+
+    A Job can never run in a namespace that is being deleted. With ``deletedNamespace: wait`` it keeps the custom
+    resource until a user removes the finalizer; with ``skip`` the deletion continues without it.
+    """
 
     timeout: Duration = "5m"
+    deleted_namespace: Literal["wait", "skip"] = "wait"
     groups: tuple[DeleteGroup, ...] = ()
 
 

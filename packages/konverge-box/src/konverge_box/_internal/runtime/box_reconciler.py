@@ -6,6 +6,7 @@ import logging
 from typing import Protocol
 
 from konverge._internal.component.remedies import Remedies
+from konverge._internal.message_text import shorten
 from konverge._internal.operator import Result
 from konverge._internal.operator.deletion_reconciler import build_deletion_condition
 from konverge.errors import KonvergeError, format_error
@@ -19,7 +20,13 @@ from konverge_box._internal.runtime.box_conditions import (
     build_ready_condition,
 )
 from konverge_box._internal.runtime.reconcile_state import ReconcileInputs, ReconcileState
-from konverge_box._internal.runtime.step_order import STEP_ORDER, DeniedError, PipelineStep, report_kept_object
+from konverge_box._internal.runtime.step_order import (
+    STEP_ORDER,
+    DeniedError,
+    PipelineStep,
+    report_kept_object,
+    report_once,
+)
 from konverge_box._internal.steps import StepError
 from konverge_box._internal.steps.deletion import remove_leftovers
 
@@ -114,12 +121,19 @@ class BoxReconciler:
         progress = await pipeline.deletion.run_step(state.scope, ctx.owner, ctx.cluster, inputs.now)
         for message in progress.kept:
             report_kept_object(ctx, message)
+        for message in progress.skipped:
+            _log.warning("%s %s: %s", pipeline.name, ctx.owner_key, message)
+            report_once(ctx, "JobSkipped", message)
         if not progress.done:
             ctx.stage(build_deletion_condition(ctx, READY, progress.waiting_for[:MAX_MESSAGE_LENGTH]))
             return Result(requeue_after=progress.requeue_after or pipeline.resync)
         dispatched = await pipeline.providers.delete(state.scope, ctx.owner, ctx.cluster, ctx.cluster)
         if dispatched.problems:
             raise StepError(f"{pipeline.where}.providers", "; ".join(map(str, dispatched.problems)))
+        if dispatched.pending_deletions:
+            waiting = shorten(f"providers: {'; '.join(dispatched.pending_deletions)}", MAX_MESSAGE_LENGTH)
+            ctx.stage(build_deletion_condition(ctx, READY, waiting))
+            return Result(requeue_after=dispatched.requeue_after or pipeline.resync)
         leftovers = await pipeline.groups.find_leftovers(ctx.owner, ctx.cluster)
         await remove_leftovers(leftovers, ctx.owner, ctx.cluster, pipeline.where)
         return None

@@ -30,7 +30,7 @@ from konverge_box._internal.steps.creation_marks import plan_marks
 from konverge_box._internal.steps.labels import CREATED
 from konverge_box._internal.steps.validation import RuleEvaluationError, RuleViolations
 
-__all__ = ["STEP_ORDER", "DeniedError", "PipelineStep", "report_kept_object"]
+__all__ = ["STEP_ORDER", "DeniedError", "PipelineStep", "report_kept_object", "report_once"]
 
 _PROVIDERS = "providers"
 
@@ -98,9 +98,14 @@ async def _run_for_each(inputs: ReconcileInputs, state: ReconcileState) -> None:
 
 def report_kept_object(ctx: OwnerContext, message: str) -> None:
     """Record an event, once in the life of the process, that an object is not deleted because another one owns it."""
-    about = ("left", ctx.owner_uid, message)
+    report_once(ctx, "ResourceLeftAlone", message)
+
+
+def report_once(ctx: OwnerContext, reason: str, message: str) -> None:
+    """Record a Warning event about a deletion, once in the life of the process."""
+    about = (reason, ctx.owner_uid, message)
     if ctx.events is not None and ctx.applied_cache.find_note(*about) is None:
-        ctx.events.warning(ctx.owner, reason="ResourceLeftAlone", message=message, action="Delete")
+        ctx.events.warning(ctx.owner, reason=reason, message=message, action="Delete")
         ctx.applied_cache.store_note(message, *about)
 
 

@@ -106,6 +106,7 @@ class DeletionProgress:
         requeue_after: The delay until the next reconcile if no change triggers one before; None when done.
         is_overdue: The deletion takes longer than its timeout. Then ``waiting_for`` also describes the way out.
         kept: The objects that do not belong to the custom resource and were not deleted.
+        skipped: The Jobs that did not run because their namespace is being deleted.
     """
 
     done: bool
@@ -113,6 +114,7 @@ class DeletionProgress:
     requeue_after: timedelta | None = None
     is_overdue: bool = False
     kept: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -122,6 +124,7 @@ class _GroupProgress:
     waiting: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
     completed_jobs: list[PlannedJob] = field(default_factory=list)
 
     @property
@@ -146,6 +149,7 @@ class Deletion:
         self._where = where
         self._conditions: ConditionSet = compile_entry_conditions(declared, where)
         self._timeout = parse_period(declared.timeout)
+        self._skips_jobs = declared.deleted_namespace == "skip"
         self._groups = tuple(
             CompiledDeletionGroup(group, f"{where}.groups[{i}]", group.name or f"groups[{i}]", box_name)
             for i, group in enumerate(declared.groups)
@@ -186,9 +190,11 @@ class Deletion:
             return DeletionProgress(done=True)
         planned = plan_deletion(self._groups, scope, owner)
         kept: list[str] = []
+        skipped: list[str] = []
         for group in planned:
             progress = await self._process_group(group, owner, client)
             kept += progress.kept
+            skipped += progress.skipped
             if progress.is_done:
                 continue
             overdue = describe_overdue(started, now, self._timeout)
@@ -203,9 +209,10 @@ class Deletion:
                 requeue_after=compute_requeue_after(started, now, self._timeout),
                 is_overdue=bool(overdue),
                 kept=tuple(_limit_messages(kept)),
+                skipped=tuple(_limit_messages(skipped)),
             )
         await self._remove_jobs(planned, owner, client)
-        return DeletionProgress(done=True, kept=tuple(_limit_messages(kept)))
+        return DeletionProgress(done=True, kept=tuple(_limit_messages(kept)), skipped=tuple(_limit_messages(skipped)))
 
     async def _process_group(
         self, group: PlannedDeletionGroup, owner: Object, client: DeletionClient
@@ -215,6 +222,9 @@ class Deletion:
             try:
                 await _run_job(job, owner, client, progress)
             except (ApiError, KindNotServedError) as error:
+                if isinstance(error, ApiError) and error.is_namespace_terminating:
+                    self._add_impossible_job(job, progress)
+                    continue
                 progress.problems.append(f"{job}: {error}")
         if progress.completed_jobs:
             await _record_jobs(progress.completed_jobs, owner, client)
@@ -226,6 +236,15 @@ class Deletion:
             except (ApiError, KindNotServedError) as error:
                 progress.problems.append(f"{target.gvk.kind} {target.name}: {error}")
         return progress
+
+    def _add_impossible_job(self, job: PlannedJob, progress: _GroupProgress) -> None:
+        """Record a Job whose namespace is being deleted: no server creates it there, now or later."""
+        why = f"{job} cannot run, because its namespace is being deleted"
+        if self._skips_jobs:
+            progress.skipped.append(f"{why}; it is skipped")
+        else:
+            way_out = "remove the finalizer of the object to delete it without the Job"
+            progress.waiting.append(f"{why}; {way_out}, or set deletedNamespace: skip in the box")
 
     async def _remove_jobs(
         self, planned: Iterable[PlannedDeletionGroup], owner: Object, client: DeletionClient
