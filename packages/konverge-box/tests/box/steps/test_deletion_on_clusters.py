@@ -240,7 +240,7 @@ async def have_terminating_namespace(camp: DeletionHarness) -> str:
     await client.delete(NAMESPACE, ObjectKey("", yard))
 
     async def is_terminating() -> bool:
-        return (await client.get(NAMESPACE, ObjectKey("", yard)))["status"]["phase"] == "Terminating"
+        return bool((await client.get(NAMESPACE, ObjectKey("", yard)))["status"]["phase"] == "Terminating")
 
     await camp.cluster.eventually(is_terminating, describe="the namespace is being deleted")
     return yard
