@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from konverge_resolution import Reason
-from konverge_resolution._internal.policy import Policy, SourcePrefix
+from konverge_resolution._internal.policy import Policy
 from konverge_resolution._internal.requests.policy_parsing import parse_policy
 from konverge_resolution._internal.resolver_settings import parse_settings
 from konverge_resolution._internal.resolvers.bundles import INDEX_DIGEST, BundlesResolver
@@ -18,6 +18,7 @@ from konverge_resolution._internal.resolvers.bundles.layer_selection import API_
 from konverge_resolution._internal.signatures import BUNDLE, SIGNATURE, object_signatures
 from konverge_resolution._internal.signatures.cosign_signatures import SIGSTORE_BUNDLE, SIMPLE_SIGNING
 from konverge_resolution._internal.signatures.keys import PublicKey
+from konverge_resolution._internal.source_prefix import SourcePrefix
 from tests.docs.pages import find_code_blocks, read_page
 from tests.docs.resolver_tables import build_parameter_table, build_setting_table
 from tests.resolution.signatures.signers import RIGHT

@@ -15,9 +15,10 @@ from konverge_cluster.testing import Cluster
 from konverge_resolution import Digest, Reason, Reference, ResolutionError
 from konverge_resolution._internal.cluster_services import ClusterObjectReader, ClusterServices, NamespaceSecrets
 from konverge_resolution._internal.engine import Engine, Requester, ResolutionResult
-from konverge_resolution._internal.policy import Policy, SignatureMode, SignatureRule, SourcePrefix
+from konverge_resolution._internal.policy import Policy, SignatureMode, SignatureRule
 from konverge_resolution._internal.resolver_registry import ResolverRegistry
 from konverge_resolution._internal.resolvers.cluster import ClusterResolver, strip_server_fields
+from konverge_resolution._internal.source_prefix import SourcePrefix
 from tests.rbac_clusters import cluster_with_roles
 from tests.resolution.http_resolution import resolve
 

@@ -21,10 +21,11 @@ from konverge_resolution import (
 )
 from konverge_resolution._internal.content_cache import CacheMode
 from konverge_resolution._internal.engine import Engine, EngineOptions, Requester, ResolutionResult
-from konverge_resolution._internal.policy import Policy, SignatureMode, SignatureRule, SourcePrefix
+from konverge_resolution._internal.policy import Policy, SignatureMode, SignatureRule
 from konverge_resolution._internal.resolver_registry import ResolverRegistry
 from konverge_resolution._internal.single_flight import SingleFlight
 from konverge_resolution._internal.source_map import SourceMap
+from konverge_resolution._internal.source_prefix import SourcePrefix
 from konverge_resolution.network import ConcurrencyLimiter
 from tests.resolution.fake_resolver import BOX, FakeResolver
 from tests.resolution.fake_source import CLOCK, WEB, build_services
@@ -121,6 +122,45 @@ async def test_what_a_source_map_has_made_stays_when_it_comes_again() -> None:
     for url, found in (("box", "mirror/box"), ("mirror/box", "mirror/box"), ("mirrors", "mirror/mirrors")):
         outcome = await engine.resolve(ref(f"https://a.example/{url}"), WEB)
         assert outcome.resolved.source.uri == f"https://a.example/{found}"
+
+
+@pytest.mark.parametrize(
+    ("rule", "url", "found"),
+    [
+        ("https://a.example/box => https://b.example/x", "https://a.example/box.git", "https://b.example/x.git"),
+        ("https://a.example/box.git => https://b.example/x", "https://a.example/box", "https://b.example/x"),
+        ("https://a.example/box => https://b.example/x.git", "https://a.example/box.git", "https://b.example/x.git"),
+        ("https://a.example/box => https://b.example/x", "https://a.example/box.gitx", "https://a.example/box.gitx"),
+        ("https://a.example/box.git => https://b.example/x", "https://a.example/boxes", "https://a.example/boxes"),
+    ],
+)
+async def test_a_source_map_knows_both_names_of_a_repository(rule: str, url: str, found: str) -> None:
+    before, _, after = rule.partition(" => ")
+    engine = engine_of(FakeResolver(), source_map=SourceMap.parse([(before, after)]))
+    assert (await engine.resolve(ref(url), WEB)).resolved.source.uri == found
+
+
+async def test_a_resolver_gets_the_time_that_there_is() -> None:
+    given: list[float] = []
+
+    def answer(fetch: FetchRequest, calls: int) -> bytes:
+        given.append(fetch.seconds)
+        return BOX
+
+    for seconds in (7.0, 600.0):
+        await engine_of(FakeResolver(answer)).resolve(ref(), WEB, seconds=seconds)
+    assert given == [7, 60]
+
+
+async def test_a_failure_from_the_cache_still_says_when_to_come_again() -> None:
+    def answer(fetch: FetchRequest, calls: int) -> bytes:
+        raise ResolutionError(Reason.RATE_LIMITED, "not now", retry_after_seconds=40)
+
+    shelf = FakeResolver(answer)
+    engine = engine_of(shelf, options=EngineOptions(attempts=1))
+    for _ in range(2):
+        error = await expect_resolution_error(engine, ref(version="7"))
+        assert (error.reason, error.retry_after_seconds, len(shelf.calls)) == (Reason.RATE_LIMITED, 40, 1)
 
 
 async def test_content_that_is_held_is_judged_as_if_it_had_just_come() -> None:

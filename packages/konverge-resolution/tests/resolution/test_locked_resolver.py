@@ -16,9 +16,10 @@ from konverge_resolution._internal.content_store import ContentStore
 from konverge_resolution._internal.engine import Engine
 from konverge_resolution._internal.lock_file import MAX_LOCK_ENTRIES, LockEntry, LockFile
 from konverge_resolution._internal.locked_resolver import LockedResolver
-from konverge_resolution._internal.policy import Policy, SourcePrefix
+from konverge_resolution._internal.policy import Policy
 from konverge_resolution._internal.reference_parsing import ParsedReference, parse_reference
 from konverge_resolution._internal.reference_tree import TreeNode, resolve_tree
+from konverge_resolution._internal.source_prefix import SourcePrefix
 from konverge_resolution.locks import build_entry
 from tests.resolution.fake_resolver import FakeResolver
 from tests.resolution.fake_source import CLOCK, ROOT, WEB, FakeSource, build_document, build_engine, build_reference

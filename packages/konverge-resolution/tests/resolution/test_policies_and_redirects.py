@@ -22,12 +22,13 @@ from konverge_resolution._internal.content_store import ContentStore
 from konverge_resolution._internal.engine import Engine, EngineOptions, Requester, ResolutionResult
 from konverge_resolution._internal.lock_file import LockFile
 from konverge_resolution._internal.locked_resolver import LockedResolver
-from konverge_resolution._internal.policy import Policy, PolicyDecision, SignatureRule, SourcePrefix
+from konverge_resolution._internal.policy import Policy, PolicyDecision, SignatureRule
 from konverge_resolution._internal.resolver_registry import ResolverRegistry
 from konverge_resolution._internal.resolvers.bundles import BundlesResolver
 from konverge_resolution._internal.resolvers.git import GitResolver
 from konverge_resolution._internal.resolvers.http import HttpResolver
 from konverge_resolution._internal.resolvers.hub import HubResolver
+from konverge_resolution._internal.source_prefix import SourcePrefix
 from konverge_resolution._internal.workspaces import TemporaryFolders
 from konverge_resolution.network import GuardedHttp
 from tests.resolution.bundles.sample_images import BUNDLE, build_task
@@ -304,8 +305,8 @@ async def test_an_api_that_redirects_to_another_repository_of_its_server_is_judg
         engine = engine_of(GitResolver(), build_guarded_http(), f"git+{url}/goodorg", settings=settings)
         message = await expect_denial(engine, params)
         assert not [path for path in seen if "evilorg" in path]
-        assert f"git+{url}/goodorg/boxes.git leads to another address: no policy" in message
-        assert f"fetch git+{url}/evilorg/boxes.git with resolver git; its policies are ours" in message
+        assert f"git+{url}/goodorg/boxes leads to another address: no policy" in message
+        assert f"fetch git+{url}/evilorg/boxes with resolver git; its policies are ours" in message
         both = engine_of(
             GitResolver(), build_guarded_http(), f"git+{url}/goodorg", f"git+{url}/evilorg", settings=settings
         )

@@ -30,7 +30,7 @@ from konverge_resolution._internal.content_validation import parse_content
 from konverge_resolution._internal.error_context import name_revision_in_errors, name_source_in_errors
 from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.network import ConcurrencyLimiter
-from konverge_resolution._internal.policy import Policy, PolicyDecision, SignatureMode, SignatureRule, SourcePrefix
+from konverge_resolution._internal.policy import Policy, PolicyDecision, SignatureMode, SignatureRule
 from konverge_resolution._internal.reasons import Reason
 from konverge_resolution._internal.reference import Parameters, Reference, iter_texts
 from konverge_resolution._internal.remote_caller import RemoteCaller, wrap_resolver_errors
@@ -46,6 +46,7 @@ from konverge_resolution._internal.resolver import FetchRequest
 from konverge_resolution._internal.resolver_registry import ResolverRegistry
 from konverge_resolution._internal.single_flight import SingleFlight
 from konverge_resolution._internal.source_map import SourceMap
+from konverge_resolution._internal.source_prefix import SourcePrefix
 from konverge_resolution._internal.url_credentials import find_credential
 
 __all__ = ["Engine", "EngineOptions", "Requester", "ResolutionResult", "ServicesFactory", "Verifier"]
@@ -162,6 +163,7 @@ class Engine:
         """
         plan = self._plan(reference, requester)
         limit = plan.fetch.seconds if seconds is None else min(seconds, plan.fetch.seconds)
+        plan = replace(plan, fetch=replace(plan.fetch, seconds=limit))
         try:
             async with asyncio.timeout(limit):
                 fetched = self._read_cache(plan, plan.fetch.params) if plan.uses_cache else None
@@ -220,7 +222,7 @@ class Engine:
         if cached is None and plan.admission.is_public:
             cached = self.cache.get(plan.build_tenant_key(params), now)  # failures are never shared between tenants
         if isinstance(cached, ResolutionError):
-            raise ResolutionError(cached.reason, cached.message)
+            raise cached.with_message(cached.message)  # a new exception: the stored one would keep its traceback
         return None if cached is None else _FetchedContent(cached, 0)
 
     async def _join_fetch(self, plan: ResolutionPlan) -> _FetchedContent:

@@ -18,7 +18,6 @@ from konverge_resolution._internal.engine import ResolutionResult
 from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.lock_file import LockEntry, drop_cache_mode
 from konverge_resolution._internal.parameter_checks import build_param_error
-from konverge_resolution._internal.policy import SourcePrefix
 from konverge_resolution._internal.reasons import Reason
 from konverge_resolution._internal.reference import Digest, Parameters, Reference, Value, iter_texts, redact_source
 from konverge_resolution._internal.relative_references import ParentDefinition
@@ -28,6 +27,7 @@ from konverge_resolution._internal.resolved_content import Provenance, ResolvedC
 from konverge_resolution._internal.resolver import ParameterRole, Resolver
 from konverge_resolution._internal.resolver_registry import ResolverRegistry
 from konverge_resolution._internal.resolver_settings import CONFIG_KEY
+from konverge_resolution._internal.source_prefix import SourcePrefix
 from konverge_resolution._internal.url_credentials import find_credential
 
 __all__ = [

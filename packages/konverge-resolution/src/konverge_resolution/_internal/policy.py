@@ -2,8 +2,11 @@
 
 Without a policy for a resolver and a namespace, the resolver's own configuration decides. With at least one such
 policy, a policy must name the source. Then *each* policy that names it must be satisfied (digest, signature). Policies
-name sources by prefixes that end at a separator of the address. They are not regular expressions, because a partial
-match of a pattern could bypass such a policy (CVE-2026-25542).
+name sources by prefixes that end at a separator of the address, in its canonical form (`source_prefix`). They are not
+regular expressions, because a partial match of a pattern could bypass such a policy (CVE-2026-25542).
+
+A policy permits exactly what it names, but restricts also what only may be the same source: another case of a path, or
+an ambiguous path. Otherwise another spelling could use a wider policy to escape a stricter one.
 """
 
 from __future__ import annotations
@@ -12,13 +15,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network
-from urllib.parse import SplitResult, unquote, urlsplit
 
 from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.network import parse_network
 from konverge_resolution._internal.reasons import Reason
 from konverge_resolution._internal.reference import Parameters, redact_source
 from konverge_resolution._internal.resolver_registry import list_resolvers
+from konverge_resolution._internal.source_prefix import SourcePrefix, canonicalize_source
 
 __all__ = [
     "Policy",
@@ -26,16 +29,12 @@ __all__ = [
     "RequestPolicies",
     "SignatureMode",
     "SignatureRule",
-    "SourcePrefix",
     "admit",
     "parse_networks",
 ]
 
 _MAX_LISTED = 5
 _MAX_TEXT = 400
-_CLUSTER_SCHEME = "cluster"
-"""Scheme of cluster objects. Their kinds are matched without case, and their names are in lower case."""
-_DEFAULT_PORTS = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
 
 
 class SignatureMode(StrEnum):
@@ -58,66 +57,6 @@ class SignatureRule:
     mode: SignatureMode = SignatureMode.ENFORCE
     keys: tuple[str, ...] = ()
     identities: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SourcePrefix:
-    """Prefix of addresses; made by `parse`.
-
-    Args:
-        scheme: The full scheme, for example ``git+https``.
-        host: The host in lower case; with the prefix ``*.`` all subdomains.
-        port: The port; None if the scheme has no default and none was written.
-        segments: The first segments of the path.
-    """
-
-    scheme: str
-    host: str
-    port: int | None
-    segments: tuple[str, ...]
-
-    @classmethod
-    def parse(cls, text: str) -> SourcePrefix:
-        """Parse ``https://example.com/team`` or ``https://*.example.com``.
-
-        Raises:
-            ValueError: The text is not an address, or has several spellings.
-        """
-        scheme, host, port, segments = _split_uri(text)
-        if "*" in host.removeprefix("*.") or any("*" in segment for segment in segments):
-            raise ValueError(f"expected no * but for *. before a host, found {text[:120]!r}")
-        return cls(scheme, host, port, segments)
-
-    def matches(self, uri: str) -> bool:
-        """Tell whether an address begins with this prefix; False for an ambiguous address."""
-        try:
-            scheme, host, port, segments = _split_uri(uri)
-        except ValueError:
-            return False
-        fits = host.endswith(self.host[1:]) if self.host.startswith("*.") else host == self.host
-        return (scheme, port) == (self.scheme, self.port) and fits and segments[: len(self.segments)] == self.segments
-
-
-def _split_uri(uri: str) -> tuple[str, str, int | None, tuple[str, ...]]:
-    """Split an address into scheme, host, port and segments of the path.
-
-    Raises:
-        ValueError: The text is not an address, has a user, or has an ambiguous path.
-    """
-    parts: SplitResult = urlsplit(uri)
-    path = parts.path.lower() if parts.scheme == _CLUSTER_SCHEME else parts.path
-    if not parts.scheme or not parts.hostname or parts.username is not None or any(not 32 < ord(c) < 127 for c in uri):
-        raise ValueError(f"expected an address such as https://example.com/team, found {uri[:120]!r}")
-    segments = tuple(segment for segment in path.split("/") if segment)
-    if any(_is_ambiguous(unquote(segment)) for segment in segments):
-        raise ValueError(f"expected an address without . and .. in its path, found {uri[:120]!r}")
-    port = parts.port if parts.port is not None else _DEFAULT_PORTS.get(parts.scheme.rpartition("+")[2])
-    return parts.scheme, parts.hostname.rstrip("."), port, segments
-
-
-def _is_ambiguous(segment: str) -> bool:
-    """Tell whether a server may read a segment as several, or as the parent (some read ``..;a`` as ``..``)."""
-    return "/" in segment or "\\" in segment or segment.partition(";")[0] in (".", "..")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +113,23 @@ class Policy:
         """Describe why the policy denies this fetch; empty if it allows it. The message omits what it would allow."""
         if self.sources and not any(prefix.matches(uri) for prefix in self.sources):
             return "it allows other sources"
+        parameter = self._find_denied_parameter(params)
+        return "" if parameter is None else f"it allows other values of parameter {parameter[:80]!r}"
+
+    def restricts(self, uri: str, params: Parameters) -> bool:
+        """Tell whether the requirements of the policy apply to this fetch, whether or not it allows the fetch.
+
+        They apply to each spelling of a source that may be one of `sources`.
+        """
+        is_named = not self.sources or any(prefix.may_match(uri) for prefix in self.sources)
+        return is_named and self._find_denied_parameter(params) is None
+
+    def _find_denied_parameter(self, params: Parameters) -> str | None:
         for name, allowed in self.parameters.items():
             value = params.get(name, "")
             if not isinstance(value, str) or not _is_one_of(value, allowed):
-                return f"it allows other values of parameter {name[:80]!r}"
-        return ""
+                return name
+        return None
 
 
 def _is_one_of(text: str, allowed: Sequence[str]) -> bool:
@@ -187,13 +138,13 @@ def _is_one_of(text: str, allowed: Sequence[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PolicyDecision:
-    """Combined requirements of the policies that allow a request.
+    """Combined requirements of the policies that allow or restrict a request.
 
     Args:
-        policies: The names of the policies.
+        policies: The names of these policies.
         digest_required_by: The names of the policies that require a digest.
         signatures: The required signatures; each rule must be satisfied.
-        private_networks: The private networks that any of the policies permits.
+        private_networks: The private networks that any of the policies that allow it permits.
         is_public: Whether all of them declare the source public.
     """
 
@@ -232,12 +183,13 @@ def admit(policies: Iterable[Policy], *, resolver: str, uri: str, params: Parame
     if applicable and not allowing:
         raise ResolutionError(Reason.DENIED, _format_denial(applicable, resolver, uri, params, namespace))
     networks = dict.fromkeys(network for policy in allowing for network in policy.private_networks)
+    restricting = [policy for policy in applicable if policy.restricts(uri, params)]
     return PolicyDecision(
-        policies=tuple(policy.name for policy in allowing),
-        digest_required_by=tuple(policy.name for policy in allowing if policy.requires_digest),
-        signatures=tuple(policy.signature for policy in allowing if policy.signature is not None),
+        policies=tuple(policy.name for policy in restricting),
+        digest_required_by=tuple(policy.name for policy in restricting if policy.requires_digest),
+        signatures=tuple(policy.signature for policy in restricting if policy.signature is not None),
         private_networks=tuple(networks),
-        is_public=bool(allowing) and all(policy.is_public for policy in allowing),
+        is_public=bool(allowing) and all(policy.is_public for policy in restricting),
     )
 
 
@@ -275,7 +227,8 @@ class RequestPolicies:
         try:
             return self._admit(uri, self.params)
         except ResolutionError as error:
-            raise error.with_message(f"{self.uri} leads to another address: {error.message}") from None
+            requested = canonicalize_source(self.uri)
+            raise error.with_message(f"{requested} leads to another address: {error.message}") from None
 
     def admit_params(self, params: Parameters) -> PolicyDecision:
         """Decide whether policies allow the actual values of parameters.
@@ -309,7 +262,7 @@ def _format_denial(policies: Sequence[Policy], resolver: str, uri: str, params: 
     asked = sorted((policy.name, policy.describe_denial(uri, params)) for policy in policies)
     message = [f"{name} ({why})" for name, why in asked[:_MAX_LISTED]]
     message += [f"{len(asked) - _MAX_LISTED} more"] if len(asked) > _MAX_LISTED else []
-    address = redact_source(uri)[:_MAX_TEXT] or "this"
+    address = canonicalize_source(redact_source(uri))[:_MAX_TEXT] or "this"
     return (
         f"no policy allows namespace {namespace} to fetch {address} with resolver {resolver}; "
         f"its policies are {', '.join(message)}"

@@ -39,7 +39,7 @@ from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.host_services import HostServices
 from konverge_resolution._internal.lock_validation import build_entry, check_entry
 from konverge_resolution._internal.network import AllowedNetworks
-from konverge_resolution._internal.policy import PolicyDecision, SourcePrefix
+from konverge_resolution._internal.policy import PolicyDecision
 from konverge_resolution._internal.reasons import Reason
 from konverge_resolution._internal.reference import Parameters, Reference
 from konverge_resolution._internal.relative_references import (
@@ -52,6 +52,7 @@ from konverge_resolution._internal.resolved_content import ResolvedContent
 from konverge_resolution._internal.resolver import FetchRequest, Parameter, Resolver, Services, Setting
 from konverge_resolution._internal.resolver_registry import ResolverRegistry
 from konverge_resolution._internal.resolver_settings import parse_settings
+from konverge_resolution._internal.source_prefix import SourcePrefix
 
 __all__ = ["Impossible", "ResolverConformance", "Specimen", "loopback_services"]
 

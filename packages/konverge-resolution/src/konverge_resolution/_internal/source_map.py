@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from konverge_resolution._internal.policy import SourcePrefix
 from konverge_resolution._internal.reference import Parameters, Value
+from konverge_resolution._internal.source_prefix import SourcePrefix
 
 __all__ = ["SourceMap"]
 
 _ADDRESSES = ("url", "bundle", "repo")
+_GIT_SUFFIX = ".git"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +48,21 @@ class SourceMap:
                     continue  # a result of this rule: pinned and locked references are rewritten again
                 rest = _strip_prefix(address, before)
                 if rest is not None:
-                    changed: dict[str, Value] = {**params, name: after.rstrip("/") + rest}
+                    target = after.rstrip("/")
+                    rest = "" if rest == _GIT_SUFFIX and target.endswith(_GIT_SUFFIX) else rest
+                    changed: dict[str, Value] = {**params, name: target + rest}
                     return changed, address
         return params, ""
 
 
 def _strip_prefix(address: str, prefix: str) -> str | None:
-    """Return the rest after a prefix that ends at a separator; None when it does not match."""
-    rest = address.removeprefix(prefix.rstrip("/"))
-    return rest if rest != address and (not rest or rest[0] in "/:@?#") else None
+    """Return the rest after a prefix that ends at a separator; None when it does not match.
+
+    A repository of git is the same with and without ``.git`` at its end.
+    """
+    prefix = prefix.rstrip("/")
+    if prefix == f"{address}{_GIT_SUFFIX}":
+        return ""
+    rest = address.removeprefix(prefix)
+    is_whole = not rest or rest[0] in "/:@?#" or rest == _GIT_SUFFIX
+    return rest if rest != address and is_whole else None

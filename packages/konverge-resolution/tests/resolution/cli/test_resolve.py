@@ -116,6 +116,7 @@ def test_every_reason_has_an_exit_code_and_the_page_has_the_same_table() -> None
 def test_the_record_says_where_it_is_from_and_what_it_is(asking: Asking) -> None:
     found = json.loads(asking("-o", "json", path="tasks/t.yaml").stdout)
     assert found["source"]["uri"] == f"git+{asking.url}"
+    assert found["policySource"] == f"git+{asking.url}".removesuffix(".git")
     assert found["source"]["entryPoint"] == "tasks/t.yaml"
     assert found["digest"] == str(Digest.of(TASK.encode()))
     assert found["pinned"]["revision"] == found["source"]["digest"]["sha1"]
@@ -276,10 +277,11 @@ def test_a_policy_counts_as_it_does_in_a_cluster(asking: Asking, server: GitServ
     file.write_text(yaml.safe_dump(policy))
     done = asking("--policy", file)
     assert (done.returncode, server.seen) == (3, [])
-    message = f"no policy allows namespace default to fetch git+{asking.url} with resolver git; its policies"
+    place = f"git+{asking.url}".removesuffix(".git")
+    message = f"no policy allows namespace default to fetch {place} with resolver git; its policies"
     assert message in done.stderr
 
-    policy["spec"] = {"privateNetworks": ["127.0.0.0/8"], "sources": [f"git+{asking.url}"]}
+    policy["spec"] = {"privateNetworks": ["127.0.0.0/8"], "sources": [place]}
     file.write_text(yaml.safe_dump(policy))
     found = json.loads(asking("--policy", file, "-o", "json", network="").stdout)
     assert found["policies"] == ["ours"]

@@ -13,9 +13,10 @@ from konverge.clock import SeededEntropy, SystemClock
 from konverge_resolution import Reason, Reference, ResolutionError, Services
 from konverge_resolution._internal.address_resolver import GuardedAddressResolver
 from konverge_resolution._internal.engine import Engine, EngineOptions, Requester, ResolutionResult
-from konverge_resolution._internal.policy import Policy, PolicyDecision, SourcePrefix
+from konverge_resolution._internal.policy import Policy, PolicyDecision
 from konverge_resolution._internal.resolver_registry import ResolverRegistry
 from konverge_resolution._internal.resolvers.git import GitResolver
+from konverge_resolution._internal.source_prefix import SourcePrefix
 from konverge_resolution._internal.workspaces import TemporaryFolders
 from konverge_resolution.network import AllowedNetworks
 from tests.resolution.git.sample_repositories import Loopback, SampleRepositories, Secrets, list_files

@@ -11,8 +11,9 @@ import pytest
 from konverge.clock import SeededEntropy, SimulatedClock
 from konverge_resolution import Reason, Reference, ResolutionError, Services
 from konverge_resolution._internal.engine import Engine, Requester, ResolutionResult
-from konverge_resolution._internal.policy import Policy, PolicyDecision, SignatureMode, SignatureRule, SourcePrefix
+from konverge_resolution._internal.policy import Policy, PolicyDecision, SignatureMode, SignatureRule
 from konverge_resolution._internal.resolver_registry import InstalledResolver, ResolverRegistry
+from konverge_resolution._internal.source_prefix import SourcePrefix
 from konverge_resolution.signatures import SignatureVerifier, sign
 from tests.resolution.fake_resolver import FakeResolver
 from tests.resolution.signatures.signers import OTHER, RIGHT

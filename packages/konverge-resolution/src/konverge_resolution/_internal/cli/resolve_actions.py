@@ -31,6 +31,7 @@ from konverge_resolution._internal.reference_parsing import ParsedReference
 from konverge_resolution._internal.reference_tree import TreeNode, resolve_tree
 from konverge_resolution._internal.resolvers import load_resolvers
 from konverge_resolution._internal.source_failover import ReferenceResolver
+from konverge_resolution._internal.source_prefix import canonicalize_source
 
 __all__ = ["fetch_all", "lock_roots", "resolve_one"]
 
@@ -209,7 +210,7 @@ def _format_result(outcome: ResolutionResult, output: Literal["content", "json"]
     record = {
         "resolver": outcome.resolver,
         "source": {"uri": source.uri, "digest": dict(source.digest), "entryPoint": source.entry_point},
-        "policySource": outcome.policy_source or source.uri,
+        "policySource": canonicalize_source(outcome.policy_source or source.uri),
         "digest": str(Digest.of(resolved.data)),
         "size": len(resolved.data),
         "fetchedFrom": outcome.fetched_from,

@@ -18,9 +18,10 @@ from konverge._internal.crd import decode
 from konverge._internal.kube import Object
 from konverge.errors import DecodeError
 from konverge_resolution._internal.errors import ResolutionError
-from konverge_resolution._internal.policy import Policy, SignatureMode, SignatureRule, SourcePrefix, parse_networks
+from konverge_resolution._internal.policy import Policy, SignatureMode, SignatureRule, parse_networks
 from konverge_resolution._internal.reasons import Reason
 from konverge_resolution._internal.requests.api_types import ResolutionPolicy, SignatureRequirement
+from konverge_resolution._internal.source_prefix import SourcePrefix
 
 __all__ = ["InvalidPolicy", "PolicySet", "parse_policies", "parse_policy"]
 

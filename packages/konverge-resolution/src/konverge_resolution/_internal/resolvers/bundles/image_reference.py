@@ -9,15 +9,12 @@ from functools import lru_cache
 from urllib.parse import urlsplit
 
 from konverge_resolution._internal.reference import Digest
+from konverge_resolution._internal.source_prefix import DOCKER_HUB, DOCKER_HUB_NAMES
 
-__all__ = ["DEFAULT_TAG", "DOCKER_HUB", "ImageReference", "name_source", "normalize_registry", "parse_image"]
-
-DOCKER_HUB = "docker.io"
-"""Registry of Docker Hub in image names; its host is ``registry-1.docker.io``."""
+__all__ = ["DEFAULT_TAG", "ImageReference", "name_source", "normalize_registry", "parse_image"]
 
 DEFAULT_TAG = "latest"
 
-_HUB_NAMES = {DOCKER_HUB, "index.docker.io", "registry-1.docker.io"}
 _HUB_HOST = "registry-1.docker.io"
 _MAX_LENGTH = 512
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
@@ -141,6 +138,6 @@ def normalize_registry(text: str) -> str:
             )  # refuses forms like 127.1, which other software reads as an address
     except ValueError:
         raise ValueError(f"expected an IP address in canonical form, found {text[:80]!r}") from None
-    if host in _HUB_NAMES and port == 443:
+    if host in DOCKER_HUB_NAMES and port == 443:
         return DOCKER_HUB
     return host if port == 443 else f"{host}:{port}"
