@@ -14,7 +14,7 @@ import click
 from konverge._internal.cli.exit_codes import ExitCode, find_exit_code, format_failure, iter_errors
 from konverge._internal.extras import missing_extra
 
-__all__ = ["COMMANDS", "konverge", "run_command", "set_failure_code", "verbose_option"]
+__all__ = ["COMMANDS", "konverge", "run_command", "set_failure_code", "set_verbose", "verbose_option"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -88,6 +88,11 @@ def verbose_option(command: F) -> F:
 def is_verbose(ctx: click.Context) -> bool:
     """Return whether the command line contains ``-v``, before or after the command's name."""
     return bool(ctx.find_root().meta.get(_VERBOSE))
+
+
+def set_verbose(ctx: click.Context, value: bool) -> None:
+    """Set what `is_verbose` returns, for a command without a command line of its own."""
+    ctx.find_root().meta[_VERBOSE] = value
 
 
 def set_failure_code(ctx: click.Context, code: ExitCode) -> None:

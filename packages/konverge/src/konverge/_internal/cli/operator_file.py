@@ -15,7 +15,14 @@ from konverge._internal.extras import missing_extra
 from konverge._internal.operator import Operator
 from konverge.errors import ConfigurationError
 
-__all__ = ["OPERATOR_FILES", "OperatorReference", "find_operator", "load_operator", "parse_operator_reference"]
+__all__ = [
+    "OPERATOR_FILES",
+    "OperatorReference",
+    "check_file",
+    "find_operator",
+    "load_operator",
+    "parse_operator_reference",
+]
 
 OPERATOR_FILES = "konverge.operator_files"
 """The group of entry points for files other than Python. The name of an entry point is the suffix without its dot; it
@@ -30,6 +37,9 @@ class OperatorReference:
 
     file: Path
     name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.name}" if self.name else str(self.file)
 
     @property
     def is_box(self) -> bool:
@@ -103,11 +113,20 @@ def _load_box(reference: OperatorReference) -> Operator:
     raise missing_extra(f"{reference.file}: the runtime of box files", "box")
 
 
-def _import_file(file: Path) -> ModuleType:
+def check_file(file: Path) -> None:
+    """Raise an error if there is no file.
+
+    Raises:
+        konverge.errors.ConfigurationError: The file does not exist, or is a directory.
+    """
     if not file.is_file():
         raise ConfigurationError(
             f"{file}: {'expected a Python file, found a directory' if file.is_dir() else 'no such file'}"
         )
+
+
+def _import_file(file: Path) -> ModuleType:
+    check_file(file)
     # Classes look up their module by name to resolve their type hints, so it must be registered under a unique name.
     name = f"konverge_operator_file_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file.resolve())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from importlib.metadata import version
@@ -15,7 +15,12 @@ from typing import Any, TypeVar
 import click
 
 from konverge._internal.cli.main import is_verbose, verbose_option
-from konverge._internal.cli.operator_file import load_operator, parse_operator_reference
+from konverge._internal.cli.operator_file import (
+    OperatorReference,
+    check_file,
+    load_operator,
+    parse_operator_reference,
+)
 from konverge._internal.cli.run_options import RunFlags, run_flags
 from konverge._internal.cli.signals import abort_on_event, stop_event_on_signal
 from konverge._internal.client import Client
@@ -42,6 +47,8 @@ _SERVED_SECONDS = 30.0
 _POLL_SECONDS = 0.1
 _THREADS_SECONDS = 5.0
 
+_LOCAL_CONFLICT = "--local: starts its own cluster; omit --kubeconfig and --context"
+
 _FLAGS = (
     click.option("--kubeconfig", "kubeconfig_file", type=click.Path(path_type=Path),
                  help="Kubeconfig file (default: KUBECONFIG, then ~/.kube/config, then the Pod's service account)."),
@@ -64,15 +71,24 @@ def process_flags(command: F) -> F:
 
 @click.command()
 @click.argument("file", metavar="FILE.py[:OPERATOR]|FILE.yaml")
+@click.option(
+    "--reload",
+    "reloads",
+    is_flag=True,
+    help="Replace the running operator when FILE.py or a file that it imports changes.",
+)
 @process_flags
 @verbose_option
 @click.pass_context
-def run(ctx: click.Context, /, file: str, **flags: Any) -> None:
+def run(ctx: click.Context, /, file: str, reloads: bool, **flags: Any) -> None:
     """Run the operator in FILE.py, or the box in FILE.yaml, until SIGTERM or Ctrl-C.
 
     At the first signal, running reconciles can finish; a second signal cancels them.
     """
-    run_operator(ctx, load_operator(parse_operator_reference(file)), **flags)
+    reference = parse_operator_reference(file)
+    if reloads:
+        ctx.exit(_run_with_reload(ctx, reference, flags))
+    run_operator(ctx, load_operator(reference), **flags)
 
 
 def run_operator(
@@ -86,6 +102,8 @@ def run_operator(
     install_crds: bool,
     log_format: LogFormat,
     install_hints: Mapping[GroupVersionKind, str] | None = None,
+    installs_placeholders: bool = False,
+    before_run: Callable[[], Awaitable[object]] | None = None,
     **flags: Any,
 ) -> None:
     """Run an operator until the process gets a signal.
@@ -100,10 +118,12 @@ def run_operator(
         install_crds: True to apply the operator's definitions first.
         log_format: The format of the log.
         install_hints: For kinds that the operator does not define: the remedy if the cluster does not serve them.
+        installs_placeholders: True to define kinds that the cluster lacks, as `local` does.
+        before_run: Is awaited when the cluster is prepared, before the first reconcile.
         **flags: The other options of `process_flags`.
     """
     if local and (kubeconfig_file or context):
-        raise click.UsageError("--local: starts its own cluster; omit --kubeconfig and --context")
+        raise click.UsageError(_LOCAL_CONFLICT)
     options = RunFlags(**flags).build_options(operator.name, home)
     _log_to_stderr(log_format, verbose=is_verbose(ctx))
     running = _run(
@@ -114,8 +134,35 @@ def run_operator(
         local=local,
         install=install_crds or local,
         install_hints=install_hints or {},
+        installs_placeholders=local or installs_placeholders,
+        before_run=before_run,
     )
     asyncio.run(running)
+
+
+def _run_with_reload(ctx: click.Context, reference: OperatorReference, flags: dict[str, Any]) -> int:
+    if reference.is_box:
+        raise click.UsageError("--reload: a running box always reloads its file; omit the option")
+    check_file(reference.file)
+    if flags["local"] and (flags["kubeconfig_file"] or flags["context"]):
+        raise click.UsageError(_LOCAL_CONFLICT)
+    RunFlags(**flags).build_options("operator")  # reports invalid options before the first version is loaded
+    _log_to_stderr(flags["log_format"], verbose=is_verbose(ctx))
+    return asyncio.run(_supervise(reference, flags, verbose=is_verbose(ctx)))
+
+
+async def _supervise(reference: OperatorReference, flags: dict[str, Any], *, verbose: bool) -> int:
+    from konverge._internal.cli.reload import ReloadSupervisor
+
+    clock = SystemClock()
+    async with AsyncExitStack() as stack:
+        stop_event = stack.enter_context(stop_event_on_signal())
+        if flags["local"]:
+            kubeconfig = await stack.enter_async_context(_start_cluster(clock))
+            flags = {**flags, "local": False, "kubeconfig_file": kubeconfig, "install_crds": True}
+            flags["installs_placeholders"] = True
+        settings = {"operator": str(reference), "flags": flags, "path": sys.path, "argv": sys.argv, "verbose": verbose}
+        return await ReloadSupervisor(reference.file, settings, clock).run(stop_event)
 
 
 def _log_to_stderr(log_format: LogFormat, *, verbose: bool) -> None:
@@ -133,6 +180,8 @@ async def _run(
     local: bool,
     install: bool,
     install_hints: Mapping[GroupVersionKind, str],
+    installs_placeholders: bool,
+    before_run: Callable[[], Awaitable[object]] | None,
 ) -> None:
     clock = SystemClock()
     async with AsyncExitStack() as stack:
@@ -151,13 +200,15 @@ async def _run(
                 await steps.run_step(
                     "installing the CustomResourceDefinitions", partial(install_definitions, client, operator, clock)
                 )
-            if local:
+            if installs_placeholders:
                 await steps.run_step(
                     "installing definitions of other kinds", partial(_install_placeholders, client, operator, clock)
                 )
             await steps.run_step(
                 "discovery of the operator's kinds", partial(_check_served, client, operator, install_hints)
             )
+            if before_run is not None:
+                await before_run()
             # The operator installs its own signal handlers; until then, a signal interrupts the command.
             await operator.run(client, options, clock=clock, stops_on_signals=True)
             interruption.cancel()
