@@ -110,6 +110,12 @@ def service(app):
 def old_service(app):
     return {{"metadata": named(app, "-old")}}
 
+def workers(app):
+    return pages(app) | {{"metadata": named(app, "-workers")}}
+
+def queue(app):
+    return {{"metadata": named(app, "-queue")}}
+
 {blocks}
 
 def traced(app):
@@ -120,7 +126,7 @@ def storage(app):
     return ComponentBuilder("storage", condition_type="StorageReady").with_resource(claim(app)).build()
 
 operator = Operator("apps")
-operator.manages(WebApp, frontend, traced, certificate, storage)
+operator.manages(WebApp, frontend, traced, certificate, storage, work)
 """
 
 
@@ -156,6 +162,8 @@ async def test_the_components_that_the_components_page_shows_do_what_it_says(clu
         await says("CertificateReady", 'waiting for data "certificate"')
         await cluster.client.apply({**secret, "stringData": {"tls.crt": "x"}}, field_manager=ADMIN)
         await says("CertificateReady", "healthy")
+        await says("WorkReady", "healthy")
+        assert (await cluster.client.get(gvk, key))["metadata"]["finalizers"] == ["waves.konverge.dev/apps"]
 
         running.cancel()
     example = runpy.run_path(str(file))

@@ -21,6 +21,7 @@ from konverge._internal.component import (
     TimeLimit,
     Unplannable,
     aggregate,
+    delete_in_waves,
     summarize_conditions,
 )
 
@@ -43,5 +44,6 @@ __all__ = [
     "TimeLimit",
     "Unplannable",
     "aggregate",
+    "delete_in_waves",
     "summarize_conditions",
 ]

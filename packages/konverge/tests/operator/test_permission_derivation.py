@@ -29,7 +29,7 @@ from konverge.crd import Metadata, build_sample_objects, custom_resource, find_d
 from konverge.errors import ConfigurationError
 from konverge.feature import BooleanGate
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge.options import delete, delete_when, ignore_if_absent, orphan_when, read_only
+from konverge.options import delete, delete_when, deletion_wave, ignore_if_absent, orphan_when, read_only
 from konverge.primitives import ConfigMap, Deployment, Secret, Service, StatefulSet, Static
 
 
@@ -128,6 +128,17 @@ def verbs(rules: Sequence[PolicyRule], group: str, resource: str) -> tuple[str, 
 
 
 WRITTEN = ("create", "get", "list", "patch", "watch")
+
+
+def test_deletion_waves_need_the_deletion_of_their_objects_and_a_finalizer() -> None:
+    def cellar(bakery: Bakery) -> Component:
+        wine = ConfigMap(build_metadata(bakery, "wine"))
+        return ComponentBuilder("cellar", condition_type="CellarReady").with_resource(wine, deletion_wave(1)).build()
+
+    rules = derive_permissions(OperatorDeclaration("bakery", (DeclaredOwner(Bakery, (cellar,)),)), QUIET).rules
+
+    assert verbs(rules, "", "configmaps") == ("create", "delete", "get", "list", "patch", "watch")
+    assert verbs(rules, find_definition(Bakery).gvk.group, "bakeries") == ("get", "list", "patch", "watch")
 
 
 def test_each_option_of_a_resource_needs_the_verbs_that_the_engine_sends_for_it() -> None:

@@ -22,6 +22,7 @@ from konverge._internal.component.prerequisites import Prerequisite, Prerequisit
 from konverge._internal.component.reconcile_context import ComponentRunner, ReconcileContext
 from konverge._internal.component.reporting import ApplyMetrics, ConditionMetrics, EventRecorder
 from konverge._internal.component.time_limit import TimeLimit, call_with_limit
+from konverge._internal.component.wave_deletion import delete_in_waves
 
 __all__ = [
     "AppliedCache",
@@ -44,5 +45,6 @@ __all__ = [
     "Unplannable",
     "aggregate",
     "call_with_limit",
+    "delete_in_waves",
     "summarize_conditions",
 ]

@@ -6,7 +6,7 @@ kopf handler can provide its own implementation.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Literal, Protocol
 
 from konverge._internal.kube import GroupVersionKind, Object, ObjectKey, RestMapping
 
@@ -57,8 +57,21 @@ class ComponentClient(Protocol):
             konverge.errors.ConflictError: The object has changed since the read.
         """
 
-    async def delete(self, gvk: GroupVersionKind, key: ObjectKey, *, uid: str) -> Object | None:
-        """Delete the object in the background, if it still has that UID.
+    async def delete(
+        self,
+        gvk: GroupVersionKind,
+        key: ObjectKey,
+        *,
+        uid: str,
+        propagation: Literal["Background", "Foreground"] = "Background",
+    ) -> Object | None:
+        """Delete the object if it still has that UID.
+
+        Args:
+            gvk: The kind.
+            key: The object.
+            uid: The UID of the object that was read.
+            propagation: The propagation to the objects that it owns; in the foreground, it exists until they are gone.
 
         Returns:
             The present object if a finalizer or its grace period delays the deletion; None if it is gone.

@@ -86,6 +86,11 @@ class ComponentSpec:
     construction_errors: tuple[str, ...] = ()
 
     @property
+    def has_deletion_waves(self) -> bool:
+        """True if an object is deleted in a wave of its owner's deletion (`konverge.options.deletion_wave`)."""
+        return any(entry.treatment.deletion_wave is not None for entry in self.entries)
+
+    @property
     def log_fields(self) -> dict[str, str]:
         """The fields of each log record about the component."""
         return {"component": self.name, "condition": self.condition_type}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from konverge._internal.apply import find_builtin_schema, find_drift, normalize
 from konverge._internal.component import immutable_fields
@@ -41,6 +41,7 @@ from konverge.errors import (
 
 __all__ = [
     "ApplyOutcome",
+    "DeletionOutcome",
     "apply_object",
     "delete_object",
     "release_object",
@@ -77,6 +78,18 @@ class ApplyOutcome(NamedTuple):
     live: Object | None
     operation: Operation
     waiting_reason: str = ""
+
+
+class DeletionOutcome(NamedTuple):
+    """The result of a deletion.
+
+    Args:
+        remaining: The object while it still exists; None if it is gone or does not belong to the component.
+        is_requested: True if this reconcile sent the request.
+    """
+
+    remaining: Object | None
+    is_requested: bool = False
 
 
 async def apply_object(
@@ -239,8 +252,13 @@ async def _handle_refusal(
 
 
 async def delete_object(
-    ctx: ReconcileContext, component: ComponentSpec, entry: RegisteredResource, *, message: str
-) -> None:
+    ctx: ReconcileContext,
+    component: ComponentSpec,
+    entry: RegisteredResource,
+    *,
+    message: str,
+    propagation: Literal["Background", "Foreground"] = "Background",
+) -> DeletionOutcome:
     """Delete the object if it belongs to the component and is not being deleted already.
 
     The request names the UID of the object that was read, so that a later object with the same name stays (invariant
@@ -252,19 +270,23 @@ async def delete_object(
         try:
             live = await ctx.client.get(resource.gvk, resource.key)
             if is_deleting(live):
-                return
+                belongs = entry.treatment.deletes_even_if_not_ours or is_ours(live, ctx.owner, component.name)
+                return DeletionOutcome(live if belongs else None)
             if await describe_foreign_holder(ctx, component, entry, live):
-                return
-            await ctx.client.delete(resource.gvk, resource.key, uid=live["metadata"]["uid"])
+                return DeletionOutcome(None)
+            remaining = await ctx.client.delete(
+                resource.gvk, resource.key, uid=live["metadata"]["uid"], propagation=propagation
+            )
         except NotFoundError:
-            return
+            return DeletionOutcome(None)
         except KindNotServedError as error:
             if not is_kind_not_served(error):
                 raise
-            return
+            return DeletionOutcome(None)
     record_event(
         ctx, resource, reason="ResourceDeleted", message=f"Resource {identity} {message}", action="Delete", related=live
     )
+    return DeletionOutcome(remaining, is_requested=True)
 
 
 async def release_object(ctx: ReconcileContext, resource: Resource) -> None:

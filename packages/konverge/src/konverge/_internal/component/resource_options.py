@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import Enum, StrEnum
 
 from konverge._internal.feature import Gate, is_enabled
 from konverge.errors import format_error
 
 __all__ = [
+    "DeletionWave",
     "OnAbsence",
     "Option",
     "ResourceMode",
@@ -20,6 +22,7 @@ __all__ = [
     "block_on_foreign_controller",
     "delete",
     "delete_when",
+    "deletion_wave",
     "gated_by",
     "ignore_if_absent",
     "orphan_when",
@@ -43,6 +46,21 @@ class _OptionName(StrEnum):
     UNOWNED = "unowned()"
     BLOCK_ON_FOREIGN_CONTROLLER = "block_on_foreign_controller()"
     ADOPT = "adopt()"
+    DELETION_WAVE = "deletion_wave()"
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionWave:
+    """The place of an object in the deletion of its owner.
+
+    Args:
+        number: The objects of lower numbers are gone before those of higher ones are deleted.
+        timeout: The time after the owner's deletion timestamp for which higher numbers wait for the object; None for
+            no limit.
+    """
+
+    number: int
+    timeout: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +71,7 @@ class Option:
     active: bool = True
     gate: Gate | None = None
     even_if_not_ours: bool = False
+    wave: DeletionWave | None = None
 
 
 def read_only() -> Option:
@@ -148,6 +167,20 @@ def adopt(allowed: bool = True) -> Option:
     return Option(_OptionName.ADOPT, active=allowed)
 
 
+def deletion_wave(number: int, *, timeout: timedelta | None = None) -> Option:
+    """Delete the object in this wave of the deletion of its owner, before the garbage collector deletes the rest.
+
+    A wave begins when the objects of all lower waves are gone, in all components of the owner. An object that does not
+    belong to the component stays, and no wave waits for it. With `unowned`, the object does not outlive its owner.
+
+    Args:
+        number: The wave, 1 or more; several objects can be in one wave.
+        timeout: The time after the owner's deletion timestamp for which later waves wait for the object. Then they
+            begin although it still exists. None waits without a limit.
+    """
+    return Option(_OptionName.DELETION_WAVE, wave=DeletionWave(number, timeout))
+
+
 class ResourceMode(Enum):
     """The operation of the component on the object."""
 
@@ -177,6 +210,7 @@ class ResourceTreatment:
     blocks_on_foreign_controller: bool = False
     deletes_even_if_not_ours: bool = False
     adopt: bool | None = None
+    deletion_wave: DeletionWave | None = None
 
     def refuses_adoption(self, *, by_default: bool) -> bool:
         """Return True if an object that does not belong to the component blocks it.
@@ -227,6 +261,11 @@ def resolve_options(options: Sequence[object]) -> tuple[ResourceTreatment, list[
     adoption = {option.active for option in present if option.name is _OptionName.ADOPT}
     if len(adoption) > 1:
         mistakes.append("adopt(True) and adopt(False) exclude each other")
+    waves: list[DeletionWave] = []
+    for option in present:
+        if option.wave is not None and option.wave not in waves:  # a wrong number need not be hashable
+            waves.append(option.wave)
+    mistakes += _find_wave_errors(waves)
     gates_on, gate_mistakes = _evaluate_gates(present)
     mistakes += gate_mistakes
     deleted = not gates_on or any(option.active for option in present if option.name in _UNGATED_DELETING)
@@ -251,6 +290,7 @@ def resolve_options(options: Sequence[object]) -> tuple[ResourceTreatment, list[
         blocks_on_foreign_controller=_OptionName.BLOCK_ON_FOREIGN_CONTROLLER in names,
         deletes_even_if_not_ours=deletes_any,
         adopt=next(iter(adoption), None),
+        deletion_wave=waves[0] if waves else None,
     )
     return treatment, mistakes
 
@@ -271,7 +311,13 @@ def _find_exclusions(names: set[_OptionName]) -> list[str]:
         mistakes += [
             f"read_only() excludes {name}: the component does not write a read-only object"
             for name in sorted(
-                names & {_OptionName.UNOWNED, _OptionName.BLOCK_ON_FOREIGN_CONTROLLER, _OptionName.ADOPT}
+                names
+                & {
+                    _OptionName.UNOWNED,
+                    _OptionName.BLOCK_ON_FOREIGN_CONTROLLER,
+                    _OptionName.ADOPT,
+                    _OptionName.DELETION_WAVE,
+                }
             )
         ]
     else:
@@ -281,13 +327,30 @@ def _find_exclusions(names: set[_OptionName]) -> list[str]:
             if name in names
         ]
     if _OptionName.ORPHAN_WHEN in names and _OptionName.READ_ONLY not in names:
-        clashing = sorted(names & _DELETING)
+        clashing = sorted(names & (_DELETING | {_OptionName.DELETION_WAVE}))
         if clashing:
             mistakes.append(f"orphan_when() excludes {', '.join(clashing)}: an object is either released or deleted")
     if {_OptionName.ORPHAN_WHEN, _OptionName.UNOWNED} <= names:
         mistakes.append("orphan_when() excludes unowned(): an unowned object has no owner reference to drop")
     if {_OptionName.BLOCK_ON_ABSENCE, _OptionName.IGNORE_IF_ABSENT} <= names:
         mistakes.append("block_on_absence() and ignore_if_absent() exclude each other")
+    return mistakes
+
+
+def _find_wave_errors(waves: Sequence[DeletionWave]) -> list[str]:
+    mistakes = []
+    if len(waves) > 1:
+        numbers = " and ".join(f"deletion_wave({wave.number!r})" for wave in waves)
+        mistakes.append(f"{numbers} exclude each other: an object is deleted in one wave")
+    for number, timeout in ((wave.number, wave.timeout) for wave in waves):
+        if type(number) is not int or number < 1:
+            mistakes.append(f"deletion_wave(): expected a whole number, 1 or more, found {number!r}")
+        if timeout is not None and not isinstance(timeout, timedelta):
+            mistakes.append(
+                f"deletion_wave(): expected a timedelta or None for timeout, found {type(timeout).__name__}"
+            )
+        elif timeout is not None and timeout <= timedelta(0):
+            mistakes.append(f"deletion_wave(): expected a timeout above zero, found {timeout}; None has no limit")
     return mistakes
 
 

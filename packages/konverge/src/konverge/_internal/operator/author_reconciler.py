@@ -63,6 +63,7 @@ class AuthorReconciler(Generic[T]):
         timeout: The time limit of a reconcile.
         reports_errors: True if `condition_type` reports errors of an author's reconcile function.
         diagnosis: The examination of late workloads; None examines nothing.
+        wave_finalizer: The finalizer of owners whose components are deleted in waves; empty adds none.
     """
 
     cls: type[T]
@@ -80,6 +81,7 @@ class AuthorReconciler(Generic[T]):
     timeout: timedelta = timedelta.max
     reports_errors: bool = True
     diagnosis: Diagnosis | None = None
+    wave_finalizer: str = ""
 
     def __call__(self, owner: Object, client: CachedClient) -> Awaitable[Result | None]:
         """Reconcile an owner (`runtime.owner_reconciler.ReconcileOwner`).
@@ -138,6 +140,7 @@ class AuthorReconciler(Generic[T]):
             entropy=SystemEntropy() if self.run is None else self.run.entropy,
             diagnosis=self.diagnosis,
             owner_class=self.cls,
+            wave_finalizer=self.wave_finalizer,
         )
 
     async def decode(self, ctx: OwnerContext) -> T:

@@ -75,7 +75,9 @@ class DeletionReconciler:
                 raise
         if result is None:
             return None
-        await self._report_deletion(ctx, was, f"{_format_finalizers(self.names)} is not done yet")
+        await self._report_deletion(
+            ctx, was, ctx.deletion_waits_for or f"{_format_finalizers(self.names)} is not done yet"
+        )
         return merge_requeue_after(merge_requeue_after(result, ctx.requeue_after), self._time_until_stuck(ctx))
 
     async def report(self, owner: Object, client: CachedClient) -> Result | None:

@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 
 from konverge._internal.component import Component
 from konverge._internal.operator.component_factories import ComponentFactories, ComponentsReconcile
+from konverge._internal.operator.deletion_waves import add_wave_finalizer
 from konverge._internal.operator.function_calls import (
     Reconciler,
     await_with_timeout,
@@ -19,7 +20,7 @@ from konverge._internal.operator.owner_context import OwnerContext
 from konverge._internal.operator.owner_status import StatusAssignments, StatusFunction
 from konverge._internal.operator.status_writes import describe_refusal, write_fields_first
 from konverge._internal.runtime import Result
-from konverge.errors import InvalidError, KonvergeError, ReconcileError, StatusNotStoredError
+from konverge.errors import ConflictError, InvalidError, KonvergeError, ReconcileError, StatusNotStoredError
 
 __all__ = ["ManagedReconcile"]
 
@@ -58,10 +59,7 @@ class ManagedReconcile(Generic[T]):
             assignments = StatusAssignments(self._owner)
             for part in self._parts.iter_parts():
                 if isinstance(part, Component):
-                    try:
-                        await part.reconcile(self._ctx)
-                    except ReconcileError as error:  # its condition reports it already
-                        self._parts.errors.append(error)
+                    await self._reconcile_component(part)
                 else:
                     await self._call_function(part)
             self._parts.summarize()
@@ -71,6 +69,20 @@ class ManagedReconcile(Generic[T]):
         if self._refusal is not None:
             raise self._refusal
         return self._result
+
+    async def _reconcile_component(self, component: Component) -> None:
+        try:
+            await add_wave_finalizer(self._ctx, component)
+        except ConflictError:
+            raise  # the owner has changed: no later write of this reconcile would succeed
+        except KonvergeError as error:
+            # Without the finalizer, no object may exist that is to be deleted in order.
+            self._parts.collect_error(f'the finalizer for component "{component.name}"', error)
+            return
+        try:
+            await component.reconcile(self._ctx)
+        except ReconcileError as error:  # its condition reports it already
+            self._parts.errors.append(error)
 
     async def _call_function(self, function: Reconciler[T]) -> None:
         name = name_function(function)

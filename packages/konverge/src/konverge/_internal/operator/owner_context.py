@@ -7,10 +7,10 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from konverge._internal.component import ReconcileContext
+from konverge._internal.component import Component, ReconcileContext, delete_in_waves
 from konverge._internal.crd.status_class import RESERVED_FIELDS, find_status_class
 from konverge._internal.operator.reconciled_components import ReconciledComponents
-from konverge._internal.runtime import CachedClient, Process
+from konverge._internal.runtime import CachedClient, Process, Result
 from konverge.clock import Clock, Entropy
 from konverge.errors import ConfigurationError
 
@@ -52,6 +52,8 @@ class OwnerContext(ReconcileContext):
     """The run of the operator; None without a run, as in a dry run."""
     owner_class: type[Any] | None = None
     """The class of the owner; None for an owner without one."""
+    wave_finalizer: str = field(default="", repr=False)
+    deletion_waits_for: str = field(default="", init=False, repr=False)
 
     @property
     def components(self) -> ReconciledComponents:
@@ -86,6 +88,29 @@ class OwnerContext(ReconcileContext):
         if status_class.names and self.owner_generation is not None:
             fields = {"observedGeneration": self.owner_generation, **fields}
         self.stage_fields(fields, absent=status_class.names - fields.keys() - RESERVED_FIELDS)
+
+    async def delete_in_waves(self, *components: Component) -> Result | None:
+        """Delete the objects of the components in their waves, in a function of `Operator.finalizes`.
+
+        ``manages`` does this by itself; the function of an owner with ``reconciles`` calls it::
+
+            @operator.finalizes(Database)
+            async def close(database: Database, ctx: OwnerContext) -> Result | None:
+                return await ctx.delete_in_waves(server(database), storage(database))
+
+        Args:
+            *components: The components of the owner; a component that is left out has no waves.
+
+        Returns:
+            None when the objects of all waves are gone; a `Result` while the deletion waits, which the condition of
+            the owner reports.
+
+        Raises:
+            konverge.errors.ConfigurationError: The owner is not being deleted.
+            konverge.errors.ReconcileError: A request failed.
+        """
+        self.deletion_waits_for = await delete_in_waves(self, *components)
+        return Result() if self.deletion_waits_for else None
 
     @property
     def cluster(self) -> CachedClient:

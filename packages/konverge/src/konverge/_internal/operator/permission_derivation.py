@@ -283,6 +283,8 @@ def _list_component_access(
                     gaps.append(f"{name}: {mistake}")
                     break
                 uses.update(dict.fromkeys(_iter_component_access(answer)))
+                if answer.has_deletion_waves:
+                    uses[definition.gvk, ResourceAccess.of(owner.cls, ("patch",))] = None  # its finalizer
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001  # author code with a generated owner: sys.exit too
@@ -327,6 +329,8 @@ def _iter_component_access(component: Component) -> Iterator[tuple[GroupVersionK
                 verbs.add("delete")
             case ResourceMode.ORPHAN:
                 verbs.add("update")
+        if entry.treatment.deletion_wave is not None:
+            verbs.add("delete")
         scope = AccessScope.OWNERS if resource.key.namespace else AccessScope.CLUSTER
         yield resource.gvk, replace(ResourceAccess.of(resource.gvk, sorted(verbs)), scope=scope)
 

@@ -23,6 +23,7 @@ from konverge._internal.kube import GroupVersionKind, Object, ObjectKey
 from konverge._internal.operator.author_reconciler import AuthorReconciler
 from konverge._internal.operator.component_factories import list_component_kinds
 from konverge._internal.operator.deletion_reconciler import DeletionReconciler
+from konverge._internal.operator.deletion_waves import build_wave_finalizer_name, delete_components, is_never_needed
 from konverge._internal.operator.owner_context import Companion, OperatorRun
 from konverge._internal.operator.owner_events import OwnerEventReporter
 from konverge._internal.operator.permission_derivation import derive_permissions
@@ -141,11 +142,15 @@ class _ProcessParts:
         cls, factories = registration.cls, registration.factories
         definition, metrics = find_definition(cls), self.metrics
         reconciler = self._build_reconciler(registration)
-        finalizer: Finalizer | None = None
+        finalizers: list[Finalizer] = []
         if cls in self._registered.finalizers:
             cleanup = self._registered.finalizers[cls]
             finalize = DeletionReconciler(reconciler, cleanup.names, cleanup.reconciler, registration.timeout)
-            finalizer = Finalizer(cleanup.names, finalize, cleanup.is_needed)
+            finalizers.append(Finalizer(cleanup.names, finalize, cleanup.is_needed))
+        # Also without factories: an earlier version of the operator may have added it.
+        waves = (reconciler.wave_finalizer,)
+        delete = DeletionReconciler(reconciler, waves, delete_components(factories), registration.timeout)
+        finalizers.append(Finalizer(waves, delete, is_never_needed))
         return OwnerKind(
             name=definition.singular,
             gvk=definition.gvk,
@@ -153,7 +158,7 @@ class _ProcessParts:
             report_deletion=DeletionReconciler(reconciler).report,
             workers=registration.workers,
             timeout=registration.timeout,
-            finalizer=finalizer,
+            finalizers=tuple(finalizers),
             when=registration.when,
             reporter=None if self._events is None else OwnerEventReporter(self._events),
             forget=None if metrics is None else lambda key: metrics.conditions.forget(definition.gvk, key),
@@ -200,6 +205,7 @@ class _ProcessParts:
             timeout=registration.timeout,
             reports_errors=registration.reports_errors,
             diagnosis=self._diagnosis,
+            wave_finalizer=build_wave_finalizer_name(self._registered.name),
         )
 
     def _build_webhook_server(self) -> WebhookServer | None:

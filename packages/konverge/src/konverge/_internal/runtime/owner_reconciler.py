@@ -64,7 +64,7 @@ class OwnerKind:
         reconcile: Reconciles one owner.
         workers: Number of owners that are reconciled concurrently.
         timeout: Time limit of one reconcile.
-        finalizer: Work before the deletion of an owner; None for none.
+        finalizers: Work before the deletion of an owner, in order: each is complete before the next one begins.
         when: Selects the changes of an owner that trigger its reconcile; None for all.
         report_deletion: Reconciles an owner that is being deleted and has only finalizers of other controllers; None
             skips such owners.
@@ -78,7 +78,7 @@ class OwnerKind:
     reconcile: ReconcileOwner
     workers: int = DEFAULT_WORKERS
     timeout: timedelta = DEFAULT_TIMEOUT
-    finalizer: Finalizer | None = None
+    finalizers: tuple[Finalizer, ...] = ()
     when: Predicate | None = None
     report_deletion: ReconcileOwner | None = None
     reporter: OwnerReporter | None = None
@@ -143,10 +143,10 @@ class OwnerReconciler:
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Reconcile the owner with the key, if it exists and is assigned to this replica.
 
-        An owner gets the finalizer before the author's function runs, and loses it when `Finalizer.finalize` returns
-        None. An owner that waits only for finalizers of other controllers goes to `OwnerKind.report_deletion`.
+        An owner gets the finalizers before the author's function runs, and loses each when its `Finalizer.finalize`
+        returns None. An owner that waits only for finalizers of other controllers goes to `OwnerKind.report_deletion`.
         """
-        kind, finalizer, reads = self.kind, self.kind.finalizer, self._clients.read_tracker
+        kind, reads = self.kind, self._clients.read_tracker
         reader, owner = ReadingOwner(kind.gvk, key), self._get_assigned_owner(key)
         if owner is None or (is_deleting(owner) and not self._is_finalized_here(owner)):
             self._forget(reader)
@@ -164,15 +164,13 @@ class OwnerReconciler:
         try:
             permit, doubts_absence = self._get_permit(owner), key in self._taken_over
             client = self._clients.build_client(reader, permit, doubts_absence=doubts_absence, terminating=terminating)
-            if finalizer is None:
-                result = await kind.reconcile(owner, client)
-            elif is_deleting(owner):
-                result = await finalizer.finalize(owner, client)
-                if result is None:
-                    await self._remove_finalizer(owner, finalizer, client)
+            if is_deleting(owner):
+                result = await self._finalize(owner, client)
             else:
-                # Before any object exists that requires the finalizer: a crash in between leaves nothing behind.
-                result = await kind.reconcile(await self._add_finalizer(owner, finalizer, client), client)
+                # Before any object exists that requires a finalizer: a crash in between leaves nothing behind.
+                for finalizer in kind.finalizers:
+                    owner = await self._add_finalizer(owner, finalizer, client)
+                result = await kind.reconcile(owner, client)
             is_complete = True
             self._taken_over.discard(key)
         except Exception as error:
@@ -219,6 +217,18 @@ class OwnerReconciler:
         terminating.was_hit = False
         return terminating
 
+    async def _finalize(self, owner: Object, client: CachedClient) -> Result | None:
+        """Do the work of the finalizers that the owner has, in order; remove each when its work is complete."""
+        present: Object | None = owner
+        for finalizer in self.kind.finalizers:
+            if present is None or not _has_finalizer(present, finalizer):
+                continue
+            result = await finalizer.finalize(present, client)
+            if result is not None:
+                return result
+            present = await self._remove_finalizer(present, finalizer, client)
+        return None
+
     async def _add_finalizer(self, owner: Object, finalizer: Finalizer, client: CachedClient) -> Object:
         metadata = owner["metadata"]
         present = metadata.get("finalizers") or []
@@ -229,19 +239,20 @@ class OwnerReconciler:
         body = {"metadata": {"resourceVersion": metadata["resourceVersion"], "finalizers": [*present, *missing]}}
         return await client.patch(self.kind.gvk, ObjectKey.of(owner), body, patch_type="merge")
 
-    async def _remove_finalizer(self, owner: Object, finalizer: Finalizer, client: CachedClient) -> None:
+    async def _remove_finalizer(self, owner: Object, finalizer: Finalizer, client: CachedClient) -> Object | None:
+        """Remove the finalizer; return the owner without it, or None if it is gone."""
         key, uid = ObjectKey.of(owner), owner["metadata"]["uid"]
         try:
             # Writes of the finalizer to the owner, such as its status, made the resource version that was read stale.
             current = await client.get(self.kind.gvk, key)
             metadata = current["metadata"]
             if metadata["uid"] != uid:
-                return
+                return None
             rest = [entry for entry in metadata.get("finalizers") or [] if entry not in finalizer.names]
             body = {"metadata": {"resourceVersion": metadata["resourceVersion"], "finalizers": rest or None}}
-            await client.patch(self.kind.gvk, key, body, patch_type="merge")
+            return await client.patch(self.kind.gvk, key, body, patch_type="merge")
         except NotFoundError:
-            return  # a user removed the finalizer by hand
+            return None  # a user removed the finalizer by hand
 
     def _get_assigned_owner(self, key: ObjectKey) -> Object | None:
         """Return the owner with the key if it exists and is assigned to this replica, else None."""
@@ -253,13 +264,16 @@ class OwnerReconciler:
         return self._assignment is None or self._assignment.is_ours(uid)
 
     def _is_finalized_here(self, owner: Object) -> bool:
-        finalizer = self.kind.finalizer
-        present = owner["metadata"].get("finalizers") or ()
-        return finalizer is not None and any(name in present for name in finalizer.names)
+        return any(_has_finalizer(owner, finalizer) for finalizer in self.kind.finalizers)
 
     @property
     def _informer(self) -> Informer:
         return self._clients.informers.running[self.kind.gvk]
+
+
+def _has_finalizer(owner: Object, finalizer: Finalizer) -> bool:
+    present = owner["metadata"].get("finalizers") or ()
+    return any(name in present for name in finalizer.names)
 
 
 def _build_terminating_result(error: Exception, requeue_after: timedelta | None) -> Result | None:

@@ -140,7 +140,9 @@ class DryRunClient:
         self._predicted[object_id] = _copy_object(obj)
         return response
 
-    async def delete(self, gvk: GroupVersionKind, key: ObjectKey, *, uid: str) -> Object | None:
+    async def delete(
+        self, gvk: GroupVersionKind, key: ObjectKey, *, uid: str, propagation: str = "Background"
+    ) -> Object | None:
         """Record a deletion; later reads do not find the object."""
         self.changes.append(ObjectChange("delete", format_identity(gvk, key)))
         self._predicted[gvk, key] = None
