@@ -50,6 +50,6 @@ class ObjectCache:
         """Fail: the benches do not call this method."""
         raise AssertionError("nothing is updated here")
 
-    async def delete(self, gvk: GroupVersionKind, key: ObjectKey, *, uid: str) -> None:
+    async def delete(self, gvk: GroupVersionKind, key: ObjectKey, *, uid: str, propagation: str = "Background") -> None:
         """Fail: the benches do not call this method."""
         raise AssertionError("nothing is deleted here")

@@ -188,7 +188,7 @@ class Journal(UncachedReader):
         self.note("patch", gvk.kind, key.name, sorted(body["metadata"].get("annotations", ())))
         return await self.client.patch(gvk, key, body, patch_type=patch_type)
 
-    async def delete(self, gvk: GroupVersionKind, key: ObjectKey, *, uid: str) -> None:
+    async def delete(self, gvk: GroupVersionKind, key: ObjectKey, *, uid: str, propagation: str = "Background") -> None:
         raise AssertionError("nothing is to be deleted here")
 
 
