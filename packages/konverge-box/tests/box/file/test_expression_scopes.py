@@ -103,11 +103,41 @@ CASES = {
     ),
     "items of one name": (
         "onReconcile: {configMaps: [{name: a, forEach: {field: spec.a}}]}",
-        "onReconcile.configMaps[0].name: each item makes an object with the same name; use item, index or value",
+        "onReconcile.configMaps[0].name: each item makes an object with the same name; use item, index, key or value",
     ),
-    "items of no name": (
-        "onReconcile: {configMaps: [{forEach: {field: spec.a}}]}",
+    "items of no name in a manifest": (
+        "onReconcile: {configMaps: [{forEach: {field: spec.a}, manifest: {metadata: {name: a}}}]}",
         "onReconcile.configMaps[0]: each item makes an object with the same name",
+    ),
+    "loops of which one is not in the name": (
+        "onReconcile: {configMaps: [{name: '{{ e }}', forEach: [{field: spec.a, as: m}, {field: m.b, as: e}]}]}",
+        "configMaps[0].name: the items of the loop m make objects with the same name; use m or key in the name",
+    ),
+    "two loops of one name": (
+        "onReconcile: {configMaps: [{name: '{{ key }}', forEach: [{field: spec.a}, {field: spec.b}]}]}",
+        "onReconcile.configMaps[0].forEach[1]: two loops have the name item; set as",
+    ),
+    "an item of an inner loop in an outer one": (
+        "onReconcile: {configMaps: [{name: '{{ key }}', forEach: [{field: e.b, as: m}, {field: spec.a, as: e}]}]}",
+        "onReconcile.configMaps[0].forEach[0].field: unknown name: e",
+    ),
+    "a key that depends on the position": (
+        "onReconcile: {configMaps: [{name: '{{ key }}', forEach: {field: spec.a, key: '{{ index }}'}}]}",
+        "forEach.key: index is available only in an entry with forEach",
+    ),
+    "a loop over no path": (
+        "onReconcile: {configMaps: [{name: '{{ item }}', forEach: {field: spec a}}]}",
+        "forEach.field: expected a path such as spec.hosts, or an expression, found 'spec a'",
+    ),
+    "a loop over an unknown name in an expression": (
+        "onReconcile: {configMaps: [{name: '{{ item }}', forEach: {field: '{{ [x for x in sepc.a] }}'}}]}",
+        "forEach.field: unknown name: sepc; did you mean spec?",
+    ),
+    "too many loops": (
+        "onReconcile: {configMaps: [{forEach: ["
+        + ", ".join(f"{{field: spec.a, as: a{number}}}" for number in range(5))
+        + "]}]}",
+        "onReconcile.configMaps[0].forEach: expected at most 4 loops, found 5",
     ),
     "a loop over what is not there": (
         "onReconcile: {configMaps: [{name: '{{ item }}', forEach: {field: external.a.items}}]}",
@@ -227,3 +257,16 @@ def test_where_an_expression_names_the_field_that_is_set_any_may_be_read(field: 
 
 def test_a_mutation_may_be_of_a_label_with_dots_and_a_slash() -> None:
     assert find_errors("mutation: [{field: metadata.labels.app.kubernetes.io/name, default: web}]") == []
+
+
+def test_the_key_of_items_that_are_mappings_has_to_be_declared() -> None:
+    def list_problems(loop: str) -> list[str]:
+        schema = "{spec: {properties: {members: {items: {type: object, properties: {name: {type: string}}}}}}}"
+        text = build_box_text(f"onReconcile: {{configMaps: [{{name: '{{{{ key }}}}', forEach: {loop}}}]}}")
+        return [each.message for each in find_file_errors(text.replace("kind: Web}", f"kind: Web, schema: {schema}}}"))]
+
+    assert list_problems("{field: spec.members}") == [
+        "key is not available: the items are mappings; declare key in forEach"
+    ]
+    assert list_problems("{field: spec.members, key: '{{ item.name }}'}") == []
+    assert list_problems("{field: '{{ map(spec.members, m, m.name) }}'}") == []

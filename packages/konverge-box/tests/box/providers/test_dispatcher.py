@@ -320,7 +320,7 @@ async def test_more_items_than_an_owner_may_have_are_refused() -> None:
 
     done = await world.reconcile()
 
-    assert "expected at most 200 items, found 201" in done.problems[0].problem
+    assert "expected at most 200 items in spec.names, found 201" in done.problems[0].problem
     assert world.cloud.things == {}
 
 

@@ -250,6 +250,33 @@ async def test_the_annotation_of_a_user_makes_new_values_once(site: SiteHarness)
     assert (await site.get(SECRET, "key"))["data"] != second["data"]
 
 
+async def test_loops_in_loops_keep_their_objects_in_another_order_of_the_items(site: SiteHarness) -> None:
+    ada, bob = {"name": "ada", "environments": ["dev", "prod"]}, {"name": "bob", "environments": ["dev"]}
+    await site.open(
+        """
+        onReconcile:
+          configMaps:
+            - forEach:
+                - {field: spec.members, as: member, key: "{{ member.name }}"}
+                - {field: "{{ member.environments | filter(e, e != 'old') }}", as: environment}
+              data: {who: "{{ member.name }}"}
+        """,
+        members=[ada, bob],
+    )
+    await site.reconcile()
+    before = {name: await site.get(CONFIG_MAP, name) for name in ("site-ada-dev", "site-ada-prod", "site-bob-dev")}
+    writes = len(site.writes())
+
+    await site.change_spec(members=[bob, {**ada, "environments": ["old", "prod", "dev"]}])
+    await site.reconcile()
+
+    assert len(site.writes()) == writes
+    assert {name: await site.get(CONFIG_MAP, name) for name in before} == before
+    await site.change_spec(members=[bob])
+    await site.reconcile()
+    assert [await site.find(CONFIG_MAP, name) is None for name in before] == [True, True, False]
+
+
 async def test_a_job_does_not_run_again_after_it_was_removed_nor_is_it_changed(site: SiteHarness) -> None:
     steps = "onReconcile: {jobs: [{name: setup, image: 'konverge.test/app:%s'}]}"
     await site.open(steps % 1)

@@ -789,3 +789,62 @@ def test_more_objects_than_a_custom_resource_may_have_are_refused_before_any_is_
 
     with pytest.raises(StepError, match=r"configMaps\[5\]: expected at most 5000 objects"):
         build_plan(f"onReconcile: {{configMaps: [{lists}]}}", {"hosts": [f"h{number}" for number in range(1000)]})
+
+
+# Loops in loops.
+
+NESTED = """
+onReconcile:
+  configMaps:
+    - forEach:
+        - {field: spec.members, as: member, key: "{{ member.name }}"}
+        - {field: member.environments, as: environment}
+      data: {who: "{{ member.name }}", where: "{{ environment }}"}
+"""
+ADA = {"name": "ada", "environments": ["dev", "prod"]}
+BOB = {"name": "bob", "environments": ["dev"]}
+
+
+def test_an_entry_with_loops_in_loops_has_names_of_their_keys() -> None:
+    plan = build_plan(NESTED, {"members": [ADA, BOB]})
+
+    assert describe_plan(plan) == {
+        "ConfigMap here/site-ada-dev": "apply",
+        "ConfigMap here/site-ada-prod": "apply",
+        "ConfigMap here/site-bob-dev": "apply",
+    }
+    assert build_applied_object(plan, "site-ada-prod")["data"] == {"who": "ada", "where": "prod"}
+
+
+def test_another_order_of_the_items_deletes_nothing_and_a_removed_one_only_its_own() -> None:
+    first = build_plan(NESTED, {"members": [ADA, BOB]})
+    objects = [build_applied_object(first, f"site-{key}") for key in ("ada-dev", "ada-prod", "bob-dev")]
+
+    turned = build_plan(NESTED, {"members": [BOB, ADA]}, *objects)
+    assert set(describe_plan(turned).values()) == {"apply"}
+    assert len(describe_plan(turned)) == 3
+
+    fewer = build_plan(NESTED, {"members": [BOB, {**ADA, "environments": ["prod"]}]}, *objects)
+    assert describe_plan(fewer) == {
+        "ConfigMap here/site-bob-dev": "apply",
+        "ConfigMap here/site-ada-prod": "apply",
+        "ConfigMap here/site-ada-dev": "delete",
+    }
+
+
+def test_two_items_of_one_key_delete_nothing() -> None:
+    with pytest.raises(StepError, match="expected different keys, found 'ada-dev' twice"):
+        build_plan(NESTED, {"members": [ADA, {**BOB, "name": "ada"}]})
+
+
+def test_a_workload_and_its_service_of_one_loop_belong_together() -> None:
+    plan = build_plan(
+        "onReconcile: {deployments: [{image: a, forEach: {field: spec.names}}], services: [{port: 1, "
+        "forEach: {field: spec.names}}]}",
+        {"names": ["a", "b"]},
+    )
+    deployment, service = (entry.object for entry in list_entries(plan) if entry.key.name == "site-a")
+
+    assert deployment is not None
+    assert service is not None
+    assert service["spec"]["selector"] == deployment["spec"]["selector"]["matchLabels"]

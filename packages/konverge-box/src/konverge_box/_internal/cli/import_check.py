@@ -87,7 +87,7 @@ def _fill_sample(box: OperatorBox, sample: Object, answers: Mapping[str, Scripte
     declared = next(each for each in box.spec.crds.values() if each.resource.gvk == GroupVersionKind.of(sample))
     if declared.resource.schema is not None and "spec" in declared.resource.schema:
         return sample
-    lists = {resource.for_each.field for resource in declared.resources if resource.for_each is not None}
+    lists = {loop.field for resource in declared.resources for loop in resource.for_each}
     for _ in range(_MAX_FILLED_FIELDS):
         with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
             rendering = runner.run(render_box(box, sample, answers=answers))

@@ -15,7 +15,7 @@ from konverge._internal.apply.builtin_schemas import find_builtin_schema
 from konverge._internal.apply.schema import Schema
 from konverge_box._internal.file.box_kinds import KINDS, BoxKind
 from konverge_box._internal.file.manifest_validation import find_schema
-from konverge_box._internal.file.model import OperatorBox
+from konverge_box._internal.file.model import ForEach, Group, OperatorBox
 from konverge_box._internal.file.resource_entries import get_entry_type
 
 __all__ = ["SCHEMA_FILE", "build_editor_schema", "close_definition", "format_schema", "format_schema_file"]
@@ -26,6 +26,7 @@ SCHEMA_FILE = "operatorbox.schema.json"
 _ID = "https://konverge.dev/schemas/operatorbox.v1alpha1.json"
 _REF = "#/$defs/{name}"
 _KUBERNETES = "io.k8s."
+_STANDING_ALONE = [{"$ref": _REF.format(name=each.__name__)} for each in (ForEach, Group) if each.MAY_STAND_ALONE]
 
 
 def format_schema() -> str:
@@ -56,10 +57,11 @@ def build_editor_schema() -> dict[str, Any]:
     group["properties"] |= lists
     definitions["DeleteGroup"]["properties"]["run"] = lists["jobs"]
     definitions["DeleteGroup"]["properties"]["delete"]["propertyNames"] = {"enum": list(KINDS)}
-    for step in ("onCreate", "onReconcile"):
-        several = definitions["CustomResource"]["properties"][step]
-        alone = {"$ref": _REF.format(name="Group")}
-        definitions["CustomResource"]["properties"][step] = {"anyOf": [alone, {**several, "items": alone}]}
+    for definition in definitions.values():
+        for name, several in definition.get("properties", {}).items():
+            alone = several.get("items")
+            if several.get("type") == "array" and alone in _STANDING_ALONE:
+                definition["properties"][name] = {"anyOf": [alone, several]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": _ID,

@@ -10,9 +10,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from konverge._internal.message_text import quote
 from konverge_box._internal.file.box_kinds import KINDS, find_child_kind
 from konverge_box._internal.file.crd_schemas import find_unknown_field
-from konverge_box._internal.file.schema_references import build_status_schema, find_comparison_error, find_loop_error
+from konverge_box._internal.file.schema_references import (
+    build_status_schema,
+    find_comparison_error,
+    find_loop_error,
+    is_list_of_mappings,
+)
 from konverge_box._internal.file.struct_reader import has_expression
 from konverge_box._internal.file.template_analysis import TemplateSyntaxError, find_field_paths, find_read_paths
 from konverge_box._internal.file.validation_errors import Path, format_hint
@@ -43,7 +49,8 @@ CONDITION_LISTS = ("when", "or", "anyOf", "suspend", "waitFor")
 """The fields whose values are lists of conditions."""
 
 _PRODUCING_STEPS = {"cross": "cross", "external": "external", "providers": "providers", "children": "onReconcile"}
-_ITEM_NAMES = frozenset({"item", "index", "value"})
+_ITEM_NAMES = frozenset({"item", "index", "value", "key"})
+_MAX_LOOPS = 4
 _CROSS_FIELDS = ("found", "name", "namespace", "spec", "status", "labels", "annotations", "items")
 _DATA_KINDS = ("Secret", "ConfigMap")
 _PATH = re.compile(r"^\.?[A-Za-z_][\w-]*(\.[\w-]+)*$")
@@ -139,6 +146,26 @@ def _build_scope(entry: dict[str, Any], schemas: Mapping[str, Any]) -> _Declared
     return scope
 
 
+def _list_name_texts(value: dict[str, Any]) -> list[str]:
+    """Return the name and the namespace of an entry, as far as they are given."""
+    manifest = value.get("manifest")
+    metadata = manifest.get("metadata") if isinstance(manifest, dict) else None
+    inner = metadata if isinstance(metadata, dict) else {}
+    texts = [value.get("name"), value.get("namespace"), inner.get("name"), inner.get("namespace")]
+    return [text for text in texts if isinstance(text, str) and text]
+
+
+def _list_loops(value: dict[str, Any], path: Path) -> list[tuple[Path, dict[str, Any]]]:
+    """Return the loops of an entry with their paths; empty for a mapping inside a Kubernetes object."""
+    if "forEach" not in value or any(is_resource(path[:end]) for end in range(5, len(path))):
+        return []
+    declared, at = value["forEach"], (*path, "forEach")
+    if isinstance(declared, dict):
+        return [(at, declared)]
+    listed = declared if isinstance(declared, list) else []
+    return [((*at, index), each) for index, each in enumerate(listed) if isinstance(each, dict)]
+
+
 def _list_mappings(value: Any) -> list[dict[str, Any]]:
     values = value if isinstance(value, list) else [value]
     return [each for each in values if isinstance(each, dict)]
@@ -184,15 +211,12 @@ class _StepChecker:
         if len(path) == 5 and self._step in ("cross", "external"):
             entry = get_result_name(self._step, value)
             self._reads.setdefault(entry, set())
-        loop = value.get("forEach")
-        if isinstance(loop, dict) and not any(is_resource(path[:end]) for end in range(5, len(path))):
-            outer = items
-            items = items | _ITEM_NAMES | {str(loop.get("as", "item"))}
-            self._check_loop(loop, (*path, "forEach"), outer, entry)
-            if len(path) >= 6 and not self._has_other_names(value, items):
-                message = "each item makes an object with the same name; use item, index or value in the name"
-                self._source.add_error((*path, "name") if "name" in value else path, message)
+        loops = _list_loops(value, path)
+        if loops:
+            items = self._check_loops(value, loops, path, items, entry)
         for key, each in value.items():
+            if loops and key == "forEach":
+                continue
             at = (*path, key)
             if has_expression(key):
                 self._check_text(key, at, items, entry)
@@ -206,14 +230,71 @@ class _StepChecker:
             return not any(is_resource(path[:end]) for end in range(5, len(path) - 2))
         return self._step == "validation" and len(path) == 5
 
-    def _check_loop(self, loop: dict[str, Any], path: Path, items: frozenset[str], entry: str) -> None:
-        over = loop.get("field")
-        if isinstance(over, str) and _PATH.match(over):
-            self._check_name(_split_path(over), (*path, "field"), items, entry)
-            schema, steps = self._find_schema(_split_path(over), items)
-            error = find_loop_error(schema, steps)
-            if error:
-                self._source.add_error((*path, "field"), f"{error}: {over}")
+    def _check_loops(
+        self,
+        value: dict[str, Any],
+        loops: list[tuple[Path, dict[str, Any]]],
+        path: Path,
+        items: frozenset[str],
+        entry: str,
+    ) -> frozenset[str]:
+        """Check the loops of an entry from the outer to the inner one; return the names that the entry can read."""
+        names: list[str] = []
+        has_keys = True
+        if len(loops) > _MAX_LOOPS:
+            self._source.add_error((*path, "forEach"), f"expected at most {_MAX_LOOPS} loops, found {len(loops)}")
+        for at, loop in loops:
+            name = str(loop.get("as", "item"))
+            if name in names:
+                self._source.add_error(at, f"two loops have the name {name}; set as")
+            names.append(name)
+            is_keyed = self._check_loop(loop, at, items, entry)
+            items = items | {"item", "value", name}
+            if isinstance(loop.get("key"), str):
+                self._check_text(loop["key"], (*at, "key"), items, entry)
+            has_keys = has_keys and is_keyed
+        items = items | {"index", *(["key"] if has_keys else [])}
+        if len(path) >= 6:
+            self._check_item_names(value, names, path, has_keys=has_keys)
+        return items
+
+    def _check_loop(self, loop: dict[str, Any], path: Path, items: frozenset[str], entry: str) -> bool:
+        """Check the field of a loop; return False if its items are mappings without a key."""
+        over, at = loop.get("field"), (*path, "field")
+        if not isinstance(over, str):
+            return True
+        if has_expression(over):
+            self._check_text(over, at, items, entry)
+            return True
+        if not _PATH.match(over):
+            self._source.add_error(at, f"expected a path such as spec.hosts, or an expression, found {quote(over)}")
+            return True
+        self._check_name(_split_path(over), at, items, entry)
+        schema, steps = self._find_schema(_split_path(over), items)
+        if error := find_loop_error(schema, steps):
+            self._source.add_error(at, f"{error}: {over}")
+        return "key" in loop or not is_list_of_mappings(schema, steps)
+
+    def _check_item_names(self, value: dict[str, Any], names: list[str], path: Path, *, has_keys: bool) -> None:
+        """Check that the items of all loops make different objects."""
+        texts = _list_name_texts(value)
+        try:
+            read = {name[0] for text in texts for name in find_read_paths(text, ()) if name}
+        except TemplateSyntaxError:
+            return  # reported elsewhere
+        if read & {"index", "key"} or (not texts and has_keys):
+            return  # the default name contains the key
+        at = (*path, "name") if "name" in value else path
+        for name in names:
+            accepted = {name} if name != names[-1] else {name, "item", "value"}
+            if not read & accepted:
+                what = "each item makes an object with the same name; use item, index, key or value in the name"
+                if len(names) > 1:
+                    what = (
+                        f"the items of the loop {name} make objects with the same name; use {name} or key in the name"
+                    )
+                self._source.add_error(at, what)
+                return
 
     def _check_comparison(self, value: dict[str, Any], field: str, path: Path, items: frozenset[str]) -> None:
         if not _PATH.match(field):
@@ -233,17 +314,6 @@ class _StepChecker:
         if name[0] in items or _is_related(name, scope.written):
             return None, ()
         return (schema.get(rest[0]) if isinstance(schema, dict) else None), rest[1:]
-
-    def _has_other_names(self, value: dict[str, Any], items: frozenset[str]) -> bool:
-        manifest = value.get("manifest")
-        metadata = manifest.get("metadata") if isinstance(manifest, dict) else None
-        inner = metadata if isinstance(metadata, dict) else {}
-        texts = [value.get("name"), value.get("namespace"), inner.get("name"), inner.get("namespace")]
-        try:
-            read = [name[0] for text in texts if isinstance(text, str) for name in find_read_paths(text, ()) if name]
-        except TemplateSyntaxError:
-            return True
-        return any(name in items for name in read)
 
     def _check_text(self, text: str, path: Path, items: frozenset[str], entry: str, *, is_field: bool = False) -> None:
         try:
@@ -265,6 +335,8 @@ class _StepChecker:
             if self._step == "onDelete":
                 why = "a deletion does not run the step that sets it"
             self._source.add_error(path, f"{'.'.join(name)} is not available here: {why}")
+        elif root == "key" and "index" in items:
+            self._source.add_error(path, "key is not available: the items are mappings; declare key in forEach")
         elif root in _ITEM_NAMES:
             self._source.add_error(path, f"{root} is available only in an entry with forEach")
         elif root not in visible:

@@ -151,12 +151,18 @@ class ConditionalEntry(_BoxStruct, frozen=True, kw_only=True):
 class ForEach(_BoxStruct, frozen=True, kw_only=True):
     """Repeats an entry for each item of a list, or for each key of a map in sorted order.
 
-    Its expressions can read ``item`` (the key, for a map), ``value`` (only for a map), ``index``, and the item under
-    the name in ``as``.
+    ``field`` is a path or an expression. In a list of loops, each repeats the entry for its own items; its
+    ``field`` can read the items of the loops before it. Expressions of the entry read ``item`` (the key, for a
+    map), ``value`` (only for a map), ``index``, the item under the name in ``as``, and ``key``. ``key`` is an
+    expression that identifies an item; by default it is the item itself, or the key of a map. The keys of several
+    loops are joined with dashes.
     """
 
-    field: FieldPath
+    MAY_STAND_ALONE: ClassVar[bool] = True
+
+    field: str
     as_: Identifier = "item"
+    key: str = ""
 
 
 class ResourceType(_BoxStruct, frozen=True, kw_only=True):
@@ -320,7 +326,7 @@ class BoxResource(ConditionalEntry, frozen=True, kw_only=True):
         kind: The name of its list in the file, for example ``deployments``.
         object: The object in the form of the Kubernetes API; its strings may contain expressions. ``apiVersion``,
             ``kind`` and ``metadata.name`` are always present.
-        for_each: The loop that repeats it; None for one object.
+        for_each: The loops that repeat it; empty for one object.
         reconcile: In ``onCreate``: keep it as declared after it is created.
         adopt: Whether an existing object is taken over; None for the setting of the custom resource.
         required_conditions: For ``custom``: the conditions that must be True; empty for those that most kinds have.
@@ -336,7 +342,7 @@ class BoxResource(ConditionalEntry, frozen=True, kw_only=True):
     path: str
     kind: str
     object: Object
-    for_each: ForEach | None = None
+    for_each: tuple[ForEach, ...] = ()
     reconcile: bool = False
     adopt: bool | None = None
     required_conditions: tuple[str, ...] = ()
@@ -390,7 +396,7 @@ class ProviderItem(ConditionalEntry, frozen=True, kw_only=True):
 
     kind: KindName
     name: str
-    for_each: ForEach | None = None
+    for_each: tuple[ForEach, ...] = ()
     spec: dict[str, Any] = {}
 
 

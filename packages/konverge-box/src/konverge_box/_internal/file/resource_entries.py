@@ -23,7 +23,9 @@ __all__ = [
 
 
 class ResourceEntry(ConditionalEntry, frozen=True, kw_only=True):
-    """One resource. Its name is the custom resource's by default; ``manifest`` is merged over the short forms.
+    """One resource; ``manifest`` is merged over the short forms.
+
+    Its name is the custom resource's by default; with ``forEach`` also the ``key`` of the item, after a dash.
 
     It is created once all of ``waitFor`` hold; until then it and the entries after it in its group wait. ``adopt``
     applies to an existing object of its name that the custom resource does not own: true takes it over, false waits
@@ -34,7 +36,7 @@ class ResourceEntry(ConditionalEntry, frozen=True, kw_only=True):
     namespace: str = ""
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
-    for_each: ForEach | None = None
+    for_each: tuple[ForEach, ...] = ()
     wait_for: tuple[ConditionSpec, ...] = ()
     reconcile: bool = False
     adopt: bool | None = None

@@ -15,7 +15,13 @@ from konverge_box._internal.file.schema_values import find_default_errors, find_
 from konverge_box._internal.file.struct_reader import has_expression
 from konverge_box._internal.file.validation_errors import Path, format_hint
 
-__all__ = ["build_status_schema", "find_comparison_error", "find_loop_error", "find_reference_errors"]
+__all__ = [
+    "build_status_schema",
+    "find_comparison_error",
+    "find_loop_error",
+    "find_reference_errors",
+    "is_list_of_mappings",
+]
 
 _COLUMN = re.compile(r"\.(spec|status)((\.[A-Za-z_][\w-]*)+)")
 _STEP = re.compile(r"[\w-]+")
@@ -72,6 +78,14 @@ def find_loop_error(schema: Any, steps: tuple[str, ...]) -> str:
     node = find_node(schema, steps)
     kind = get_type(node) if node is not None else ""
     return f"expected a list or a map, found {_WORDS[kind]} in the schema" if kind in _WORDS else ""
+
+
+def is_list_of_mappings(schema: Any, steps: tuple[str, ...]) -> bool:
+    """Tell whether a field of the schema is a list of mappings; False if the schema does not describe it."""
+    node = find_node(schema, steps)
+    if node is None or get_type(node) != "array" or not isinstance(node.get("items"), Mapping):
+        return False
+    return get_type(node["items"]) == "object"
 
 
 def find_comparison_error(declared: Mapping[str, Any], schema: Any, steps: tuple[str, ...]) -> tuple[str, str] | None:

@@ -17,10 +17,13 @@ from konverge_box._internal.file.resource_entries import (
     ServiceEntry,
 )
 
-__all__ = ["OWN_NAME", "expand_short_form", "merge_values"]
+__all__ = ["ITEM_NAME", "OWN_NAME", "expand_short_form", "merge_values"]
 
 OWN_NAME = "{{ metadata.name }}"
 """The default name of a resource: the custom resource's name."""
+
+ITEM_NAME = "{{ metadata.name }}-{{ key }}"
+"""The default name of a resource with ``forEach``."""
 
 _NAME_LABEL = "app.kubernetes.io/name"
 
@@ -70,7 +73,7 @@ def _build_metadata(entry: ResourceEntry) -> dict[str, Any]:
 def _get_name(entry: ResourceEntry) -> str:
     manifest = entry.manifest.get("metadata")
     inner = manifest.get("name") if isinstance(manifest, dict) else None
-    return entry.name or (inner if isinstance(inner, str) else "") or OWN_NAME
+    return entry.name or (inner if isinstance(inner, str) else "") or (ITEM_NAME if entry.for_each else OWN_NAME)
 
 
 def _expand_pods(found: Object, kind: BoxKind, entry: PodsEntry, short: Mapping[str, Any]) -> None:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from konverge_box._internal.expressions import Absent, Template, compile_expression, compile_structure, is_expression
-from konverge_box._internal.expressions.conditions import compile_field
+from konverge_box._internal.expressions import compile_expression, compile_structure, is_expression
 from konverge_box._internal.expressions.values import describe_value_type, format_hint
-from konverge_box._internal.file import ForEach, ProviderItem
+from konverge_box._internal.file import ProviderItem
 from konverge_box._internal.providers.item_records import ItemRecord
 from konverge_box._internal.providers.plugin import ItemKind, OnDelete, Provider
 from konverge_box._internal.providers.secret_refs import extract_secret_references
 from konverge_box._internal.providers.spec_conversion import check_fields, convert_spec, extract_identity
 from konverge_box._internal.steps import ObjectReader, Scope, StepError, compile_entry_conditions
+from konverge_box._internal.steps.for_each import Repetition
 
 __all__ = ["MAX_ITEMS", "DeclaredItem", "PlannedItem", "PreparedItem"]
 
@@ -114,10 +114,7 @@ class DeclaredItem:
         self.provider = provider.name
         self.kind_name = declared.kind
         self._where = where
-        self._for_each = declared.for_each
-        self._field: Template | None = None
-        if declared.for_each is not None:
-            self._field = compile_field(declared.for_each.field, where=f"{where}.forEach.field")
+        self._repetition = Repetition(declared.for_each, where, MAX_ITEMS)
         self._name = compile_expression(declared.name, where=f"{where}.name")
         self._spec = compile_structure(rest, where=f"{where}.spec")
 
@@ -127,8 +124,8 @@ class DeclaredItem:
         Raises:
             KonvergeError: The items cannot be determined.
         """
-        for place, inner in self._iter_scopes(scope):
-            where = self._where if place is None else f"{self._where}[{place}]"
+        for inner in self._repetition.list_scopes(scope):
+            where = f"{self._where}[{inner.names['index']}]" if self._repetition.is_loop else self._where
             is_wanted = inner.holds(self.conditions)
             # A name can read values that are absent when the conditions do not hold.
             name = inner.render(self._name) if is_wanted else inner.find(self._name)
@@ -154,27 +151,6 @@ class DeclaredItem:
     def find_next_change(self, now: datetime) -> datetime | None:
         """Return the next time at which its conditions can change by themselves; None without one."""
         return self.conditions.find_next_change(now)
-
-    def _iter_scopes(self, scope: Scope) -> Iterator[tuple[int | None, Scope]]:
-        if self._for_each is None or self._field is None:
-            yield None, scope
-            return
-        for index, names in enumerate(_iter_elements(scope.find(self._field), self._for_each, self._where)):
-            yield index, scope.with_names(index=index, **names)
-
-
-def _iter_elements(items: Any, for_each: ForEach, where: str) -> Iterable[dict[str, Any]]:
-    if isinstance(items, Absent) or items is None:
-        return []
-    if not isinstance(items, list | Mapping):
-        raise StepError(
-            f"{where}.forEach", f"{for_each.field}: expected a list or a mapping, found {describe_value_type(items)}"
-        )
-    if len(items) > MAX_ITEMS:
-        raise StepError(f"{where}.forEach", f"{for_each.field}: expected at most {MAX_ITEMS} items, found {len(items)}")
-    if isinstance(items, Mapping):
-        return [{"item": key, "value": items[key], for_each.as_: key} for key in sorted(items)]
-    return [{"item": element, for_each.as_: element} for element in items]
 
 
 def _to_name(value: Any, where: str) -> str:

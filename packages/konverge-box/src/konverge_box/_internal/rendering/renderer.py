@@ -170,7 +170,7 @@ class _StepRecorder:
             case "forEach" if state.results.plan is not None:
                 counts: dict[str, int] = {}
                 for entry in (entry for group in state.results.plan.groups for entry in group.entries):
-                    if entry.resource.for_each is not None:
+                    if entry.resource.for_each:
                         counts[entry.resource.path] = counts.get(entry.resource.path, 0) + 1
                 return {"values": counts} if counts else {}
             case "providers" if declared.providers:
