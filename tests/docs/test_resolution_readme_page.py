@@ -35,8 +35,9 @@ def blocks(text: str, language: str) -> list[str]:
 
 
 def test_the_references_of_the_page_are_some() -> None:
-    reference, box = (yaml.safe_load(block) for block in blocks(PAGE, "yaml"))
+    reference, concise, box = (yaml.safe_load(block) for block in blocks(PAGE, "yaml"))
     assert [each.resolver for each in parse_reference(reference).choices] == ["git", "hub"]
+    assert [each.resolver for each in parse_reference(concise["imports"][0]).choices] == ["git", "hub"]
     assert [parse_reference(each).choices[0].resolver for each in box["spec"]["imports"]] == ["git"]
 
 

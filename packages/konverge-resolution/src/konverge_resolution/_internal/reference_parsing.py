@@ -5,10 +5,12 @@
     digest: sha256:…                   # optional: expected digest of the content
     orElse: [{resolver: hub, …}]       # optional: next sources if this one lacks it or cannot be reached
     path: ../tasks/build.yaml          # instead of the fields above: relative to the definition with the reference
+    url: git+https://…@main#shop/box.yaml   # instead of resolver and params (`concise_references`)
 
 A definition refers to others in a field ``ref``, or one whose name ends in ``Ref`` such as Tekton's ``taskRef``, and in
 the items of a list ``imports``. A mapping with other fields is not a reference to a definition:
-``configMapRef: {name: a}`` stays unchanged.
+``configMapRef: {name: a}`` stays unchanged. Neither is ``secretRef: {url: https://…}``, which other kinds may have for
+something else; a ``url`` of http is a reference in ``imports`` only.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from konverge_resolution._internal.concise_references import find_concise_scheme, parse_concise_reference
 from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.reasons import Reason
 from konverge_resolution._internal.reference import DIGEST_PATTERN, Digest, Reference, Value
@@ -30,6 +33,8 @@ _MAX_DEPTH = 100
 _MAX_TEXT = 63
 _FIELDS = frozenset({"resolver", "params", "digest", "orElse"})
 _RELATIVE_FIELDS = frozenset({"path", "digest"})
+_CONCISE_FIELDS = frozenset({"url", "digest", "orElse"})
+_PLAIN_SCHEMES = ("http", "https")
 
 REFERENCE_SCHEMA: Mapping[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -66,9 +71,24 @@ REFERENCE_SCHEMA: Mapping[str, Any] = {
                 "resolver": {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "maxLength": 63},
                 "params": {"$ref": "#/$defs/params"},
                 "digest": {"$ref": "#/$defs/digest"},
-                "orElse": {"type": "array", "items": {"$ref": "#/$defs/source"}, "maxItems": MAX_CHOICES - 1},
+                "orElse": {"$ref": "#/$defs/others"},
             },
             "minProperties": 1,
+        },
+        "concise": {
+            "type": "object",
+            "required": ["url"],
+            "additionalProperties": False,
+            "properties": {
+                "url": {"type": "string", "pattern": "^[A-Za-z+]+://", "maxLength": 4096},
+                "digest": {"$ref": "#/$defs/digest"},
+                "orElse": {"$ref": "#/$defs/others"},
+            },
+        },
+        "others": {
+            "type": "array",
+            "items": {"oneOf": [{"$ref": "#/$defs/source"}, {"$ref": "#/$defs/concise"}]},
+            "maxItems": MAX_CHOICES - 1,
         },
         "relative": {
             "type": "object",
@@ -76,7 +96,7 @@ REFERENCE_SCHEMA: Mapping[str, Any] = {
             "additionalProperties": False,
             "properties": {"path": {"type": "string", "minLength": 1}, "digest": {"$ref": "#/$defs/digest"}},
         },
-        "reference": {"oneOf": [{"$ref": "#/$defs/source"}, {"$ref": "#/$defs/relative"}]},
+        "reference": {"oneOf": [{"$ref": "#/$defs/source"}, {"$ref": "#/$defs/concise"}, {"$ref": "#/$defs/relative"}]},
     },
 }
 """JSON Schema of a reference, for other programs."""
@@ -114,24 +134,19 @@ def parse_reference(
         ResolutionError: ``InvalidParams``: the value is not a reference; the message has the error and its field path.
     """
     if not isinstance(value, dict):
-        raise _build_error(where, "a mapping with resolver and params, or with path", value)
+        raise _build_error(where, "a mapping with resolver and params, with url, or with path", value)
     if "path" in value:
         _check_fields(value, _RELATIVE_FIELDS, where)
         path = value["path"]
         if not isinstance(path, str) or not path:
             raise _build_error(f"{where}.path", "a path", path)
         return ParsedReference(path=path, digest=_parse_digest(value, where))
-    _check_fields(value, _FIELDS, where)
-    params, digest = _parse_params(value.get("params", {}), f"{where}.params"), _parse_digest(value, where)
-    resolver = value.get("resolver")
-    if resolver is None:
-        if not default_resolvers or not params:
-            raise _build_error(f"{where}.resolver", "the name of a resolver", resolver)
-        choices = [Reference(name, params, digest) for name in default_resolvers]
-    elif isinstance(resolver, str):
-        choices = [Reference(resolver, params, digest)]
+    if "url" in value:
+        _check_fields(value, _CONCISE_FIELDS, where)
+        choices = [_parse_concise(value["url"], _parse_digest(value, where), where)]
     else:
-        raise _build_error(f"{where}.resolver", "the name of a resolver", resolver)
+        _check_fields(value, _FIELDS, where)
+        choices = _parse_source(value, default_resolvers, where)
     others = value.get("orElse", [])
     if not isinstance(others, list):
         raise _build_error(f"{where}.orElse", "a list of references", others)
@@ -148,6 +163,26 @@ def parse_reference(
     for choice in choices:
         choice.check()
     return ParsedReference(tuple(choices))
+
+
+def _parse_source(value: Mapping[Any, Any], default_resolvers: Sequence[str], where: str) -> list[Reference]:
+    params, digest = _parse_params(value.get("params", {}), f"{where}.params"), _parse_digest(value, where)
+    resolver = value.get("resolver")
+    if isinstance(resolver, str):
+        return [Reference(resolver, params, digest)]
+    if resolver is not None or not default_resolvers or not params:
+        raise _build_error(f"{where}.resolver", "the name of a resolver", resolver)
+    return [Reference(name, params, digest) for name in default_resolvers]
+
+
+def _parse_concise(url: object, digest: Digest | None, where: str) -> Reference:
+    if not isinstance(url, str):
+        raise _build_error(f"{where}.url", "a URL", url)
+    try:
+        resolver, params = parse_concise_reference(url)
+    except ResolutionError as error:
+        raise error.with_message(f"{where}.url: {error.message}") from None
+    return Reference(resolver, params, digest)
 
 
 def find_references(definition: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
@@ -173,7 +208,8 @@ def _walk_references(path: str, value: object, depth: int) -> Iterator[tuple[str
             if (name == "ref" or str(name).endswith("Ref")) and _is_reference(item):
                 yield at, item
             elif name == "imports" and isinstance(item, list):
-                yield from ((f"{at}[{index}]", part) for index, part in enumerate(item) if _is_reference(part))
+                parts = enumerate(item)
+                yield from ((f"{at}[{index}]", part) for index, part in parts if _is_reference(part, is_import=True))
             else:
                 yield from _walk_references(at, item, depth + 1)
 
@@ -183,10 +219,14 @@ def _format_field(name: str) -> str:
     return name if len(name) <= _MAX_TEXT and name.isprintable() else repr(name[:_MAX_TEXT])
 
 
-def _is_reference(value: object) -> bool:
-    return isinstance(value, dict) and (
-        ("resolver" in value and isinstance(value["resolver"], str) and value.keys() <= _FIELDS)
-        or ("path" in value and value.keys() <= _RELATIVE_FIELDS)
+def _is_reference(value: object, *, is_import: bool = False) -> bool:
+    if not isinstance(value, dict):
+        return False
+    if "url" in value:
+        scheme = find_concise_scheme(value["url"])
+        return value.keys() <= _CONCISE_FIELDS and bool(scheme) and (is_import or scheme not in _PLAIN_SCHEMES)
+    return ("resolver" in value and isinstance(value["resolver"], str) and value.keys() <= _FIELDS) or (
+        "path" in value and value.keys() <= _RELATIVE_FIELDS
     )
 
 

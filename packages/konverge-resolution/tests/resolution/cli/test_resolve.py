@@ -77,6 +77,47 @@ def test_the_content_is_printed_byte_for_byte(started_konverge: Konverge, server
     assert (done.stdout, done.stderr, done.returncode) == (PIPELINE, "", 0)
 
 
+def test_a_url_stands_for_the_resolver_and_its_options(asking: Asking, konverge: Konverge) -> None:
+    place = f"git+{asking.url}"
+    for url, more in (
+        (f"{place}@HEAD#ci/p.yaml", []),
+        (f"{place}#ci/p.yaml?revision=HEAD", []),
+        (f"{place}#ci/p.yaml", ["--revision", "HEAD"]),
+    ):
+        done = konverge("resolve", url, "--allow-network", "127.0.0.0/8", *more)
+        assert (done.stdout, done.stderr, done.returncode) == (PIPELINE, "", 0)
+    missing = konverge("resolve", f"{place}#missing.yaml", "--allow-network", "127.0.0.0/8", "-o", "json")
+    assert (missing.returncode, json.loads(missing.stdout)["error"]["reason"]) == (1, "NotFound")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["git+https://user:hunter2@a.example/b"], "expected the form git+https://HOST/PATH@REVISION#FILE"),
+        (["gitt+https://a.example/b#c"], "did you mean 'git+https'?"),
+        (["git+https://a.example/b@v1#c", "--revision", "v2"], "--param revision: the resolver's own option sets it"),
+        (["file:///etc/passwd"], "expected one of the schemes"),
+    ],
+)
+def test_a_url_that_stands_for_nothing_is_an_invalid_command_line(
+    konverge: Konverge, arguments: list[str], told: str
+) -> None:
+    done = konverge("resolve", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert told in " ".join(done.stderr.split())
+    assert "hunter2" not in done.stderr
+
+
+def test_options_may_be_written_like_the_parameters_of_a_reference(konverge: Konverge, asking: Asking) -> None:
+    done = konverge(
+        "resolve", "git", "--url", asking.url, "--pathInRepo", "ci/p.yaml", "--allow-network", "127.0.0.0/8"
+    )
+    assert (done.stdout, done.returncode) == (PIPELINE, 0)
+    shown = konverge("resolve", "git", "--help").stdout
+    for spelling in ("--path, --pathInRepo", "--scm-type, --scmType", "--git-ssh-secret, --gitSSHSecret"):
+        assert spelling in shown
+
+
 FAILURES = {
     "a missing file": (["--path", "missing.yaml"], "NotFound", "user", False, 1),
     "an invalid path": (["--path", "../x"], "InvalidParams", "user", False, 1),

@@ -161,7 +161,9 @@ class RequestNamespace:
             ]
         return await self.cluster.client.create(request)
 
-    async def create_tekton_request(self, name: str, resolver: str | None, params: Mapping[str, Any]) -> Object:
+    async def create_tekton_request(
+        self, name: str, resolver: str | None, params: Mapping[str, Any], **spec: Any
+    ) -> Object:
         """File a request as Tekton's documentation shows them."""
         return await self.cluster.client.create(
             {
@@ -172,7 +174,7 @@ class RequestNamespace:
                     "namespace": self.namespace,
                     "labels": {} if resolver is None else {"resolution.tekton.dev/type": resolver},
                 },
-                "spec": {"params": [{"name": name, "value": value} for name, value in params.items()]},
+                "spec": {"params": [{"name": name, "value": value} for name, value in params.items()], **spec},
             }
         )
 

@@ -69,6 +69,28 @@ async def test_texts_lists_and_mappings_reach_the_resolver_as_they_are(desk: Req
 
 
 @EMBEDDED
+async def test_the_concise_form_of_tekton_stands_for_the_parameters(desk: RequestNamespace) -> None:
+    home = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "home", "namespace": desk.namespace}}
+    await desk.cluster.client.create(home)
+    url = f"cluster://{desk.namespace}/configmap/home"
+    failures = {}
+    async with desk.running_resolvers(ClusterResolver(), serves_tekton=True, services_for=None):
+        await desk.create_tekton_request("request", "cluster", {}, url=url)
+        found = await desk.wait_until_ended("request", TEKTON_REQUEST)
+        for name, params, wrong in (
+            ("twice", {"kind": "task"}, url),
+            ("other", {}, "git+https://a.example/b#c"),
+            ("banana", {}, "banana"),
+        ):
+            await desk.create_tekton_request(name, "cluster", params, url=wrong)
+            failures[name] = (await desk.wait_for_failure(name, TEKTON_REQUEST)).message
+    assert yaml.safe_load(decode_data(found))["metadata"]["name"] == "home"
+    assert failures["twice"] == "InvalidParams: spec: expected either url or params, found both"
+    assert "found one of 'git'" in failures["other"]
+    assert failures["banana"].startswith("InvalidParams: spec.url: the concise reference: expected one of the schemes")
+
+
+@EMBEDDED
 async def test_a_failure_has_tektons_reason_for_its_controllers_and_the_precise_one_besides(
     desk: RequestNamespace,
 ) -> None:

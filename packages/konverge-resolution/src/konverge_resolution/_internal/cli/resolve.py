@@ -93,9 +93,18 @@ class _ResolverGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        from konverge_resolution._internal.concise_references import parse_concise_reference
+        from konverge_resolution._internal.errors import ResolutionError
         from konverge_resolution._internal.resolver_registry import ResolverRegistry
 
         name = args[0]
+        if "://" in name:  # a concise reference, correct or not
+            try:
+                name, params = parse_concise_reference(name)
+            except ResolutionError as error:
+                raise click.UsageError(error.message, ctx) from None
+            # The same command as with options; a parameter in both is an error.
+            args = [name, *(f"--param={parameter}={value}" for parameter, value in params.items()), *args[1:]]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             # The same message as in a cluster.
             raise click.UsageError(
@@ -112,7 +121,8 @@ def resolve(ctx: click.Context, /, **given: Any) -> None:
 
     "konverge resolve git --url https://example.com/boxes --path box.yaml" prints the file. With --lock FILE, the
     command uses that lock file and adds missing entries. Without a resolver, "konverge resolve --lock FILE" fetches all
-    locked content, so that --offline can use it.
+    locked content, so that --offline can use it. A URL can replace the resolver and its parameters: "konverge resolve
+    git+https://example.com/boxes@main#box.yaml".
 
     A failure is one line with a reason word, such as NotFound; with -o json also a record on stdout.
 
@@ -160,7 +170,8 @@ def _build_command(resolver: Resolver) -> click.Command:
         names[variable] = name
         default = f"  [default: {parameter.default}]" if parameter.default else ""
         description = parameter.description.replace("`", "")
-        options.append(click.Option([f"--{option}", variable], metavar="TEXT", help=f"{description}.{default}"))
+        spellings = dict.fromkeys((f"--{option}", f"--{name}"))  # also as in references: --pathInRepo
+        options.append(click.Option([*spellings, variable], metavar="TEXT", help=f"{description}.{default}"))
 
     @click.pass_context
     def run_resolver(ctx: click.Context, /, **given: Any) -> None:

@@ -8,11 +8,13 @@ beginning of the message. The cluster must have Tekton's CRD; this package never
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from konverge._internal.crd import UnstructuredResource, unstructured_resource
 from konverge._internal.kube import Condition, GroupVersionKind, Object, format_micro_time
+from konverge_resolution._internal.concise_references import parse_concise_reference
 from konverge_resolution._internal.engine import ResolutionResult
 from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.reasons import Reason
@@ -71,6 +73,11 @@ class TektonRequestFormat:
                 message = f"spec.params[{place}]: expected a unique name and a value"
                 return RequestSpec(resolver, error=ResolutionError(Reason.INVALID_PARAMETERS, message))
             params[name] = entry["value"]  # `Reference.check` checks its type
+        if isinstance(spec, dict) and spec.get("url"):
+            try:
+                params |= _parse_url(spec["url"], resolver, params)
+            except ResolutionError as error:
+                return RequestSpec(resolver, error=error)
         account = params.get(_SERVICE_ACCOUNT)
         user = format_service_account(
             metadata["namespace"], account if isinstance(account, str) and account else "default"
@@ -145,3 +152,23 @@ class TektonRequestFormat:
 def _get_annotations(obj: Object) -> dict[str, Any]:
     annotations = get_status(obj).get("annotations")
     return annotations if isinstance(annotations, dict) else {}
+
+
+def _parse_url(url: object, resolver: str, params: Mapping[str, Value]) -> dict[str, str]:
+    """Return the parameters of Tekton's concise form, which excludes others (TEP-0154).
+
+    Raises:
+        ResolutionError: ``InvalidParams``: it is not a concise reference for this resolver, or there are parameters.
+    """
+    if params:
+        raise ResolutionError(Reason.INVALID_PARAMETERS, "spec: expected either url or params, found both")
+    try:
+        named, found = parse_concise_reference(str(url))
+    except ResolutionError as error:
+        raise error.with_message(f"spec.url: {error.message}") from None
+    if named != resolver:
+        message = (
+            f"spec.url: expected a URL of resolver {resolver[:80]!r} as in label {TYPE_LABEL}, found one of {named!r}"
+        )
+        raise ResolutionError(Reason.INVALID_PARAMETERS, message)
+    return found
