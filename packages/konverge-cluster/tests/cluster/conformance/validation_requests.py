@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from konverge.kube import Object
+from tests.cluster.conformance.recorded_answers import RecordedRequest
 
-__all__ = ["GROUPS", "ValidationRequest"]
-
-
-class ValidationRequest(NamedTuple):
-    """The creation of one object in a dry run; ``{n}`` in the path is the namespace."""
-
-    path: str
-    body: Object
+__all__ = ["GROUPS"]
 
 
-def _new_group(path: str, **cases: Object) -> dict[str, ValidationRequest]:
+def _new_group(path: str, **cases: Object) -> dict[str, RecordedRequest]:
     """Return one request for each spec."""
     return _new_raw_group(path, **{name: {"spec": spec} for name, spec in cases.items()})
 
 
-def _new_raw_group(path: str, **cases: Object) -> dict[str, ValidationRequest]:
+def _new_raw_group(path: str, **cases: Object) -> dict[str, RecordedRequest]:
     return {
-        name: ValidationRequest(path, {**body, "metadata": {"name": "x", **body.get("metadata", {})}})
+        name: RecordedRequest(path, {**body, "metadata": {"name": "x", **body.get("metadata", {})}})
         for name, body in cases.items()
     }
 
@@ -128,7 +122,7 @@ def _toleration(**toleration: Any) -> Object:
     return _pod(tolerations=[toleration])
 
 
-GROUPS: Mapping[str, dict[str, ValidationRequest]] = {
+GROUPS: Mapping[str, dict[str, RecordedRequest]] = {
     "resources": _new_group(
         f"{_CORE}/pods",
         request_over_limit=_resources(requests={"cpu": "2"}, limits={"cpu": "1"}),

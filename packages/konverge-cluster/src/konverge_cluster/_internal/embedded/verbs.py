@@ -20,6 +20,7 @@ from konverge_cluster._internal.embedded.custom_resources import DEFINITIONS, ge
 from konverge_cluster._internal.embedded.deletion import DeleteOptions
 from konverge_cluster._internal.embedded.object_decoding import read_body, read_patch_result
 from konverge_cluster._internal.embedded.object_patch import PatchType, apply_patch, check_identity
+from konverge_cluster._internal.embedded.pod_security import check_pod_security
 from konverge_cluster._internal.embedded.resource_registry import ResourceRegistry, ServedResource
 from konverge_cluster._internal.embedded.scale import apply_scale, build_scale, with_replicas
 from konverge_cluster._internal.embedded.served_definitions import ServedDefinitions
@@ -246,11 +247,14 @@ class ServerVerbs:
             obj["metadata"] = {**metadata, "name": self._generate_name(resource, metadata)}
         key = ObjectKey.of(obj)
         self._check_escalation(resource, obj, write)
-        obj = write_pipeline.finish_create(resource, obj, uid=self._entropy.uid(), now=self._clock.now())
+        obj = write_pipeline.finish_create(
+            resource, obj, write.warnings, uid=self._entropy.uid(), now=self._clock.now()
+        )
         if resource.storage == "services":
             service_addresses.allocate_addresses(obj, self._list_other_services(key), self._entropy)
-        yield from self._webhooks.validate(self._build_admission("CREATE", resource, key, obj, None, "", write))
         write.warnings.extend(list_warnings(resource, obj))
+        write.warnings.extend(check_pod_security(resource, obj, None, "", self._storage))
+        yield from self._webhooks.validate(self._build_admission("CREATE", resource, key, obj, None, "", write))
         if resource.storage == DEFINITIONS:
             self._definitions.accept_names(obj, self._clock.now())
         if self._storage.get(resource.storage, key) is not None:
@@ -317,13 +321,14 @@ class ServerVerbs:
         admission = self._build_admission("UPDATE", resource, stored.key, obj, old, subresource, write)
         obj = (yield from self._webhooks.mutate(admission)) or obj
         self._check_escalation(resource, obj, write)
-        obj = write_pipeline.finish_update(resource, old, obj, subresource=subresource)
+        obj = write_pipeline.finish_update(resource, old, obj, write.warnings, subresource=subresource)
         if resource.storage == "services" and obj["spec"] != stored.object["spec"]:
             service_addresses.allocate_addresses(obj, self._list_other_services(stored.key), self._entropy)
-        admission = self._build_admission("UPDATE", resource, stored.key, obj, old, subresource, write)
-        yield from self._webhooks.validate(admission)
         if not subresource:
             write.warnings.extend(list_warnings(resource, obj))
+        write.warnings.extend(check_pod_security(resource, obj, old, subresource, self._storage))
+        admission = self._build_admission("UPDATE", resource, stored.key, obj, old, subresource, write)
+        yield from self._webhooks.validate(admission)
         form = yield from self.conversions.to_stored(resource, obj)
         self._check_not_overwritten(resource, stored)
         if resource.storage == DEFINITIONS:

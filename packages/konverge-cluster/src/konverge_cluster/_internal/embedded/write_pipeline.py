@@ -64,12 +64,13 @@ def begin_create(resource: ServedResource, body: Object, author: WriteAuthor, *,
     return obj
 
 
-def finish_create(resource: ServedResource, obj: Object, *, uid: str, now: datetime) -> Object:
+def finish_create(resource: ServedResource, obj: Object, warnings: list[str], *, uid: str, now: datetime) -> Object:
     """Return a new object in its form for storage.
 
     Args:
         resource: The resource of the object.
         obj: The object after `begin_create` and the webhooks.
+        warnings: Receives the warnings of the validation.
         uid: The UID of the new object.
         now: The creation time.
 
@@ -78,7 +79,7 @@ def finish_create(resource: ServedResource, obj: Object, *, uid: str, now: datet
     """
     obj = {**obj, "metadata": {**obj["metadata"]}}
     prepare_create(resource, obj, uid=uid, now=now)
-    check_create(resource, obj)
+    check_create(resource, obj, warnings)
     return obj
 
 
@@ -167,8 +168,17 @@ def begin_apply(
     return read_object(resource, merged, keeps_nulls=True)
 
 
-def finish_update(resource: ServedResource, old: Object, obj: Object, *, subresource: str = "") -> Object:
+def finish_update(
+    resource: ServedResource, old: Object, obj: Object, warnings: list[str], *, subresource: str = ""
+) -> Object:
     """Return the result of an update or an apply in its form for storage.
+
+    Args:
+        resource: The resource of the object.
+        old: The stored object in the served form.
+        obj: The object after `begin_update` or `begin_apply` and the webhooks.
+        warnings: Receives the warnings of the validation.
+        subresource: The subresource; empty for the object itself.
 
     Raises:
         InvalidError: The object violates a rule.
@@ -180,7 +190,7 @@ def finish_update(resource: ServedResource, old: Object, obj: Object, *, subreso
         stamp_template_generation(obj, old)
     if resource.storage == "services" and not subresource:
         release_addresses(old, obj)
-    check_update(resource, old, obj, sent=sent, subresource=subresource)
+    check_update(resource, old, obj, warnings, sent=sent, subresource=subresource)
     obj["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
     return obj
 

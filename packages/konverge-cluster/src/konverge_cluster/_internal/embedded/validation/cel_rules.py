@@ -11,11 +11,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
-
-import msgspec
+from typing import Any, NamedTuple
 
 from konverge._internal.apply import ABSENT, Schema
+from konverge._internal.apply.schema import UNTYPED
 from konverge._internal.kube import parse_time
 from konverge._internal.kube.durations import parse_duration
 from konverge_cluster._internal.embedded.validation.cel_expressions import (
@@ -26,6 +25,7 @@ from konverge_cluster._internal.embedded.validation.cel_expressions import (
     can_evaluate,
 )
 from konverge_cluster._internal.embedded.validation.field_errors import FieldError, format_value, quote
+from konverge_cluster._internal.embedded.validation.ratcheting import find_old_field, index_old_items, is_unchanged
 
 __all__ = ["BLOCKING", "UNCHECKED", "has_cel_rules", "validate_default_rules", "validate_rules"]
 
@@ -62,9 +62,14 @@ class _CelRule:
     is_optional: bool
 
     @property
+    def compares(self) -> bool:
+        """True if the rule compares with the previous value."""
+        return "oldSelf" in self.expression.variables
+
+    @property
     def is_transition(self) -> bool:
-        """True if the rule compares with the previous value, which must exist."""
-        return "oldSelf" in self.expression.variables and not self.is_optional
+        """True if the previous value, with which the rule compares, must exist."""
+        return self.compares and not self.is_optional
 
 
 @lru_cache(maxsize=4096)
@@ -110,16 +115,33 @@ def _log_once(rule: str, why: str) -> None:
     _log.warning("rule %s is not enforced: %s", format_value(rule), why)
 
 
-def validate_rules(obj: Any, old: Any, schema: Schema) -> Iterator[FieldError]:
-    """Yield the errors of the rules that an object violates.
+class _Ratchet(NamedTuple):
+    """The part of an updated object that decides whether an error counts: the rule's own, or the nearest one above.
+
+    It has a stored counterpart. Errors of an unchanged part become warnings; the whole object counts as changed.
+    """
+
+    warnings: list[str]
+    new: Any = None
+    old: Any = ABSENT
+    schema: Schema = UNTYPED
+
+    def is_unchanged(self) -> bool:
+        return is_unchanged(self.new, self.old, self.schema)
+
+
+def validate_rules(obj: Any, old: Any, schema: Schema, warnings: list[str]) -> Iterator[FieldError]:
+    """Yield the errors of the rules that an object violates; those of unchanged parts become warnings.
 
     Args:
         obj: The custom resource.
         old: The previous custom resource; `ABSENT` if it is new.
         schema: The schema of the custom resource.
+        warnings: Receives the warnings.
     """
     if _is_evaluable(schema):
-        yield from _validate_value(_build_root(obj), _build_root(old), schema, "")
+        ratchet = _Ratchet(warnings) if old is not ABSENT else None
+        yield from _validate_value(_build_root(obj), _build_root(old), schema, "", ratchet)
 
 
 def validate_default_rules(default: Any, schema: Schema) -> Iterator[FieldError]:
@@ -130,7 +152,7 @@ def validate_default_rules(default: Any, schema: Schema) -> Iterator[FieldError]
         schema: The schema of the field.
     """
     if _is_evaluable(schema):
-        yield from _validate_value(default, default, schema, "")
+        yield from _validate_value(default, default, schema, "", None)
 
 
 def _is_evaluable(schema: Schema) -> bool:
@@ -148,7 +170,7 @@ def _build_root(obj: Any) -> Any:
     return obj | {"metadata": {name: obj["metadata"][name] for name in _ROOT_METADATA if name in obj["metadata"]}}
 
 
-def _validate_value(value: Any, old: Any, schema: Schema, path: str) -> Iterator[FieldError]:
+def _validate_value(value: Any, old: Any, schema: Schema, path: str, ratchet: _Ratchet | None) -> Iterator[FieldError]:
     if value is None or not has_cel_rules(schema):
         return
     rules = _compile_rules(schema)
@@ -156,18 +178,23 @@ def _validate_value(value: Any, old: Any, schema: Schema, path: str) -> Iterator
         own = _to_cel_value(value, schema)
         before = ABSENT if old is ABSENT or old is None else _to_cel_value(old, schema)
         for rule in rules:
-            yield from _evaluate_rule(rule, own, before, value, path)
+            yield from _evaluate_rule(rule, own, before, value, path, ratchet)
+    for item, was, child, below in _iter_children(value, old, schema, path):
+        nearest = ratchet if ratchet is None or was is ABSENT else _Ratchet(ratchet.warnings, item, was, child)
+        yield from _validate_value(item, was, child, below, nearest)
+
+
+def _iter_children(value: Any, old: Any, schema: Schema, path: str) -> Iterator[tuple[Any, Any, Schema, str]]:
+    """Yield each part of a value with its stored counterpart (`ABSENT` for none), its schema and its path."""
     if isinstance(value, Mapping):
         for name, item in value.items():
             child = schema.find_child(name)
             if child is not None:
-                was = old.get(name, ABSENT) if isinstance(old, Mapping) and not schema.map_atomic else ABSENT
-                yield from _validate_value(item, was, child, _join_path(path, name, schema))
+                yield item, find_old_field(old, name), child, _join_path(path, name, schema)
     elif isinstance(value, list) and schema.items is not None:
-        earlier = _index_by_key(old, schema)
+        find_old = index_old_items(old, schema)
         for index, item in enumerate(value):
-            was = earlier.get(_build_item_key(item, schema), ABSENT) if earlier else ABSENT
-            yield from _validate_value(item, was, schema.items, f"{path}[{index}]")
+            yield item, find_old(item), schema.items, f"{path}[{index}]"
 
 
 def _join_path(path: str, name: str, schema: Schema) -> str:
@@ -176,19 +203,9 @@ def _join_path(path: str, name: str, schema: Schema) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _index_by_key(old: Any, schema: Schema) -> dict[bytes, Any]:
-    """Return the previous items by key, as far as they have one."""
-    if not isinstance(old, list) or schema.list_type != "map":
-        return {}
-    return {_build_item_key(item, schema): item for item in old}
-
-
-def _build_item_key(item: Any, schema: Schema) -> bytes:
-    keys = schema.list_map_keys if isinstance(item, Mapping) else ()
-    return msgspec.json.encode([item.get(key) for key in keys])
-
-
-def _evaluate_rule(rule: _CelRule, own: Any, before: Any, value: Any, path: str) -> Iterator[FieldError]:
+def _evaluate_rule(
+    rule: _CelRule, own: Any, before: Any, value: Any, path: str, ratchet: _Ratchet | None
+) -> Iterator[FieldError]:
     if rule.is_transition and before is ABSENT:
         return
     variables = {"self": own}
@@ -211,7 +228,11 @@ def _evaluate_rule(rule: _CelRule, own: Any, before: Any, value: Any, path: str)
     except UnsupportedCelError as error:
         _log_once(rule.expression.text, str(error))
         return
-    yield FieldError(field, rule.reason, _format_message(rule.reason, value, message))
+    failure = FieldError(field, rule.reason, _format_message(rule.reason, value, message))
+    if not rule.compares and ratchet is not None and ratchet.is_unchanged():
+        ratchet.warnings.append(str(failure))
+    else:
+        yield failure
 
 
 def _evaluate_message(expression: CelExpression, variables: Mapping[str, Any]) -> str:

@@ -2,6 +2,9 @@
 
 The texts are those of the API server, which validates the "body" of a request field by field. CEL rules
 (``x-kubernetes-validations``) are in `cel_rules`.
+
+An update does not report the errors of parts that it does not change (`ratcheting`), so that an object from before a
+stricter schema can still be changed.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from konverge._internal.apply.schema import Schema
+from konverge._internal.apply.schema import ABSENT, Schema
 from konverge._internal.kube.durations import parse_duration
 from konverge._internal.kube.re2 import MatchTooCostlyError, compile_pattern
 from konverge_cluster._internal.embedded.validation.field_errors import (
@@ -31,6 +34,12 @@ from konverge_cluster._internal.embedded.validation.field_errors import (
     field_type_invalid,
     format_value,
 )
+from konverge_cluster._internal.embedded.validation.ratcheting import (
+    find_old_field,
+    get_item_key,
+    index_old_items,
+    is_unchanged,
+)
 
 __all__ = ["validate_scale", "validate_value"]
 
@@ -38,14 +47,22 @@ _ROOT = frozenset({"apiVersion", "kind", "metadata"})
 _INTEGER_LIMITS = {"int32": 2**31, "int64": 2**63}
 
 
-def validate_value(value: Any, schema: Schema, path: str = "") -> Iterator[FieldError]:
+def validate_value(value: Any, schema: Schema, path: str = "", old: Any = ABSENT) -> Iterator[FieldError]:
     """Yield the validation errors of a value.
 
     Args:
         value: An object or a part of one.
         schema: The schema for the value.
         path: The path of the part; empty for a whole object, whose identity and metadata have other rules.
+        old: The stored value that an update replaces; `ABSENT` if there is none that corresponds to it.
     """
+    errors = list(_validate_value(value, schema, path, old))
+    if errors and path and is_unchanged(value, old, schema):
+        return
+    yield from errors
+
+
+def _validate_value(value: Any, schema: Schema, path: str, old: Any) -> Iterator[FieldError]:
     yield from _validate_type(value, schema, path)
     if schema.enum and value not in schema.enum:
         yield field_not_supported(path, value, schema.enum)
@@ -57,10 +74,10 @@ def validate_value(value: Any, schema: Schema, path: str = "") -> Iterator[Field
         case int() | float():
             yield from _validate_number(value, schema, path)
         case list():
-            yield from _validate_list(value, schema, path)
+            yield from _validate_list(value, schema, path, old)
         case Mapping():
-            yield from _validate_fields(value, schema, path)
-    yield from _validate_junctors(value, schema, path)
+            yield from _validate_fields(value, schema, path, old)
+    yield from _validate_junctors(value, schema, path, old)
 
 
 def validate_scale(obj: Any, path: tuple[str, ...]) -> Iterator[FieldError]:
@@ -159,10 +176,11 @@ def _is_multiple(value: float, step: float) -> bool:
     return quotient == below or abs(quotient - below) / (abs(quotient) + abs(below)) < 1e-9
 
 
-def _validate_list(value: list[Any], schema: Schema, path: str) -> Iterator[FieldError]:
+def _validate_list(value: list[Any], schema: Schema, path: str, old: Any) -> Iterator[FieldError]:
     if schema.items is not None:
+        find_old = index_old_items(old, schema)
         for index, item in enumerate(value):
-            yield from validate_value(item, schema.items, f"{path}[{index}]")
+            yield from validate_value(item, schema.items, f"{path}[{index}]", find_old(item))
     if schema.min_items is not None and len(value) < schema.min_items:
         yield field_invalid(path, len(value), f"{path} in body should have at least {schema.min_items} items")
     if schema.max_items is not None and len(value) > schema.max_items:
@@ -171,11 +189,7 @@ def _validate_list(value: list[Any], schema: Schema, path: str) -> Iterator[Fiel
         yield from _find_duplicates(value, lambda item: item, path)
     elif schema.list_type == "map":
         keys = schema.list_map_keys
-        yield from _find_duplicates(value, lambda item: _get_item_key(item, keys), path)
-
-
-def _get_item_key(item: Any, keys: tuple[str, ...]) -> Any:
-    return {key: item[key] for key in keys if key in item} if isinstance(item, Mapping) else item
+        yield from _find_duplicates(value, lambda item: get_item_key(item, keys), path)
 
 
 def _find_duplicates(value: list[Any], identity: Callable[[Any], Any], path: str) -> Iterator[FieldError]:
@@ -188,7 +202,7 @@ def _find_duplicates(value: list[Any], identity: Callable[[Any], Any], path: str
         seen.add(spelled)
 
 
-def _validate_fields(value: Mapping[str, Any], schema: Schema, path: str) -> Iterator[FieldError]:
+def _validate_fields(value: Mapping[str, Any], schema: Schema, path: str, old: Any) -> Iterator[FieldError]:
     if schema.min_properties is not None and len(value) < schema.min_properties:
         yield field_invalid(path, len(value), f"{path} in body should have at least {schema.min_properties} properties")
     if schema.max_properties is not None and len(value) > schema.max_properties:
@@ -202,18 +216,18 @@ def _validate_fields(value: Mapping[str, Any], schema: Schema, path: str) -> Ite
             continue
         child = schema.find_child(name)
         if child is not None:
-            yield from validate_value(item, child, f"{path}.{name}" if path else name)
+            yield from validate_value(item, child, f"{path}.{name}" if path else name, find_old_field(old, name))
 
 
-def _validate_junctors(value: Any, schema: Schema, path: str) -> Iterator[FieldError]:
+def _validate_junctors(value: Any, schema: Schema, path: str, old: Any) -> Iterator[FieldError]:
     # The real server reports no field and no value here.
     if schema.any_of and not schema.int_or_string:
-        tries = [list(validate_value(value, branch, path)) for branch in schema.any_of]
+        tries = [list(_validate_value(value, branch, path, old)) for branch in schema.any_of]
         if all(tries):
             yield field_invalid("<nil>", "", f'"{path}" must validate at least one schema (anyOf)')
             yield from min(tries, key=len)
     if schema.one_of:
-        tries = [list(validate_value(value, branch, path)) for branch in schema.one_of]
+        tries = [list(_validate_value(value, branch, path, old)) for branch in schema.one_of]
         fitting = sum(not errors for errors in tries)
         if fitting != 1:
             summary = f"Found {fitting} valid alternatives" if fitting else "Found none valid"
@@ -221,12 +235,12 @@ def _validate_junctors(value: Any, schema: Schema, path: str) -> Iterator[FieldE
             if not fitting:
                 yield from min(tries, key=len)
     if schema.all_of and not schema.int_or_string:
-        tries = [list(validate_value(value, branch, path)) for branch in schema.all_of]
+        tries = [list(_validate_value(value, branch, path, old)) for branch in schema.all_of]
         if any(tries):
             yield field_invalid("<nil>", "", f'"{path}" must validate all the schemas (allOf)')
             for errors in tries:
                 yield from errors
-    if schema.negated is not None and not list(validate_value(value, schema.negated, path)):
+    if schema.negated is not None and not list(_validate_value(value, schema.negated, path, old)):
         yield field_invalid("<nil>", "", f'"{path}" must not validate the schema (not)')
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import chain
 from typing import Any
 
 from konverge._internal.apply import ABSENT
@@ -27,10 +26,12 @@ from konverge_cluster._internal.embedded.validation.cel_rules import BLOCKING, U
 from konverge_cluster._internal.embedded.validation.custom_resources import validate_scale, validate_value
 from konverge_cluster._internal.embedded.validation.field_errors import FieldError, new_invalid
 from konverge_cluster._internal.embedded.validation.metadata import validate_metadata, validate_metadata_update
+from konverge_cluster._internal.embedded.validation.ratcheting import find_old_field
 
 __all__ = ["check_create", "check_update"]
 
 _RBAC = "rbac.authorization.k8s.io"
+_DUPLICATE = "FieldValueDuplicate"
 
 _RULES: dict[str, Callable[[Object], Iterator[FieldError]]] = {
     "configmaps": config_maps.validate_config_map,
@@ -86,25 +87,34 @@ _UPDATE_RULES: dict[str, Callable[[Object, Object], Iterator[FieldError]]] = {
 }
 
 
-def check_create(resource: ServedResource, obj: Object) -> None:
+def check_create(resource: ServedResource, obj: Object, warnings: list[str]) -> None:
     """Validate a new object.
+
+    Args:
+        resource: The resource of the object.
+        obj: The object.
+        warnings: Receives the warnings of the validation.
 
     Raises:
         InvalidError: The object is invalid; the error contains all validation errors.
     """
     errors = [*validate_metadata(resource, obj), *_validate_object(resource, obj)]
-    _raise_errors(resource, obj, _add_cel_errors(resource, obj, ABSENT, errors))
+    _raise_errors(resource, obj, _add_cel_errors(resource, obj, ABSENT, errors, warnings))
 
 
-def check_update(resource: ServedResource, old: Object, new: Object, *, sent: Object, subresource: str = "") -> None:
+def check_update(
+    resource: ServedResource, old: Object, new: Object, warnings: list[str], *, sent: Object, subresource: str = ""
+) -> None:
     """Validate a changed object.
 
-    For a subresource only the rules of metadata and the schema of a custom resource apply.
+    For a subresource only the rules of metadata and the schema of a custom resource apply. Parts of a custom resource
+    that the write does not change are not validated again.
 
     Args:
         resource: The resource of the object.
         old: The stored object.
         new: The object to store.
+        warnings: Receives the warnings of the validation.
         sent: The object of the request, before the server restored the fields that the write cannot change.
         subresource: The subresource of the write.
 
@@ -112,28 +122,60 @@ def check_update(resource: ServedResource, old: Object, new: Object, *, sent: Ob
         InvalidError: The object is invalid; the error contains all validation errors.
     """
     errors = [*validate_metadata_update(old, sent), *validate_metadata(resource, new)]
-    if not subresource or resource.is_custom:
+    if resource.is_custom:
+        errors += _validate_custom_resource(resource, new, old, subresource)
+    elif not subresource:
         errors += _validate_object(resource, new)
     if subresource == "status" and resource.storage == "services":
         errors += services.validate_service_status(new)
     if not subresource and resource.storage in _UPDATE_RULES:
         errors += _UPDATE_RULES[resource.storage](old, new)
-    _raise_errors(resource, new, _add_cel_errors(resource, new, old, errors))
+    _raise_errors(resource, new, _add_cel_errors(resource, new, old, errors, warnings))
 
 
-def _add_cel_errors(resource: ServedResource, obj: Object, old: Any, errors: list[FieldError]) -> list[FieldError]:
+def _validate_custom_resource(resource: ServedResource, new: Object, old: Any, subresource: str) -> list[FieldError]:
+    """Return the errors of a custom resource by its schema; a write of the status concerns nothing else.
+
+    Args:
+        resource: The resource of the object.
+        new: The object to store.
+        old: The stored object; `ABSENT` if it is new.
+        subresource: The subresource of the write.
+    """
+    schema = resource.schema
+    if subresource == "status":
+        status, part = schema.find_child("status"), find_old_field(new, "status")
+        errors = []
+        if status is not None and part is not ABSENT:
+            errors = list(validate_value(part, status, "status", find_old_field(old, "status")))
+    else:
+        errors = list(validate_value(new, schema, old=old))
+    if old is not ABSENT and any(error.reason == _DUPLICATE for error in errors):
+        before = validate_value(old, schema)
+        if any(error.reason == _DUPLICATE for error in before):
+            errors = [error for error in errors if error.reason != _DUPLICATE]
+    scale = resource.scale
+    if scale is not None:
+        if subresource != "status":
+            errors += validate_scale(new, scale.spec)
+        errors += validate_scale(new, scale.status)
+    return errors
+
+
+def _add_cel_errors(
+    resource: ServedResource, obj: Object, old: Any, errors: list[FieldError], warnings: list[str]
+) -> list[FieldError]:
     """Add the errors of CEL rules if the object has the form that the rules expect."""
     if not resource.is_custom or not has_cel_rules(resource.schema):
         return errors
     if any(error.reason in BLOCKING for error in errors):
         return [*errors, UNCHECKED]
-    return [*errors, *validate_rules(obj, old, resource.schema)]
+    return [*errors, *validate_rules(obj, old, resource.schema, warnings)]
 
 
 def _validate_object(resource: ServedResource, obj: Object) -> Iterator[FieldError]:
     if resource.is_custom:
-        scaled = () if resource.scale is None else validate_scale(obj, resource.scale.spec)
-        return chain(validate_value(obj, resource.schema), scaled)
+        return iter(_validate_custom_resource(resource, obj, ABSENT, ""))
     rules = _RULES.get(resource.storage)
     return rules(obj) if rules is not None else iter(())
 

@@ -12,6 +12,8 @@ from konverge_cluster._internal.embedded.validation.field_errors import quote
 __all__ = ["list_warnings"]
 
 _HISTORY = "a negative value retains all historical revisions; a value >= 0 is recommended"
+_SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"
+_SECCOMP_CONTAINER = "container.seccomp.security.alpha.kubernetes.io/"
 _TEMPLATES = frozenset({"deployments.apps", "replicasets.apps", "daemonsets.apps", "statefulsets.apps", "jobs.batch"})
 
 
@@ -20,14 +22,29 @@ def list_warnings(resource: ServedResource, obj: Object) -> list[str]:
     spec = obj.get("spec") or {}
     warnings: list[str] = []
     if resource.storage == "pods":
+        warnings += _list_annotation_warnings(obj, "")
         warnings += _list_pod_warnings(spec, "spec")
     elif resource.storage in _TEMPLATES:
-        warnings += _list_pod_warnings((spec.get("template") or {}).get("spec") or {}, "spec.template.spec")
+        template = spec.get("template") or {}
+        warnings += _list_annotation_warnings(template, "spec.template.")
+        warnings += _list_pod_warnings(template.get("spec") or {}, "spec.template.spec")
     if resource.storage == "statefulsets.apps" and (spec.get("revisionHistoryLimit") or 0) < 0:
         warnings.append(f"spec.revisionHistoryLimit: {_HISTORY}")
     if resource.storage == "endpoints":
         warnings.append("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
     return warnings
+
+
+def _list_annotation_warnings(pod: Mapping[str, Any], field: str) -> Iterator[str]:
+    """Yield the warnings about seccomp profiles in annotations, which have no effect."""
+    annotations, spec = (pod.get("metadata") or {}).get("annotations") or {}, pod.get("spec") or {}
+    parts = [(_SECCOMP_POD, spec)]
+    for kind in ("initContainers", "containers"):
+        parts += [(f"{_SECCOMP_CONTAINER}{entry.get('name', '')}", entry) for entry in spec.get(kind) or ()]
+    for name, part in parts:
+        if name in annotations and (part.get("securityContext") or {}).get("seccompProfile") is None:
+            at = f"{field}metadata.annotations[{name}]"
+            yield f'{at}: non-functional in v1.27+; use the "seccompProfile" field instead'
 
 
 def _list_pod_warnings(spec: Mapping[str, Any], field: str) -> Iterator[str]:

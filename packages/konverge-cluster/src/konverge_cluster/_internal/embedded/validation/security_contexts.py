@@ -62,6 +62,12 @@ def validate_pod_security(spec: Mapping[str, Any], field: str) -> Iterator[Field
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         detail = "ShareProcessNamespace and HostPID cannot both be enabled"
         yield field_invalid(f"{at}.shareProcessNamespace", True, detail)
+    if spec.get("hostUsers") is not False:
+        for kind in ("containers", "initContainers"):
+            for index, container in enumerate(spec.get(kind) or ()):
+                if (container.get("securityContext") or {}).get("procMount") == "Unmasked":
+                    at = f"{field}.{kind}[{index}].securityContext.procMount"
+                    yield field_invalid(at, "Unmasked", "`hostUsers` must be false to use `Unmasked`")
 
 
 def validate_container_security(context: Mapping[str, Any], field: str) -> Iterator[FieldError]:
