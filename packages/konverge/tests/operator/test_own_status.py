@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import click
 import pytest
@@ -16,7 +17,7 @@ from konverge._internal.cli.diff_text import format_diff, format_status_change
 from konverge._internal.cli.explain_text import format_explanation
 from konverge._internal.operator.dry_run import dry_run_owner
 from konverge.component import Component, ComponentBuilder
-from konverge.crd import crd_manifest, encode, find_definition
+from konverge.crd import crd_manifest, encode, find_definition, list_map
 from konverge.errors import BuildError
 from konverge.kube import GroupVersionKind, Object, find_condition
 from konverge.operator import RunOptions, StatusFunction
@@ -528,3 +529,144 @@ async def test_a_wrong_part_is_refused_at_registration(parts: Any, status: Any, 
 async def test_a_class_without_a_status_has_no_status_function() -> None:
     with pytest.raises(BuildError, match="status: Shop has no field status: expected one with a default"):
         Operator("shops").manages(Shop, lambda _: ComponentBuilder("c", condition_type="C").build(), status=report)  # type: ignore[arg-type]  # the mistake
+
+
+@dataclass
+class Shelf:
+    name: str
+    items: int = 0
+
+
+@dataclass
+class Floor:
+    area: int = 0
+    lamps: int | None = None
+
+
+@dataclass
+class BuildingStatus:
+    phase: str = "New"
+    floor: Floor | None = None
+    rooms: dict[str, Floor] = field(default_factory=dict)
+    shelves: Annotated[list[Shelf], list_map("name")] = field(default_factory=list)
+    notes: list[Shelf] = field(default_factory=list)
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class StampStatus:
+    phase: Literal["New", "Open"] = "New"
+    stamp: Floor = field(default_factory=Floor)
+
+
+@custom_resource(group="operator.konverge.test", version="v1")
+@dataclass
+class Depot:
+    metadata: Metadata
+    spec: StoreSpec
+    status: StampStatus = field(default_factory=StampStatus)
+
+
+@custom_resource(group="operator.konverge.test", version="v1")
+@dataclass
+class Building:
+    metadata: Metadata
+    spec: StoreSpec
+    status: BuildingStatus = field(default_factory=BuildingStatus)
+
+
+NEWER_STATUS = {
+    "phase": "New",
+    "tenants": {"first": "A"},
+    "floor": {"area": 1, "lamps": 3, "plan": {"scale": 50}, "walls": [1, 2]},
+    "rooms": {"a": {"area": 1, "door": "oak"}, "b": {"area": 2}},
+    "shelves": [{"name": "left", "items": 1, "wood": "pine"}, {"name": "right", "items": 2, "wood": "ash"}],
+    "notes": [{"name": "x", "items": 0, "author": "z"}],
+    "labels": {"old": "1"},
+}
+
+
+def stage_building(stored: Object, status: BuildingStatus) -> Object:
+    """Return the status after an older version of the operator has staged its own."""
+    owner: Object = {
+        **encode(Building(Metadata(name="b", namespace="shop", generation=2), StoreSpec())),
+        "status": stored,
+    }
+    ctx = OwnerContext(client=cast("Any", None), owner=copy.deepcopy(owner), owner_class=Building)
+    ctx.stage_status(status)
+    staged: Object = ctx.owner["status"]
+    return staged
+
+
+def test_an_older_version_keeps_the_fields_of_a_newer_one_at_any_depth() -> None:
+    status = BuildingStatus(
+        phase="Open",
+        floor=Floor(area=7),
+        rooms={"a": Floor(area=8), "c": Floor(area=9)},
+        shelves=[Shelf("right", 5), Shelf("new")],
+        notes=[Shelf("y")],
+        labels={"new": "2"},
+    )
+
+    assert stage_building(NEWER_STATUS, status) == {
+        "observedGeneration": 2,
+        "phase": "Open",
+        "tenants": {"first": "A"},
+        "floor": {"area": 7, "plan": {"scale": 50}, "walls": [1, 2]},
+        "rooms": {"a": {"area": 8, "door": "oak"}, "c": {"area": 9}},
+        "shelves": [{"name": "right", "items": 5, "wood": "ash"}, {"name": "new", "items": 0}],
+        "notes": [{"name": "y", "items": 0}],
+        "labels": {"new": "2"},
+    }
+
+
+def test_a_field_that_is_none_is_removed_with_the_fields_of_a_newer_version() -> None:
+    assert "floor" not in stage_building(NEWER_STATUS, BuildingStatus())
+
+
+@pytest.mark.parametrize(
+    "stored", [{"floor": 3, "rooms": [], "shelves": {}}, {"shelves": [4, None], "rooms": {"a": 1}}]
+)
+def test_a_stored_status_of_another_form_is_replaced(stored: Object) -> None:
+    status = BuildingStatus(floor=Floor(1), rooms={"a": Floor(2)}, shelves=[Shelf("left")])
+
+    staged = stage_building(stored, status)
+
+    assert (staged["floor"], staged["rooms"], staged["shelves"]) == (
+        {"area": 1},
+        {"a": {"area": 2}},
+        [{"name": "left", "items": 0}],
+    )
+
+
+async def test_a_downgraded_operator_keeps_a_nested_field_in_the_cluster(stores: StoreHarness) -> None:
+    """The definition is that of the newer version, whose class has one field more."""
+
+    definition = crd_manifest(Depot)
+    older = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
+    stamp = older["properties"]["stamp"]["properties"]
+    stamp["plan"] = {"type": "string"}
+    await stores.cluster.install(definition)
+    depot = find_definition(Depot).gvk
+    created = await stores.client.create(
+        encode(Depot(Metadata(name="corner", namespace=stores.namespace), StoreSpec()))
+    )
+    newer = {**created, "status": {"phase": "Open", "stamp": {"area": 1, "plan": "round"}}}
+    await stores.client.update(newer, subresource="status")
+    operator = Operator("depots")
+
+    def ledger(owner: Depot) -> Component:
+        obj = {"metadata": {"name": "ledger", "namespace": owner.metadata.namespace}}
+        return ComponentBuilder("ledger", condition_type="LedgerReady").with_resource(ConfigMap(obj)).build()
+
+    operator.manages(Depot, ledger, status=lambda owner, ctx: StampStatus(stamp=Floor(area=2)))
+
+    async with stores.running_operator(operator):
+
+        async def status() -> Object | None:
+            found: Object = (await stores.client.get(depot, stores.key("corner")))["status"]
+            return found if found["phase"] == "New" else None
+
+        written = await stores.cluster.eventually(status, describe="the older version writes its status")
+
+    assert written["stamp"] == {"area": 2, "plan": "round"}

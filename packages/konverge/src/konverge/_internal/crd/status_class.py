@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
-from msgspec import inspect
 
-from konverge._internal.crd.class_types import read_class_type, read_type
+from konverge._internal.crd.class_types import read_class_type
+from konverge._internal.crd.undeclared_fields import iter_classes, keep_undeclared_fields
 from konverge._internal.crd.unstructured import UnstructuredResource
 from konverge._internal.crd.value_encoding import encode_value, list_json_names
 from konverge._internal.kube import Object
@@ -55,8 +55,13 @@ class StatusClass:
         """Describe an attribute of the instance that is not a field of its class; empty without one."""
         return next(_iter_unknown_attributes(status, "status", _MAX_DEPTH), "")
 
-    def encode(self, status: object) -> Object:
+    def encode(self, status: object, stored: object = None) -> Object:
         """Return the JSON of a status that is to be written, without the fields that konverge writes.
+
+        Args:
+            status: The instance.
+            stored: The status that the owner has. Its fields inside of a field of the class, at any depth, stay if no
+                class declares them.
 
         Raises:
             ConfigurationError: The value is not an instance of the class, has attributes that are not fields, or has
@@ -72,7 +77,10 @@ class StatusClass:
         except (AttributeError, RecursionError, TypeError, ValueError) as error:
             raise ConfigurationError(f"status: expected a value with a JSON form, found none: {error}") from error
         _check_json(fields, "status")
-        return fields
+        if not isinstance(stored, dict):
+            return fields
+        merged = keep_undeclared_fields(self.classes, fields, stored) if self.names else fields
+        return {name: merged[name] for name in fields}
 
 
 def find_status_class(cls: type[Any]) -> StatusClass | None:
@@ -88,20 +96,8 @@ def _find_status_class(cls: type[Any]) -> StatusClass | None:
         return None
     if issubclass(cls, UnstructuredResource):
         return StatusClass(cls, (dict,), frozenset())
-    classes = tuple(_iter_classes(found))
-    return StatusClass(cls, classes, frozenset(name for each in classes for name in list_json_names(each)))
-
-
-def _iter_classes(info: inspect.Type) -> Iterator[type]:
-    read = read_type(info)
-    match read:
-        case inspect.Metadata():
-            yield from _iter_classes(read.type)
-        case inspect.UnionType():
-            for member in read.types:
-                yield from _iter_classes(member)
-        case inspect.DataclassType() | inspect.StructType():
-            yield info.cls if isinstance(info, inspect.CustomType) else read.cls
+    classes = tuple(iter_classes(found))
+    return StatusClass(cls, classes, frozenset(name for member in classes for name in list_json_names(member)))
 
 
 def _iter_unknown_attributes(value: object, path: str, depth: int) -> Iterator[str]:

@@ -19,7 +19,7 @@ from konverge._internal.crd.pydantic_models import list_extra_fields
 from konverge._internal.kube import Object, format_time
 from konverge._internal.kube.durations import format_duration
 
-__all__ = ["encode_value", "list_json_names"]
+__all__ = ["encode_value", "list_json_fields", "list_json_names"]
 
 
 def encode_value(value: Any) -> Any:
@@ -59,6 +59,11 @@ def encode_value(value: Any) -> Any:
 def list_json_names(cls: type) -> list[str]:
     """Return the JSON names of the fields of a class."""
     return [name for _, name in _list_fields(cls)]
+
+
+def list_json_fields(cls: type) -> tuple[tuple[inspect.Field, str], ...]:
+    """Return the fields of a class with their JSON names."""
+    return _list_fields(cls)
 
 
 def _find_default(field: inspect.Field) -> Any:

@@ -69,7 +69,8 @@ class OwnerContext(ReconcileContext):
         """Set the fields of the owner's status in memory, like `stage` for conditions; one write contains both.
 
         The fields of the class are complete: a field that is None, or absent in the JSON of the status, is removed.
-        Fields that the class does not declare stay. ``observedGeneration`` is set as well.
+        Fields that the class does not declare stay, at any depth (`crd.undeclared_fields`). ``observedGeneration`` is
+        set as well.
 
         Args:
             status: An instance of the class of the owner's field ``status``.
@@ -84,7 +85,7 @@ class OwnerContext(ReconcileContext):
                 f"{self.owner_gvk.kind}: expected a class with a field status, found none; declare one with a default, "
                 "as in status: AppStatus = field(default_factory=AppStatus)"
             )
-        fields = status_class.encode(status)
+        fields = status_class.encode(status, self.owner.get("status"))
         if status_class.names and self.owner_generation is not None:
             fields = {"observedGeneration": self.owner_generation, **fields}
         self.stage_fields(fields, absent=status_class.names - fields.keys() - RESERVED_FIELDS)
