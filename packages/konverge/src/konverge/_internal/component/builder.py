@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from konverge._internal.component.component import Component
 from konverge._internal.component.component_spec import RegisteredResource, Unplannable
 from konverge._internal.component.data_flow import list_cells, validate_data_flow
 from konverge._internal.component.prerequisites import DependsOn, Prerequisite
-from konverge._internal.component.resource_options import Option, resolve_options
+from konverge._internal.component.resource_options import (
+    OnAbsence,
+    Option,
+    ResourceMode,
+    ResourceTreatment,
+    resolve_options,
+)
 from konverge._internal.feature import Gate
 from konverge._internal.primitives.resource_protocol import Resource
 from konverge.errors import BuildError, format_error
@@ -49,6 +56,9 @@ class ComponentBuilder:
     def with_resource(self, resource: Resource | None, *options: Option | None) -> ComponentBuilder:
         """Register a resource; the registration order is the execution order.
 
+        An object has one registration, or two: ``read_only()`` with ``ignore_if_absent()`` to extract what it contains,
+        then a managed one.
+
         Args:
             resource: The primitive.
             *options: Options from `konverge.options`; without any, the resource is managed. None is ignored, so that an
@@ -83,14 +93,24 @@ class ComponentBuilder:
         treatment, mistakes = resolve_options(options)
         identity = resource.identity
         self._errors += [f"{identity}: {mistake}" for mistake in (*resource.errors, *mistakes)]
-        twin = next((entry for entry in self._entries if entry.identity == identity), None)
-        if twin is not None:
-            self._errors.append(
-                f"{identity}: registered twice ({twin.treatment.mode.value}, then {treatment.mode.value}); "
-                "one object has one treatment"
-            )
+        earlier = [index for index, entry in enumerate(self._entries) if entry.identity == identity]
+        if earlier and (mistake := self._register_again(earlier, treatment)):
+            self._errors.append(f"{identity}: {mistake}")
         self._entries.append(RegisteredResource(resource, treatment, unplannable))
         return self
+
+    def _register_again(self, earlier: Sequence[int], treatment: ResourceTreatment) -> str:
+        """Allow an object that is read first and managed afterwards; describe the error in any other pair."""
+        first, last = self._entries[earlier[0]], self._entries[earlier[-1]]
+        first_mode, mode = first.treatment.mode, treatment.mode
+        if len(earlier) == 1 and first_mode is ResourceMode.READ_ONLY and mode is not ResourceMode.READ_ONLY:
+            self._entries[earlier[0]] = replace(first, is_managed_later=True)
+            if first.treatment.on_absence is OnAbsence.IGNORE:
+                return ""
+            return "read, then managed: expected ignore_if_absent(), because the component creates it"
+        if mode is ResourceMode.READ_ONLY and last.treatment.mode is not ResourceMode.READ_ONLY:
+            return "managed, then read: expected extract= on the managed resource, and no second registration"
+        return f"registered twice ({last.treatment.mode.value}, then {mode.value}); one object has one treatment"
 
     def include_when(
         self, condition: bool, factory: Callable[[], Resource | None], *options: Option | None

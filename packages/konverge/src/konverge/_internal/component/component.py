@@ -62,8 +62,12 @@ class Component(ComponentSpec):
         return build_data_topology(self.entries)
 
     def find_resource(self, identity: str) -> Resource | None:
-        """Return the registered resource with that identity and any treatment; None if there is none."""
-        return next((entry.resource for entry in self.entries if entry.identity == identity), None)
+        """Return the registered resource with that identity and any treatment; None if there is none.
+
+        Of an object that is read and managed, it is the managed resource.
+        """
+        matching = (entry for entry in self.entries if entry.identity == identity and not entry.is_managed_later)
+        return next((entry.resource for entry in matching), None)
 
     def preview(self, *, data: Mapping[str, Any] | None = None) -> list[Object]:
         """Render the desired objects of all managed resources in registration order, without a cluster.

@@ -261,7 +261,8 @@ class ComponentReconcile:
         processed: list[ResourceResult] = []
         for entry in self._select_resources(ResourceMode.MANAGED, ResourceMode.READ_ONLY):
             done = await self._process_resource(entry)
-            if self._ctx.observer is not None:
+            halts = done is not None and done.live is None
+            if self._ctx.observer is not None and (halts or not entry.is_managed_later):
                 live, halt = (None, None) if done is None else (done.live, done.halt)
                 self._ctx.observer.on_processed(entry.identity, live, halt)
             if done is None:

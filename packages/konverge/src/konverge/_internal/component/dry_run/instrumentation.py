@@ -139,6 +139,9 @@ class InstrumentedComponent:
         component = self.component
         entries = []
         for entry in component.entries:
+            if entry.is_managed_later:  # the later registration has the report of the object
+                entries.append(entry)
+                continue
             resource = InstrumentedResource(entry.resource, self.secrets)
             self.resources[entry.identity] = resource
             entries.append(replace(entry, resource=cast("Resource", resource)))

@@ -224,6 +224,8 @@ class _FinishedRun:
             return None
         results = []
         for entry in self._component.entries:
+            if entry.is_managed_later:
+                continue
             live, halt = self._observed.results.get(entry.identity, (None, None))
             judged = self._observed.resources[entry.identity].convergence
             if halt is not None:
@@ -246,7 +248,23 @@ class _FinishedRun:
             else:
                 yield PrerequisiteReport(name, "passed", f"the component has begun: it was {before.reason}")
 
+    def _build_read_report(self, entry: RegisteredResource) -> ResourceReport:
+        """Build the report of a registration that only reads an object, which a later one manages."""
+        read = self._client.objects.get((entry.resource.gvk, entry.resource.key))
+        outcome: ResourceOutcome = "ignored" if read is None else "read"
+        if (entry.resource.gvk, entry.resource.key) not in self._client.objects:
+            outcome = "not reached"
+        return ResourceReport(
+            identity=entry.identity,
+            mode=entry.treatment.mode.value,
+            is_auxiliary=True,
+            outcome=outcome,
+            exists=None if outcome == "not reached" else read is not None,
+        )
+
     def _build_resource_report(self, entry: RegisteredResource) -> ResourceReport:
+        if entry.is_managed_later:
+            return self._build_read_report(entry)
         resource, observed = entry.resource, self._observed.resources[entry.identity]
         which = resource.gvk, resource.key
         outcome, reason = self._determine_outcome(entry)
