@@ -6,6 +6,7 @@ The folder is not trusted: all content is compared with its digest before use.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import stat
@@ -18,7 +19,7 @@ from konverge_resolution._internal.reasons import Reason
 from konverge_resolution._internal.reference import Digest
 from konverge_resolution._internal.resolved_content import MAX_CONTENT_BYTES
 
-__all__ = ["ContentStore", "find_content_folder", "replace_file"]
+__all__ = ["ContentStore", "find_content_folder", "read_regular_file", "replace_file", "shrink_folder"]
 
 _NAME = re.compile(r"sha256-[0-9a-f]{64}|sha512-[0-9a-f]{128}")
 
@@ -45,17 +46,10 @@ class ContentStore:
         """
         path = self._build_path(digest)
         try:
-            # Do not follow a link, and do not block on a pipe or a device.
-            opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return None
+            data = read_regular_file(path, MAX_CONTENT_BYTES)
         except OSError as error:
             raise _build_error(path, error.strerror or "the file cannot be read") from None
-        with os.fdopen(opened, "rb") as file:
-            if not stat.S_ISREG(os.fstat(opened).st_mode):
-                raise _build_error(path, "expected a regular file")
-            data = file.read(MAX_CONTENT_BYTES + 1)
-        if not digest.matches(data):
+        if data is not None and not digest.matches(data):
             raise _build_error(path, "the content does not match the digest in the name")
         return data
 
@@ -68,7 +62,8 @@ class ContentStore:
         digest = Digest.of(data)
         self.folder.mkdir(parents=True, exist_ok=True)
         replace_file(self._build_path(digest), data)
-        self._shrink(self._build_path(digest))
+        newest = self._build_path(digest)
+        shrink_folder(self.folder, "sha*-*", newest=newest, max_bytes=self._max_bytes, max_files=self._max_files)
         return digest
 
     def keep_only(self, digests: Iterable[Digest]) -> None:
@@ -86,28 +81,63 @@ class ContentStore:
     def _build_path(self, digest: Digest) -> Path:
         return self.folder / f"{digest.algorithm}-{digest.hex}"
 
-    def _shrink(self, newest: Path) -> None:
-        files = []
-        for path in self.folder.glob("sha*-*"):
-            with contextlib.suppress(OSError):
-                status = path.lstat()
-                files.append((path == newest, status.st_mtime_ns, path, status.st_size))
-        files.sort(reverse=True)
-        size_bytes = 0
-        for index, (_, _, path, size) in enumerate(files):
-            size_bytes += size
-            if index and (index >= self._max_files or size_bytes > self._max_bytes):
-                with contextlib.suppress(OSError):
-                    path.unlink()
-
 
 def find_content_folder(lock_file: Path) -> Path:
     """Return the default folder for the content of a lock file."""
     return Path(f"{lock_file}.d")
 
 
-def replace_file(path: Path, data: bytes) -> None:
+def read_regular_file(path: Path, max_bytes: int) -> bytes | None:
+    """Return the content of a file, None without one; of a longer file, one byte more than the limit.
+
+    Args:
+        path: The file. A link is not followed, and a pipe or a device is not waited for.
+        max_bytes: The maximum size.
+
+    Raises:
+        OSError: The file cannot be read, or is not a regular file.
+    """
+    try:
+        opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    with os.fdopen(opened, "rb") as file:
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            raise OSError(errno.EINVAL, "expected a regular file")
+        return file.read(max_bytes + 1)
+
+
+def shrink_folder(folder: Path, pattern: str, *, newest: Path | None = None, max_bytes: int, max_files: int) -> None:
+    """Remove the files with the oldest modification time until the rest is within the limits.
+
+    Args:
+        folder: The folder.
+        pattern: The names of the files that may be removed.
+        newest: A file that stays in any case.
+        max_bytes: Maximum size of the files together.
+        max_files: Maximum number of the files.
+    """
+    files = []
+    for path in folder.glob(pattern):
+        with contextlib.suppress(OSError):
+            status = path.lstat()
+            files.append((path == newest, status.st_mtime_ns, path, status.st_size))
+    files.sort(reverse=True)
+    size_bytes = 0
+    for index, (is_newest, _, path, size) in enumerate(files):
+        size_bytes += size
+        if not is_newest and (index >= max_files or size_bytes > max_bytes):
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def replace_file(path: Path, data: bytes, *, mode: int = 0o644) -> None:
     """Replace a file atomically: readers find the old or the new content, also after an interruption.
+
+    Args:
+        path: The file.
+        data: Its new content.
+        mode: Its permissions.
 
     Raises:
         OSError: The file cannot be written.
@@ -116,7 +146,7 @@ def replace_file(path: Path, data: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        os.chmod(made, 0o644)
+        os.chmod(made, mode)
         os.replace(made, path)
     except BaseException:  # also when interrupted: no temporary file may stay
         with contextlib.suppress(OSError):

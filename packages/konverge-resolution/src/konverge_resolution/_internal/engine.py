@@ -3,9 +3,10 @@
 `Engine.resolve` reads from top to bottom:
 
 1. plan: resolver and settings, source map, parameters, policies; without a connection (`.resolution_plan`)
-2. read the cache
+2. read the cache in memory
 3. join a running fetch of the same content, or start one
-4. pin the version, then fetch with retries, within the limits of the remote (`.remote_caller`)
+4. pin the version; read it from the cache on disk, or fetch with retries, within the limits of the remote
+   (`.remote_caller`)
 5. verify: digest, object and its kind, policies of the actual source, signatures
 6. record the `ResolutionResult`
 
@@ -27,6 +28,7 @@ from konverge._internal.kube import Object
 from konverge.clock import Clock, Entropy
 from konverge_resolution._internal.content_cache import CacheKey, ContentCache
 from konverge_resolution._internal.content_validation import parse_content
+from konverge_resolution._internal.disk_cache import DiskCache
 from konverge_resolution._internal.error_context import name_revision_in_errors, name_source_in_errors
 from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.network import ConcurrencyLimiter
@@ -116,6 +118,7 @@ class Engine:
         policies: The policies that allow and restrict fetches.
         source_map: Replacements of addresses.
         cache: Cache of earlier fetches; an empty one when None.
+        disk_cache: Cache of content with a permanent name, shared with other processes; None for none.
         bounds: Limits on concurrent fetches, by remote and namespace.
         verifier: Verifies signatures; None refuses content that policies require to be signed.
     """
@@ -131,6 +134,7 @@ class Engine:
         policies: Iterable[Policy] = (),
         source_map: SourceMap | None = None,
         cache: ContentCache | None = None,
+        disk_cache: DiskCache | None = None,
         bounds: ConcurrencyLimiter[str] | None = None,
         verifier: Verifier | None = None,
     ) -> None:
@@ -139,6 +143,7 @@ class Engine:
         self.policies: tuple[Policy, ...] = tuple(policies)
         self.source_map: SourceMap = source_map or SourceMap()
         self.cache: ContentCache = ContentCache() if cache is None else cache  # an empty cache is false
+        self._disk_cache = disk_cache
         self._services_for = services_for
         self._clock = clock
         self._caller = RemoteCaller(clock, entropy, bounds)
@@ -250,16 +255,28 @@ class Engine:
         """
         resolver, fetch = plan.installed.resolver, plan.fetch
         if plan.is_pinned:
-            return await self._fetch_with_retries(plan, fetch, uses_cache=plan.uses_cache)
+            return await self._fetch_permanent(plan, fetch, uses_cache=plan.uses_cache)
         pinned, _ = await self._call_remote(plan, lambda: resolver.pin(fetch))
         if pinned is None:
             return await self._fetch_with_retries(plan, fetch, uses_cache=plan.uses_cache)
         if plan.caches_pinned and (cached := self._read_cache(plan, pinned)) is not None:
             return cached
         with name_revision_in_errors(fetch.params, pinned):
-            fetched = await self._fetch_with_retries(plan, replace(fetch, params=pinned), uses_cache=plan.caches_pinned)
+            fetched = await self._fetch_permanent(plan, replace(fetch, params=pinned), uses_cache=plan.caches_pinned)
         if plan.caches_pinned:
             self.cache.store(plan.build_shared_key(pinned), fetched.content, self._clock.now())
+        return fetched
+
+    async def _fetch_permanent(self, plan: ResolutionPlan, fetch: FetchRequest, *, uses_cache: bool) -> _FetchedContent:
+        """Fetch content that its parameters name permanently, from the cache on disk where that has it."""
+        if self._disk_cache is None or not uses_cache:
+            return await self._fetch_with_retries(plan, fetch, uses_cache=uses_cache)
+        key = plan.build_tenant_key(fetch.params)
+        cached = await self._disk_cache.get(key)
+        if cached is not None:
+            return _FetchedContent(_check_resolver_result(plan.installed.resolver.name, cached), 0)
+        fetched = await self._fetch_with_retries(plan, fetch, uses_cache=True)
+        await self._disk_cache.store(key, fetched.content)
         return fetched
 
     async def _fetch_with_retries(

@@ -17,6 +17,7 @@ from pathlib import Path
 from konverge._internal.suggestions import closest_match
 from konverge.clock import Clock, Entropy, SystemClock, SystemEntropy
 from konverge.errors import ConfigurationError
+from konverge_resolution._internal.disk_cache import DiskCache
 from konverge_resolution._internal.engine import Engine, EngineOptions, Requester, Verifier
 from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.host_services import HostServices
@@ -187,6 +188,7 @@ class LocalSetup:
         cluster: Objects for the resolver ``cluster``; None makes it fail.
         verifier: Verifies signatures; None refuses content that policies require to be signed.
         hints: Hints in error messages.
+        cache_folder: Folder with a cache of permanently named content for all processes of the user; None for none.
     """
 
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -198,6 +200,7 @@ class LocalSetup:
     cluster: ClusterReader | None = None
     verifier: Verifier | None = None
     hints: ErrorHints = field(default_factory=ErrorHints)
+    cache_folder: Path | None = None
 
 
 @asynccontextmanager
@@ -247,6 +250,7 @@ async def local_engine(
             entropy=entropy or SystemEntropy(),
             options=setup.options,
             policies=setup.policies,
+            disk_cache=None if setup.cache_folder is None else DiskCache(setup.cache_folder, time),
             verifier=setup.verifier,
         )
     finally:

@@ -118,6 +118,52 @@ def test_options_may_be_written_like_the_parameters_of_a_reference(konverge: Kon
         assert spelling in shown
 
 
+def test_the_next_process_asks_only_where_the_branch_is(asking: Asking, server: GitServer, home: Path) -> None:
+    def count_requests(*more: str) -> int:
+        server.reset_counters()
+        done = asking(*more)
+        assert (done.stdout, done.stderr, done.returncode) == (PIPELINE, "", 0)
+        return len(server.seen)
+
+    first, second, uncached = count_requests(), count_requests(), count_requests("--no-cache")
+    assert 0 < second < first == uncached
+    commit = json.loads(asking("-o", "json").stdout)["pinned"]["revision"]
+    assert count_requests("--revision", commit) == 0
+    assert count_requests("--revision", commit, "--no-cache") > 0
+    record = json.loads(asking("--revision", commit, "-o", "json").stdout)
+    assert (record["fetchedFrom"], record["attempts"], record["content"]) == ("cache", 0, PIPELINE)
+
+    (content,) = (home / ".cache/konverge/definitions/content").iterdir()
+    content.write_text("kind: Secret")
+    damaged = asking("--revision", commit)
+    assert (damaged.stdout, damaged.returncode) == (PIPELINE, 0)
+    assert "its content does not match its digest; it is fetched again" in damaged.stderr
+    assert count_requests("--revision", commit) == 0
+
+
+def test_a_cache_that_cannot_be_used_costs_one_line(asking: Asking, home: Path) -> None:
+    (home / ".cache").write_text("")
+    done = asking()
+    assert (done.stdout, done.returncode, done.stderr.count("\n")) == (PIPELINE, 0, 1)
+    assert f"cache {home}/.cache/konverge/definitions: not used: " in done.stderr
+    silent = asking("--no-cache")
+    assert (silent.stdout, silent.stderr) == (PIPELINE, "")
+    elsewhere = asking(XDG_CACHE_HOME=str(home / "caches"))
+    assert (elsewhere.stdout, elsewhere.stderr) == (PIPELINE, "")
+    assert (home / "caches/konverge/definitions/records").is_dir()
+
+
+def test_what_is_compared_with_its_source_does_not_come_from_the_cache(
+    asking: Asking, konverge: Konverge, server: GitServer, tmp_path: Path
+) -> None:
+    lock = tmp_path / "ci.lock.yaml"
+    assert asking("--lock", lock).returncode == 0
+    server.reset_counters()
+    verified = konverge("resolve", "--lock", lock, "--verify", "--allow-network", "127.0.0.0/8")
+    assert verified.returncode == 0
+    assert server.seen
+
+
 FAILURES = {
     "a missing file": (["--path", "missing.yaml"], "NotFound", "user", False, 1),
     "an invalid path": (["--path", "../x"], "InvalidParams", "user", False, 1),

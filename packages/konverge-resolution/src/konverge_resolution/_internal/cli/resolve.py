@@ -44,6 +44,8 @@ def build_lock_options() -> list[click.Option]:
                      help="Fetch all locked content from its source again and compare it with the lock file."),
         click.Option(["--content"], type=path, metavar="FOLDER",
                      help="Content directory (default: the name of the lock file with .d)."),
+        click.Option(["--no-cache", "is_uncached"], is_flag=True,
+                     help="Fetch also what the cache on disk has, and store nothing there."),
         click.Option(["--policy", "policy_files"], multiple=True, type=path, metavar="FILE.yaml",
                      help="File with ResolutionPolicy objects to apply. Can be repeated."),
         click.Option(["--credential", "credentials"], multiple=True, metavar="NAME/KEY=env:VARIABLE|file:PATH",

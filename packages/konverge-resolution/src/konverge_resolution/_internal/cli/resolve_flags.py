@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -135,9 +136,21 @@ class ResolveFlags:
                 options=EngineOptions(timeout=timedelta(seconds=given["seconds"])),
                 verifier=SignatureVerifier(given["trusted_root"]),
                 hints=_HINTS,
+                cache_folder=None if given["is_uncached"] or given["is_verifying"] else _find_cache_folder(),
             ),
             kubeconfig=(given["kubeconfig_file"], given["context"]) if needs_cluster else None,
         )
+
+
+def _find_cache_folder() -> Path | None:
+    """Return the folder of the cache; None for a user without a home."""
+    caches = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not caches.is_absolute():  # the XDG specification: a relative path is ignored
+        try:
+            caches = Path.home() / ".cache"
+        except RuntimeError:
+            return None
+    return caches / "konverge" / "definitions"
 
 
 def _build_reference(
