@@ -1,4 +1,4 @@
-"""Which files belong to the author of an operator, and when they count as changed."""
+"""The files that belong to the author of an operator, and the moment when they count as changed."""
 
 from __future__ import annotations
 

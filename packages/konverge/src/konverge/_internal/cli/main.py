@@ -28,6 +28,7 @@ _KNOWN = {
     "demo": ("local", "Run a demo: an operator creates, repairs, suspends and deletes an application."),
     "diff": ("", "Show the changes that an operator file would make in a cluster, field by field."),
     "explain": ("", "Explain the conditions of an owner."),
+    "init": ("", "Create a project for an operator or a box."),
     "local": ("local", "Start and stop a cluster on this machine."),
     "preview": ("", "Print the objects that an operator file produces for an owner."),
     "rbac": ("", "Print the ServiceAccount and the roles that an operator file needs."),

@@ -61,15 +61,15 @@ class ReloadProcess:
         Args:
             on_report: Is set after each report and after the end of the process.
         """
-        reports, told = os.pipe()
+        reports, report_end = os.pipe()
         try:
             # In another process group: Ctrl-C must reach only the supervisor, which then stops the operator. With -P,
             # a file of the working directory cannot hide a module of konverge.
             starting = asyncio.create_task(
                 asyncio.create_subprocess_exec(
-                    *(sys.executable, "-P", "-m", "konverge._internal.cli.reload_worker", str(told)),
+                    *(sys.executable, "-P", "-m", "konverge._internal.cli.reload_worker", str(report_end)),
                     stdin=asyncio.subprocess.PIPE,
-                    pass_fds=[told],
+                    pass_fds=[report_end],
                     process_group=0,
                 )
             )
@@ -84,7 +84,7 @@ class ReloadProcess:
             os.close(reports)
             raise
         finally:
-            os.close(told)
+            os.close(report_end)
         return cls(process, reports, on_report)
 
     @property
@@ -97,7 +97,7 @@ class ReloadProcess:
         await self._send({"command": "load", **settings})
 
     async def run(self) -> None:
-        """Have the process reconcile."""
+        """Have the process begin to reconcile, after `is_prepared`."""
         await self._send({"command": "run"})
 
     def terminate(self) -> None:

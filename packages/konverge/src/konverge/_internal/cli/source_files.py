@@ -46,7 +46,7 @@ class SourceWatch:
 
     @property
     def files(self) -> list[str]:
-        """The files to observe."""
+        """The observed files, sorted by their paths."""
         return sorted(self._baseline)
 
     def add_files(self, signatures: Mapping[str, FileSignature], *, imported_at_ns: int) -> None:
