@@ -17,8 +17,14 @@ from konverge._internal.operator.kind_argument import Kind, kind_of
 from konverge._internal.operator.owner_context import Companion
 from konverge._internal.operator.owner_status import StatusFunction
 from konverge._internal.operator.rbac_rules import ResourceAccess
-from konverge._internal.operator.registrations import FinalizerRegistration, OperatorRegistrations, OwnerRegistration
+from konverge._internal.operator.registrations import (
+    FinalizerRegistration,
+    OperatorRegistrations,
+    OwnerRegistration,
+    list_limit_errors,
+)
 from konverge._internal.operator.run_options import RunOptions
+from konverge._internal.operator.task_decorators import TaskDecorators
 from konverge._internal.operator.webhook_registry import Defaulter, Validator
 from konverge._internal.runtime import DEFAULT_TIMEOUT, DEFAULT_WORKERS, MapToOwners, Predicate, WatchedKind
 from konverge._internal.runtime.webhooks import DEFAULT_OPERATIONS, AdmissionOperation, FailurePolicy
@@ -34,7 +40,7 @@ T = TypeVar("T")
 IndexFunction = Callable[[T], Iterable[str]]
 
 
-class Operator:
+class Operator(TaskDecorators):
     """The custom resources that one process reconciles, with their reconcile functions and webhooks.
 
     An operator has no state of a run: it can run twice at the same time, against two clusters. Besides the methods
@@ -432,19 +438,10 @@ class Operator:
 
     def _register(self, registration: OwnerRegistration, errors: list[str]) -> None:
         definition = find_definition(registration.cls)
-        errors = [*errors, *_list_limit_errors(registration.workers, registration.timeout)]
+        errors = [*errors, *list_limit_errors(registration.workers, registration.timeout)]
         taken = {find_definition(cls).gvk.group_kind for cls in self.custom_resources}
         if definition.gvk.group_kind in taken:
             errors = [*errors, f"{definition.gvk.kind} is registered already; one kind has one reconcile"]
         if errors:
             raise BuildError(f"operator {self.name}", errors)
         self.registered.classes.append(registration)
-
-
-def _list_limit_errors(workers: object, timeout: timedelta) -> list[str]:
-    mistakes = []
-    if type(workers) is not int or workers < 1:
-        mistakes.append(f"workers: expected a whole number, 1 or more, found {workers!r}")
-    if timeout <= timedelta(0):
-        mistakes.append(f"timeout: expected a time above zero, found {timeout}")
-    return mistakes

@@ -16,7 +16,7 @@ from konverge.errors import ConflictError, ConnectionFailedError, format_error, 
 if TYPE_CHECKING:
     from konverge._internal.runtime.event_recorder import ClusterEventRecorder
 
-__all__ = ["OwnerEventReporter", "is_caused_only_by"]
+__all__ = ["OwnerEventReporter", "is_caused_only_by", "is_expected_to_pass"]
 
 _GRADED = frozenset({ConditionReason.DEGRADED.value, ConditionReason.DOWN.value})
 _FAILED = frozenset({ConditionReason.ERROR.value, ConditionReason.FEATURE_GATE_ERROR.value})
@@ -44,9 +44,7 @@ class OwnerEventReporter:
             error: The error.
             times: The number of failures in a row.
         """
-        if is_caused_only_by(error, ConnectionFailedError) or (
-            times <= _EXPECTED_CONFLICTS and is_caused_only_by(error, ConflictError)
-        ):
+        if is_expected_to_pass(error, times):
             return False
         if is_deleting(owner):
             reason, action = "DeletionFailed", "Delete"
@@ -85,6 +83,13 @@ class OwnerEventReporter:
             self._events.warning(owner, reason="DeletionStuck", message=message, action="Delete")
         elif is_new:
             self._events.event(owner, reason="Deleting", message=message, action="Delete")
+
+
+def is_expected_to_pass(error: BaseException, times: int) -> bool:
+    """Return True for a failure that is no event: an unreachable server, and the first conflicts in a row."""
+    if is_caused_only_by(error, ConnectionFailedError):
+        return True
+    return times <= _EXPECTED_CONFLICTS and is_caused_only_by(error, ConflictError)
 
 
 def is_caused_only_by(error: BaseException, kind: type[BaseException]) -> bool:

@@ -27,9 +27,10 @@ from konverge._internal.operator.deletion_waves import build_wave_finalizer_name
 from konverge._internal.operator.owner_context import Companion, OperatorRun
 from konverge._internal.operator.owner_events import OwnerEventReporter
 from konverge._internal.operator.permission_derivation import derive_permissions
-from konverge._internal.operator.registrations import OperatorRegistrations, OwnerRegistration
+from konverge._internal.operator.registrations import OperatorRegistrations, OwnerRegistration, TaskRegistration
 from konverge._internal.operator.run_options import RunOptions
-from konverge._internal.runtime import Finalizer, OwnerAssignment, OwnerKind, Process, build_assignment
+from konverge._internal.operator.task_functions import TaskEventReporter, TaskFunction
+from konverge._internal.runtime import Finalizer, OwnerAssignment, OwnerKind, OwnerTask, Process, build_assignment
 from konverge._internal.runtime.background import background_task
 from konverge._internal.runtime.blocked_loop import BlockedLoopWatchdog
 from konverge._internal.runtime.process import Service
@@ -91,6 +92,7 @@ def build_process(
         observe=lambda name, workers: None if run.metrics is None else run.metrics.observe_controller(name),
         tracer=run.tracing,
         start=run.start,
+        tasks=run.build_tasks(),
     )
 
 
@@ -163,6 +165,25 @@ class _ProcessParts:
             reporter=None if self._events is None else OwnerEventReporter(self._events),
             forget=None if metrics is None else lambda key: metrics.conditions.forget(definition.gvk, key),
             kinds_of=(lambda owner: list_component_kinds(cls, factories, owner, self._limit)) if factories else None,
+        )
+
+    def build_tasks(self) -> list[OwnerTask]:
+        """Build the timers and long-running tasks of all owners."""
+        registrations = {registration.cls: registration for registration in self._registered.classes}
+        return [self._build_task(task, registrations[task.cls]) for task in self._registered.tasks]
+
+    def _build_task(self, task: TaskRegistration, registration: OwnerRegistration) -> OwnerTask:
+        definition = find_definition(task.cls)
+        reason = "TaskFailed" if task.interval is None else "TimerFailed"
+        return OwnerTask(
+            name=f"{definition.singular}/{task.name}",
+            gvk=definition.gvk,
+            run=TaskFunction(self._build_reconciler(registration), task.function),
+            interval=task.interval,
+            initial_delay=task.initial_delay,
+            workers=task.workers,
+            timeout=task.timeout,
+            reporter=None if self._events is None else TaskEventReporter(self._events, reason, task.name),
         )
 
     def list_services(self) -> list[Service]:
@@ -245,6 +266,7 @@ class _ProcessParts:
         assert self._options.observability is not None
         sources = replace(
             RuntimeSources.from_process(process),
+            controllers=process.list_controllers,
             deletion_seconds=process.list_deletion_seconds,
             tasks=lambda: self._background_tasks,
             sections=lambda: self._run.sections,

@@ -21,7 +21,13 @@ from konverge._internal.runtime import Predicate, WatchedKind
 from konverge._internal.runtime.webhooks import WebhookEndpoint, build_conversion_config, build_webhook_manifests
 from konverge.errors import BuildError
 
-__all__ = ["FinalizerRegistration", "OperatorRegistrations", "OwnerRegistration"]
+__all__ = [
+    "FinalizerRegistration",
+    "OperatorRegistrations",
+    "OwnerRegistration",
+    "TaskRegistration",
+    "list_limit_errors",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +83,32 @@ class FinalizerRegistration:
     is_needed: Callable[[Object], bool] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class TaskRegistration:
+    """A timer or a long-running task of the owners of a class.
+
+    Args:
+        cls: The class.
+        function: The author's function.
+        interval: The time from the end of a run to the next one; None for a long-running task.
+        initial_delay: The time before the first run of a timer; None for a random one.
+        workers: The number of owners for which it runs in parallel.
+        timeout: The time limit of a run.
+    """
+
+    cls: type[Any]
+    function: Reconciler[Any]
+    interval: timedelta | None
+    initial_delay: timedelta | None
+    workers: int
+    timeout: timedelta
+
+    @property
+    def name(self) -> str:
+        """The name of the function, unique for the class."""
+        return name_function(self.function)
+
+
 @dataclass(slots=True)
 class OperatorRegistrations:
     """All registrations of one operator; the author's module adds them while it is loaded.
@@ -92,6 +124,7 @@ class OperatorRegistrations:
         uses: The declared permissions, in addition to the derived ones.
         webhooks: The admission and conversion handlers.
         companions: The background services.
+        tasks: The timers and long-running tasks of owners.
         assumed_kinds: The kinds without a definition of the operator that a cluster must serve, and whether they are
             namespaced. A private cluster gets definitions for those that it lacks.
     """
@@ -106,6 +139,7 @@ class OperatorRegistrations:
     uses: list[ResourceAccess] = field(default_factory=list)
     webhooks: WebhookRegistry = field(default_factory=WebhookRegistry)
     companions: list[Companion] = field(default_factory=list)
+    tasks: list[TaskRegistration] = field(default_factory=list)
     assumed_kinds: dict[GroupVersionKind, bool] = field(default_factory=dict)
 
     @property
@@ -131,6 +165,7 @@ class OperatorRegistrations:
             yield registration.status
         if registration.cls in self.finalizers:
             yield self.finalizers[registration.cls].reconciler
+        yield from (task.function for task in self.tasks if task.cls is registration.cls)
 
     def build_webhook_manifests(self, endpoint: WebhookEndpoint) -> list[Object]:
         """Build the manifests that register the handlers with an API server; an empty list without handlers.
@@ -153,7 +188,7 @@ class OperatorRegistrations:
         return manifests
 
     def validate(self) -> None:
-        """Refuse finalizers and watches for a class without a reconcile.
+        """Refuse finalizers, watches, timers and tasks for a class without a reconcile.
 
         Raises:
             BuildError: The registrations have errors; the exception lists all of them.
@@ -170,5 +205,21 @@ class OperatorRegistrations:
             for watch in self.watches
             if watch.owner not in reconciled
         ]
+        mistakes += [
+            f"{task.cls.__name__} has the function {task.name}, but no reconcile: register the class with manages() or "
+            "reconciles()"
+            for task in self.tasks
+            if find_definition(task.cls).gvk not in reconciled
+        ]
         if mistakes:
             raise BuildError(f"operator {self.name}", mistakes)
+
+
+def list_limit_errors(workers: object, timeout: timedelta) -> list[str]:
+    """List the errors in the limits of a registration, one sentence each."""
+    mistakes = []
+    if type(workers) is not int or workers < 1:
+        mistakes.append(f"workers: expected a whole number, 1 or more, found {workers!r}")
+    if timeout <= timedelta(0):
+        mistakes.append(f"timeout: expected a time above zero, found {timeout}")
+    return mistakes

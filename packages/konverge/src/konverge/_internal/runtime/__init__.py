@@ -21,6 +21,7 @@ from konverge._internal.runtime.controller_observer import ControllerObserver, R
 from konverge._internal.runtime.event_router import WatchedKind
 from konverge._internal.runtime.owner_assignment import OwnerAssignment, build_assignment
 from konverge._internal.runtime.owner_reconciler import Finalizer, OwnerKind
+from konverge._internal.runtime.owner_tasks import OwnerTask
 from konverge._internal.runtime.process import Process, Service
 from konverge._internal.runtime.queue import KeyEvent, Queue
 from konverge._internal.runtime.reconcile_failures import ReconcileTimeoutError
@@ -40,6 +41,7 @@ __all__ = [
     "MapToOwners",
     "OwnerAssignment",
     "OwnerKind",
+    "OwnerTask",
     "PartialFailureError",
     "Predicate",
     "Process",

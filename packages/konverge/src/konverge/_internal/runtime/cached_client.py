@@ -314,7 +314,8 @@ class CachedClient:
         """Start a watch for the object: otherwise its deletion would be unnoticed. A failure prevents no write."""
         if not self._shared.covers(key) or "watch" not in (await self._client.mapping(gvk)).verbs:
             return
-        self._shared.read_tracker.record(self._reader, ReadObject(gvk, key))
+        # The objects of an owner's task are not those of its reconciles.
+        self._shared.read_tracker.record(self._reader, ReadObject(gvk, key, not self._reader.task))
         try:
             await self._shared.get_informer(gvk)
         except KonvergeError as error:

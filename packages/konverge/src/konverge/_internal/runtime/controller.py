@@ -58,6 +58,10 @@ machine busy, and stay far below the share of requests that API Priority and Fai
 DEFAULT_TIMEOUT = timedelta(minutes=2)
 """Time limit of one reconcile: enough for several requests at their own limit of 30 s, and an end to a hang."""
 
+# Interval of the cancellations of an abandoned reconcile that does not end; the second one is reported.
+_CANCELLATION_SECONDS = 10.0
+_REPORTED_CANCELLATION = 2
+
 # A requeue_after below this is a loop, not an interval for polling.
 _POLL_INTERVAL = timedelta(seconds=0.1)
 
@@ -157,14 +161,21 @@ class Controller:
         self._sources: dict[ObjectKey, str] = {}
         self._started_at: dict[ObjectKey, float] = {}
         self._tasks: dict[ObjectKey, asyncio.Task[None]] = {}
-        self._abandoned: set[ObjectKey] = set()
+        self._abandoned: dict[ObjectKey, int] = {}  # with the number of cancellations
         self._timeout_seconds = timeout.total_seconds()
         self._stopping = False
         self._changed = asyncio.Event()
         self._idle_waiters: list[asyncio.Future[None]] = []
 
     def enqueue(
-        self, key: ObjectKey, *, priority: int = 0, reason: str = "", is_edit: bool = False, is_own: bool = False
+        self,
+        key: ObjectKey,
+        *,
+        priority: int = 0,
+        reason: str = "",
+        is_edit: bool = False,
+        is_own: bool = False,
+        after: timedelta = timedelta(0),
     ) -> None:
         """Request a reconcile of the key as soon as a worker is free. Call it in the event loop of the controller.
 
@@ -177,12 +188,14 @@ class Controller:
             is_edit: Whether the desired state of the object changed. During a reconcile of the key the change counts
                 as made by that reconcile: the response to a write, and an event of a fast watch, arrive before it ends.
             is_own: Whether a reconcile of the key itself made the change.
+            after: The time before the reconcile, at least.
         """
         now = self._clock.monotonic()
         self._sources[key] = reason
         if not is_own:
             self.queue.reset_backoff(key, now)
-        seconds = self._breaker.compute_delay(key, now, is_edit=is_edit and key not in self._started_at)
+        delay = self._breaker.compute_delay(key, now, is_edit=is_edit and key not in self._started_at)
+        seconds = max(delay, after.total_seconds())
         is_new = self.queue.add(key, now, priority=priority, not_before=now + seconds, reason=reason)
         self._signal_addition(priority, is_new=is_new)
 
@@ -201,8 +214,27 @@ class Controller:
     def abandon(self, keys: Callable[[ObjectKey], bool]) -> None:
         """Cancel the running reconciles of matching keys; they are not retried before the next change."""
         for key in [key for key in self._tasks if keys(key) and key not in self._abandoned]:
-            self._abandoned.add(key)
-            self._tasks[key].cancel()
+            self._cancel_abandoned(key, self._tasks[key])
+
+    def _cancel_abandoned(self, key: ObjectKey, task: asyncio.Task[None]) -> None:
+        """Cancel the reconcile, and again after a while if author code has caught the cancellation."""
+        if self._tasks.get(key) is not task:
+            return
+        times = self._abandoned[key] = self._abandoned.get(key, 0) + 1
+        if times == _REPORTED_CANCELLATION:
+            _log.warning(
+                "%s %s: still running %g s after it was cancelled; a function must not catch asyncio.CancelledError",
+                self.name, key, _CANCELLATION_SECONDS,
+            )  # fmt: skip
+        task.cancel()
+        asyncio.get_running_loop().call_later(_CANCELLATION_SECONDS, self._cancel_abandoned, key, task)
+
+    def _uncancel(self, key: ObjectKey, task: asyncio.Task[None]) -> bool:
+        """Take back the own cancellations of a task; return True if nobody else has cancelled it."""
+        left = 0
+        for _ in range(self._abandoned[key]):
+            left = task.uncancel()
+        return left == 0
 
     def reset_backoff(self, key: ObjectKey) -> None:
         """Forget how often the key was reconciled, so that its breaker starts anew."""
@@ -243,7 +275,7 @@ class Controller:
         """Release the key of a task that was cancelled before its first step and therefore released nothing itself."""
         if self._tasks.get(key) is task:
             del self._tasks[key]
-            self._abandoned.discard(key)
+            self._abandoned.pop(key, None)
             self.queue.mark_done(key, self._clock.monotonic())
             self._changed.set()
 
@@ -260,7 +292,7 @@ class Controller:
                     result = _check_result(await self._reconcile(key))
         except asyncio.CancelledError as error:
             is_requested = task.cancelling() > 0
-            if is_requested and key in self._abandoned and not task.uncancel():
+            if is_requested and key in self._abandoned and self._uncancel(key, task):
                 outcome = self._handle_abandonment(key)
             elif is_requested and self._stopping:
                 raise
@@ -313,7 +345,7 @@ class Controller:
     def _record_end(self, key: ObjectKey) -> None:
         del self._started_at[key]
         del self._tasks[key]
-        self._abandoned.discard(key)
+        self._abandoned.pop(key, None)
         for waiter in self._idle_waiters:
             if not waiter.done():
                 waiter.set_result(None)

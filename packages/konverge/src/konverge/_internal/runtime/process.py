@@ -33,6 +33,7 @@ from konverge._internal.runtime.event_router import EventRouter, RoutedKind, Wat
 from konverge._internal.runtime.informer_lifecycle import InformerLifecycle
 from konverge._internal.runtime.owner_assignment import OwnerAssignment, OwnerFilter
 from konverge._internal.runtime.owner_reconciler import OwnerKind, OwnerReconciler
+from konverge._internal.runtime.owner_tasks import OwnerTask, OwnerTaskRunner
 from konverge._internal.runtime.read_tracking import ReadingOwner, ReadTracker
 from konverge._internal.runtime.reconciliation import current_reconciliation
 from konverge._internal.runtime.start_steps import StartSteps
@@ -77,6 +78,7 @@ class Process:
         observe: Builds the observer of a controller from its name and its number of workers; None observes nothing.
         tracer: Wraps each reconcile in a span.
         start: Runs and retries the steps of the start, with `DEFAULT_START_TIMEOUT` when not given.
+        tasks: Timers and long-running tasks of owners of these kinds.
     """
 
     def __init__(
@@ -97,8 +99,10 @@ class Process:
         observe: Callable[[str, int], ControllerObserver | None] = lambda name, workers: None,
         tracer: ReconcileTracer | None = None,
         start: StartSteps | None = None,
+        tasks: Sequence[OwnerTask] = (),
     ) -> None:
         self._kinds = tuple(kinds)
+        self._tasks = tuple(tasks)
         self._watches = tuple(watches)
         self._indexes = dict(indexes)
         self._clock = clock
@@ -112,6 +116,7 @@ class Process:
         self._deadline = asyncio.timeout(None)
         self._owners: dict[GroupVersionKind, OwnerReconciler] = {}
         self._controllers: dict[GroupVersionKind, Controller] = {}
+        self._task_runners: list[OwnerTaskRunner] = []
         self._is_stopping = False
         self._read_tracker = ReadTracker()
         self.client = client
@@ -138,6 +143,10 @@ class Process:
     def controllers(self) -> Mapping[GroupVersionKind, Controller]:
         """The running controllers by kind; empty before the owners are listed."""
         return MappingProxyType(self._controllers)
+
+    def list_controllers(self) -> list[Controller]:
+        """Return the running controllers: those of the kinds, then those of timers and long-running tasks."""
+        return [*self._controllers.values(), *(runner.controller for runner in self._task_runners)]
 
     @property
     def is_stopping(self) -> bool:
@@ -187,6 +196,8 @@ class Process:
         _log.info("stopping: waiting up to %g s for %d running reconciles", grace_seconds, running)
         for controller in self._controllers.values():
             controller.stop()
+        for runner in self._task_runners:
+            runner.stop()
 
     def list_owners(self, gvk: GroupVersionKind) -> list[ObjectKey]:
         """Return the owners of a kind that are assigned to this replica; empty before they are listed."""
@@ -222,6 +233,8 @@ class Process:
             for key in keys:
                 controller.reset_backoff(key)
                 controller.enqueue(key, priority=_COLD_START_PRIORITY, reason="the operator took over")
+        for runner in self._task_runners:
+            runner.start(part)
 
     async def extend_caches(self) -> None:
         """Cache more owners and their objects than before; return when they are cached."""
@@ -252,6 +265,8 @@ class Process:
         for gvk, controller in self._controllers.items():
             await controller.wait_until_idle(self._build_key_filter(gvk, part))
             self._owners[gvk].drop(part)
+        for runner in self._task_runners:
+            await runner.hand_over(part)
         self._evict_unassigned()
 
     def on_lost(self, part: OwnerFilter) -> None:
@@ -260,6 +275,8 @@ class Process:
         for gvk, controller in self._controllers.items():
             controller.abandon(self._build_key_filter(gvk, part))
             self._owners[gvk].drop(part)
+        for runner in self._task_runners:
+            runner.abandon(part)
         self._evict_unassigned()
 
     # Methods of `runtime.changes.CacheLookup`.
@@ -306,6 +323,10 @@ class Process:
                 controller = self._controllers[kind.gvk] = self._build_controller(owners)
                 for key in owners.list_keys():
                     controller.enqueue(key, priority=_COLD_START_PRIORITY, reason="the operator started")
+            self._task_runners += map(self._build_task_runner, self._tasks)
+            for runner in self._task_runners:
+                runner.start()
+                self.informers.subscribe(runner.on_change)
             self.informers.subscribe(self._on_change)
             self._informer_lifecycle.stop_unread()
             if self._assignment is not None:
@@ -317,7 +338,7 @@ class Process:
             for service in self._writing_services:
                 await stack.enter_async_context(service(self))
             async with asyncio.TaskGroup() as controllers:
-                for controller in self._controllers.values():
+                for controller in self.list_controllers():
                     controllers.create_task(controller.run(), name=f"controller {controller.name}")
 
     def _build_controller(self, owners: OwnerReconciler) -> Controller:
@@ -333,6 +354,17 @@ class Process:
             reporter=owners,
             tracer=self._tracer,
             redact=self.client.secret_values.hide,
+        )
+
+    def _build_task_runner(self, task: OwnerTask) -> OwnerTaskRunner:
+        return OwnerTaskRunner(
+            task,
+            self._clients,
+            self._assignment,
+            clock=self._clock,
+            entropy=self._entropy,
+            observer=self._observe(task.name, task.workers),
+            tracer=self._tracer,
         )
 
     def _on_change(self, gvk: GroupVersionKind, old: ObjectMeta | None, new: ObjectMeta | None) -> None:

@@ -139,6 +139,10 @@ class Queue(Generic[K]):
         """Return the number of waiting keys, due or not; a running key counts if it is to run again."""
         return self._waiting
 
+    def __contains__(self, key: object) -> bool:
+        """Return whether the key waits, runs, or has failed."""
+        return key in self._entries
+
     @property
     def running(self) -> int:
         """The number of running keys."""

@@ -17,10 +17,11 @@ __all__ = ["Read", "ReadList", "ReadObject", "ReadTracker", "ReadingOwner"]
 
 
 class ReadingOwner(NamedTuple):
-    """An owner whose reconciles read objects."""
+    """An owner whose reconciles read objects, or one of its tasks, whose reads trigger nothing."""
 
     gvk: GroupVersionKind
     key: ObjectKey
+    task: str = ""
 
 
 class ReadObject(NamedTuple):

@@ -1,0 +1,112 @@
+"""The decorators of `Operator` for timers and long-running tasks of owners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from konverge._internal.operator.function_calls import Reconciler, accepts, is_async, name_function
+from konverge._internal.operator.registrations import OperatorRegistrations, TaskRegistration, list_limit_errors
+from konverge._internal.runtime import DEFAULT_TIMEOUT, DEFAULT_WORKERS
+from konverge.errors import BuildError
+
+__all__ = ["TaskDecorators"]
+
+T = TypeVar("T")
+
+_DEFAULT_TASK_LIMIT = 1000
+_MIN_INTERVAL = timedelta(seconds=0.1)
+
+
+class TaskDecorators:
+    """Registration of functions that run for each owner beside its reconciles."""
+
+    registered: OperatorRegistrations
+
+    def runs_timer(
+        self,
+        cls: type[T],
+        *,
+        interval: timedelta,
+        initial_delay: timedelta | None = None,
+        workers: int = DEFAULT_WORKERS,
+        timeout: timedelta = DEFAULT_TIMEOUT,
+    ) -> Callable[[Reconciler[T]], Reconciler[T]]:
+        """Register a function that runs for each owner of the class again and again; it stays callable.
+
+        ::
+
+            @operator.runs_timer(Mirror, interval=timedelta(minutes=10))
+            async def measure(mirror: Mirror, ctx: OwnerContext) -> None:
+                ctx.stage(Condition("Fresh", "True", "Measured", await measure_age(mirror)))
+
+        It runs in parallel with the reconciles of the owner, and its reads trigger none. What it stages is written at
+        its end; it stages condition types of its own. It does not run for an owner that is being deleted; a run is
+        cancelled when its owner is deleted or assigned to another replica. An exception is a Warning event, and the run
+        is repeated after a backoff. The intervals begin anew when the operator starts: for fixed times, use a CronJob.
+
+        Args:
+            cls: A class that is also registered with `manages` or `reconciles`.
+            interval: The time from the end of a run to the next one; a `Result` with ``requeue_after`` replaces it
+                once.
+            initial_delay: The time before the first run; None for a random time of at most the interval and a minute.
+            workers: The number of owners for which the function runs in parallel.
+            timeout: The time limit of one run.
+
+        Raises:
+            BuildError: The function is not async or has other parameters, or an argument is invalid.
+        """
+        mistakes = list_limit_errors(workers, timeout)
+        if interval < _MIN_INTERVAL:
+            mistakes.append(f"interval: expected a time of {_MIN_INTERVAL.total_seconds()} s or more, found {interval}")
+        if initial_delay is not None and initial_delay < timedelta(0):
+            mistakes.append(f"initial_delay: expected zero or more, found {initial_delay}")
+        return self._build_registrar(
+            lambda function: TaskRegistration(cls, function, interval, initial_delay, workers, timeout), mistakes
+        )
+
+    def runs_task(self, cls: type[T], *, limit: int = _DEFAULT_TASK_LIMIT) -> Callable[[Reconciler[T]], Reconciler[T]]:
+        """Register a long-running function that runs for each owner of the class; it stays callable.
+
+        ::
+
+            @operator.runs_task(Mirror)
+            async def follow(mirror: Mirror, ctx: OwnerContext) -> None:
+                async with connect(mirror.spec.source) as source:
+                    async for age in source:
+                        ctx.stage(Condition("Fresh", "True", "Measured", age))
+                        await ctx.flush_status()
+
+        It starts when the owner is created or the operator starts, and is cancelled when the owner is deleted, when the
+        owner is assigned to another replica and when the operator stops. A change of the spec cancels it and starts it
+        anew with the changed owner. A function that returns None is complete until such a change; a `Result` with
+        ``requeue_after`` runs it again. An exception is a Warning event, and the function runs again after a backoff.
+
+        Args:
+            cls: A class that is also registered with `manages` or `reconciles`.
+            limit: The number of owners for which the function runs at the same time; further owners wait.
+
+        Raises:
+            BuildError: The function is not async or has other parameters, or the limit is invalid.
+        """
+        mistakes = [mistake.replace("workers:", "limit:", 1) for mistake in list_limit_errors(limit, timedelta.max)]
+        return self._build_registrar(
+            lambda function: TaskRegistration(cls, function, None, None, limit, timedelta.max), mistakes
+        )
+
+    def _build_registrar(
+        self, build: Callable[[Any], TaskRegistration], mistakes: list[str]
+    ) -> Callable[[Reconciler[T]], Reconciler[T]]:
+        def register(function: Reconciler[T]) -> Reconciler[T]:
+            task, errors = build(function), [*mistakes]
+            if not is_async(function) or not accepts(function, 2):
+                errors.append("expected an async function of the owner and the context, found another one")
+            if any((other.cls, other.name) == (task.cls, task.name) for other in self.registered.tasks):
+                errors.append(f"{task.cls.__name__} has a timer or task of that name already")
+            if errors:
+                raise BuildError(f"operator {self.registered.name}: {name_function(function)}", errors)
+            self.registered.tasks.append(task)
+            return function
+
+        return register
