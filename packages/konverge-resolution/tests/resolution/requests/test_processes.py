@@ -182,6 +182,7 @@ async def test_the_resolvers_of_a_package_are_those_that_it_serves(
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     CliRunner().invoke(cli_resolvers.resolvers, container["args"][1:], catch_exceptions=False)
     async with desk.cluster.run_operator(started[0]):
+        await desk.cluster.clock.sleep(61)  # in its first minute it waits for a process that may be starting
         await desk.create_request("left-out", "bundles")
         failure = await desk.wait_for_failure("left-out")
 

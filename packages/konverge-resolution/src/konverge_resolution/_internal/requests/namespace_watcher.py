@@ -21,6 +21,7 @@ from konverge.clock import Clock, Entropy
 from konverge.errors import KonvergeError, format_error
 from konverge_resolution._internal.requests.resolver_announcements import (
     ANNOUNCES,
+    LIFETIME,
     RENEWAL,
     AnnouncementTracker,
     build_announcement,
@@ -58,6 +59,7 @@ class NamespaceWatcher:
         self._clock = clock
         self._announcements = AnnouncementTracker()
         self._has_changed = asyncio.Event()
+        self._started: float | None = None
         self._informers = InformerFactory(
             client,
             namespaces=(home,),
@@ -77,6 +79,10 @@ class NamespaceWatcher:
         """Return the resolvers that other processes serve or have served: a policy may name these."""
         return self._announcements.known
 
+    def has_just_started(self) -> bool:
+        """Tell whether other processes that started at the same time may not have announced their resolvers yet."""
+        return self._started is None or self._clock.monotonic() - self._started < LIFETIME.total_seconds()
+
     @asynccontextmanager
     async def watch(self, on_config_change: Callable[[Mapping[str, Object]], None]) -> AsyncIterator[None]:
         """Watch within the block; existing objects have been delivered when it begins.
@@ -94,6 +100,7 @@ class NamespaceWatcher:
                 for meta in informer.store.iter_metadata():
                     self._on_change(gvk, None, meta)
             self._deliver(on_config_change)
+            self._started = self._clock.monotonic()
             async with background_task(self._deliver_changes(on_config_change), name="configuration of resolution"):
                 yield
 

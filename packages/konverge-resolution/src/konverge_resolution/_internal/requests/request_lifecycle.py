@@ -39,6 +39,7 @@ class ResolverLocation(Enum):
 
     HERE = "this process"
     ELSEWHERE = "another process that is alive"
+    EXPECTED = "a process that may be starting"
     NOWHERE = "no known process"
 
 
@@ -156,7 +157,7 @@ def decide(
     half = deadline - options.timeout / 2
     is_slow = now >= half
     return RequestDecision(
-        # A request whose resolver has disappeared waits, since its process may only restart.
+        # A request whose resolver is expected or has disappeared waits, since its process starts or may only restart.
         RequestAction.FETCH if location is ResolverLocation.HERE else RequestAction.WAIT,
         is_start=is_new and options.keeps_lifecycle,
         deadline=deadline,

@@ -32,6 +32,7 @@ from konverge_resolution._internal.requests.request_lifecycle import (
     RequestAction,
     RequestDecision,
     RequestPhase,
+    ResolverLocation,
     decide,
 )
 from konverge_resolution._internal.requests.request_reporter import RequestReporter
@@ -45,6 +46,7 @@ _log = logging.getLogger("konverge.resolution")
 
 _PRUNE_SECONDS = 1.0
 _CONFLICT_RETRY = timedelta(seconds=0.5)
+_UNSERVED = (ResolverLocation.NOWHERE, ResolverLocation.EXPECTED)
 
 
 class RequestReconciler:
@@ -61,6 +63,7 @@ class RequestReconciler:
         policies: Returns all cached `ResolutionPolicy` objects.
         others: Returns the resolvers that other processes serve.
         announced: Returns the resolvers that other processes serve or have served.
+        is_starting: Tells whether this process has started so recently that others may not have announced yet.
 
     Attributes:
         context: The current configuration.
@@ -79,6 +82,7 @@ class RequestReconciler:
         policies: Callable[[], Iterable[Object]],
         others: Callable[[], frozenset[str]],
         announced: Callable[[], frozenset[str]],
+        is_starting: Callable[[], bool],
     ) -> None:
         def make_engine(registry: ResolverRegistry) -> Engine:
             return Engine(registry, services_for, clock=run.clock, entropy=run.entropy, verifier=verifier)
@@ -89,6 +93,7 @@ class RequestReconciler:
             policies=policies,
             others=others,
             announced=announced,
+            is_starting=is_starting,
             keeps_lifecycle=keeps_lifecycle,
             uses_tekton_config=uses_tekton_config,
         )
@@ -287,7 +292,9 @@ class RequestReconciler:
         limit = self.context.configuration.options.timeout.total_seconds()
         started = self._fetches.get_start_time(ctx.owner_uid)
         message = f"resolver {asked.resolver!r}: no result within {limit:g} s of the creation of the request"
-        if started is None:
+        if started is None and self.context.locate_resolver(asked) in _UNSERVED:
+            message += f"; no process serves it: {self.context.build_unserved_error(asked).message}"
+        elif started is None:
             message += "; the fetch has not started"
         else:
             waited = max(0.0, (started - dialect.parse_state(ctx.owner).created).total_seconds())

@@ -34,6 +34,7 @@ class ResolutionContext:
         policies: Returns all cached `ResolutionPolicy` objects.
         others: Returns the resolvers that other processes serve.
         announced: Returns the resolvers that other processes serve or have served.
+        is_starting: Tells whether this process has started so recently that others may not have announced yet.
         keeps_lifecycle: Whether this process starts, ends and removes requests of all resolvers.
         uses_tekton_config: Whether Tekton's own ConfigMaps apply.
 
@@ -51,6 +52,7 @@ class ResolutionContext:
         policies: Callable[[], Iterable[Object]],
         others: Callable[[], frozenset[str]],
         announced: Callable[[], frozenset[str]],
+        is_starting: Callable[[], bool],
         keeps_lifecycle: bool,
         uses_tekton_config: bool,
     ) -> None:
@@ -60,6 +62,7 @@ class ResolutionContext:
         self._known: frozenset[str] = frozenset()
         self._others = others
         self._announced = announced
+        self._is_starting = is_starting
         self.installed = list_resolver_names() | {resolver.name for resolver in self._resolvers}
         self._keeps_lifecycle = keeps_lifecycle
         self._uses_tekton_config = uses_tekton_config
@@ -91,7 +94,11 @@ class ResolutionContext:
             return ResolverLocation.HERE if self._keeps_lifecycle else ResolverLocation.NOWHERE
         if asked.resolver in self.configuration.registry:
             return ResolverLocation.HERE
-        return ResolverLocation.ELSEWHERE if asked.resolver in self._others() else ResolverLocation.NOWHERE
+        if asked.resolver in self._others():
+            return ResolverLocation.ELSEWHERE
+        # A new cluster starts all processes at the same time. A misspelled name is refused at once nevertheless.
+        is_expected = self._is_starting() and asked.resolver in self.known_resolvers
+        return ResolverLocation.EXPECTED if is_expected else ResolverLocation.NOWHERE
 
     def get_metric_label(self, resolver: str) -> str:
         """Return the metric label of a resolver; ``unknown`` for a name that only a request contains."""

@@ -186,6 +186,7 @@ class _ResolutionOperator:
                 policies=list_policies,
                 others=watcher.list_live_resolvers,
                 announced=watcher.list_announced_resolvers,
+                is_starting=watcher.has_just_started,
             )
             self._runs[run] = reconciler
             stack.callback(self._runs.pop, run, None)

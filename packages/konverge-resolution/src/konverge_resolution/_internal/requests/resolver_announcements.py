@@ -3,7 +3,8 @@
 A Lease is the Kubernetes object for liveness; any other object would need a timestamp and a controller that removes it.
 All replicas of a process share one Lease, named after the operator. So there are as many Leases as operators, none has
 to be removed, and a rolling restart leaves no gap. A Lease that is not renewed for a minute expires. A process that
-restarts therefore loses no request, and a resolver that is gone is refused after a minute. Clocks are never compared:
+restarts therefore loses no request, and a resolver that is gone is refused after a minute. The manifests of a process
+contain its Lease, so requests also wait for its first start. Clocks are never compared:
 the time when a renewal was *seen* counts. Pure.
 """
 
@@ -16,7 +17,14 @@ from konverge._internal.kube import Object, format_micro_time
 from konverge._internal.kube.metadata import ObjectMeta
 from konverge_resolution._internal.requests.api_types import GROUP
 
-__all__ = ["ANNOUNCES", "LIFETIME", "RENEWAL", "AnnouncementTracker", "build_announcement"]
+__all__ = [
+    "ANNOUNCES",
+    "LIFETIME",
+    "RENEWAL",
+    "AnnouncementTracker",
+    "build_announcement",
+    "build_first_announcement",
+]
 
 ANNOUNCES = f"{GROUP}/announces-resolvers"
 """Label of the Leases that announce resolvers."""
@@ -42,17 +50,30 @@ def build_announcement(operator: str, namespace: str, resolvers: Iterable[str], 
         now: The time of this renewal.
     """
     return {
+        **build_first_announcement(operator, namespace, resolvers),
+        "spec": {
+            "holderIdentity": operator,
+            "leaseDurationSeconds": int(LIFETIME.total_seconds()),
+            "renewTime": format_micro_time(now),
+        },
+    }
+
+
+def build_first_announcement(operator: str, namespace: str, resolvers: Iterable[str]) -> Object:
+    """Return the Lease before its first renewal: requests that are created with it wait for the process to start.
+
+    Args:
+        operator: The name of the operator.
+        namespace: The namespace of the Leases of all resolution operators.
+        resolvers: The names of the resolvers.
+    """
+    return {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
         "metadata": {
             "name": f"resolvers-of-{operator}",
             "namespace": namespace,
             "labels": {ANNOUNCES: _YES, **{f"{_RESOLVER}{name}": _YES for name in resolvers}},
-        },
-        "spec": {
-            "holderIdentity": operator,
-            "leaseDurationSeconds": int(LIFETIME.total_seconds()),
-            "renewTime": format_micro_time(now),
         },
     }
 

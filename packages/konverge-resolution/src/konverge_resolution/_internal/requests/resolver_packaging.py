@@ -26,6 +26,7 @@ from konverge_resolution._internal.cluster_services import EVERY_NAMESPACE
 from konverge_resolution._internal.requests.admission_policies import build_admission_manifests
 from konverge_resolution._internal.requests.resolution_config import GENERAL, GENERAL_SETTINGS, build_config_name
 from konverge_resolution._internal.requests.resolution_operator import build_resolution_operator
+from konverge_resolution._internal.requests.resolver_announcements import build_first_announcement
 from konverge_resolution._internal.resolver import Resolver, Setting, list_credential_kinds
 
 __all__ = ["EXAMPLE", "ResolverPackaging", "build_credential_roles", "package_resolvers"]
@@ -109,6 +110,10 @@ def package_resolvers(resolvers: Sequence[Resolver], options: ResolverPackaging)
             options.name, options.home, options.watched, serves_tekton=options.serves_tekton
         )
         manifests += deployed.add_labels(admission)
+    if not options.keeps_lifecycle:
+        # Requests that are applied with these manifests wait for the process, instead of being refused.
+        announcement = build_first_announcement(options.name, options.home, (resolver.name for resolver in resolvers))
+        manifests.append(announcement)
     return manifests + build_deployment_manifests(deployed)
 
 
