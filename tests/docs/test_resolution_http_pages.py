@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 import yaml
 
@@ -9,6 +12,7 @@ from konverge.feature import VersionRange
 from konverge_resolution import Reason, Resolver
 from konverge_resolution._internal.resolver_settings import parse_settings
 from konverge_resolution._internal.resolvers.cluster import ClusterResolver
+from konverge_resolution._internal.resolvers.disk import DiskResolver
 from konverge_resolution._internal.resolvers.http import HttpResolver
 from konverge_resolution._internal.resolvers.hub import HubResolver
 from tests.docs.pages import find_code_blocks, read_page
@@ -45,6 +49,18 @@ def test_the_reasons_of_a_page_are_reasons(page: str, count: int) -> None:
     named = [word.strip("`,") for line in table.strip().splitlines()[2:] for word in line.split("|")[1].split()]
     assert set(named) <= {reason.value for reason in Reason}
     assert len(named) == count
+
+
+def test_the_page_of_the_disk_has_its_parameters_and_the_reasons_of_the_code() -> None:
+    text = read_page("docs/resolution/disk.md")
+    resolver = DiskResolver(Path())
+    assert build_parameter_table(resolver) in text
+    assert set(re.findall(r"^\| `(\w+)` \| [A-Z]", text.partition("## What can go wrong")[2], re.MULTILINE)) < set(
+        Reason
+    )
+    (example,) = find_code_blocks("docs/resolution/disk.md", "yaml")
+    params = resolver.validate(yaml.safe_load(example)["params"], {})
+    assert f"`{resolver.source_uri(params, {})}`" in text
 
 
 def test_the_ranges_of_the_page_are_ranges() -> None:

@@ -27,6 +27,7 @@ from konverge_resolution._internal.reasons import Reason
 from konverge_resolution._internal.resolver import ClusterReader, Resolver, Services
 from konverge_resolution._internal.resolver_registry import ResolverRegistry
 from konverge_resolution._internal.resolvers import list_resolver_names
+from konverge_resolution._internal.resolvers.disk import DiskResolver
 
 __all__ = ["CredentialSource", "ErrorHints", "LocalSecrets", "LocalSetup", "local_engine"]
 
@@ -189,6 +190,7 @@ class LocalSetup:
         verifier: Verifies signatures; None refuses content that policies require to be signed.
         hints: Hints in error messages.
         cache_folder: Folder with a cache of permanently named content for all processes of the user; None for none.
+        directory: A local directory for the resolver ``disk``, for development; None for no such resolver.
     """
 
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -201,6 +203,7 @@ class LocalSetup:
     verifier: Verifier | None = None
     hints: ErrorHints = field(default_factory=ErrorHints)
     cache_folder: Path | None = None
+    directory: Path | None = None
 
 
 @asynccontextmanager
@@ -220,10 +223,11 @@ async def local_engine(
         entropy: The source of randomness; the system's when None.
 
     Raises:
-        konverge.errors.ConfigurationError: The certificates or a network cannot be parsed, or a policy names an unknown
-            resolver.
+        konverge.errors.ConfigurationError: The certificates or a network cannot be parsed, the directory does not
+            exist, or a policy names an unknown resolver.
     """
-    setup, resolvers = setup or LocalSetup(), tuple(resolvers)
+    setup = setup or LocalSetup()
+    resolvers = (*resolvers, *_build_disk_resolver(setup.directory))
     known = list_resolver_names() | {resolver.name for resolver in resolvers}
     for policy in setup.policies:
         if message := policy.find_unknown_resolver(known):
@@ -280,6 +284,14 @@ async def _read_pipe(file: Path) -> bytes:
         return value
     finally:
         transport.close()
+
+
+def _build_disk_resolver(directory: Path | None) -> list[Resolver]:
+    if directory is None:
+        return []
+    if not directory.is_dir():
+        raise ConfigurationError(f"directory {directory}: expected a directory, found none")
+    return [DiskResolver(directory)]
 
 
 def _build_settings(resolvers: Iterable[Resolver], setup: LocalSetup) -> dict[str, Mapping[str, str]]:

@@ -221,7 +221,9 @@ def test_every_resolver_is_a_command_whose_options_are_its_parameters(konverge: 
 
 def test_a_resolver_that_is_not_there_is_refused_as_in_a_cluster(konverge: Konverge) -> None:
     done = konverge("resolve", "gti", "--url", "https://example.com")
-    message = "resolver 'gti' is not installed; available: bundles, cluster, git, http, hub; did you mean 'git'?\n"
+    message = (
+        "resolver 'gti' is not installed; available: bundles, cluster, disk, git, http, hub; did you mean 'git'?\n"
+    )
     assert (done.returncode, done.stderr.endswith(f"Error: {message}")) == (2, True)
 
 

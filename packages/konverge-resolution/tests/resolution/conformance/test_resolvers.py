@@ -18,15 +18,16 @@ from konverge_cluster.embedded import LocalCluster
 from konverge_resolution import Services
 from konverge_resolution._internal.address_resolver import GuardedAddressResolver
 from konverge_resolution._internal.cluster_services import ClusterObjectReader
-from konverge_resolution._internal.resolvers import STANDARD
+from konverge_resolution._internal.resolvers import DISK, STANDARD
 from konverge_resolution._internal.resolvers.bundles import BundlesResolver
 from konverge_resolution._internal.resolvers.cluster import ClusterResolver
+from konverge_resolution._internal.resolvers.disk import DiskResolver
 from konverge_resolution._internal.resolvers.git import GitResolver
 from konverge_resolution._internal.resolvers.http import HttpResolver
 from konverge_resolution._internal.resolvers.hub import HubResolver
 from konverge_resolution._internal.workspaces import TemporaryFolders
 from konverge_resolution.network import AllowedNetworks, GuardedHttp
-from konverge_resolution.resolver_conformance import ResolverConformance, Specimen
+from konverge_resolution.resolver_conformance import Impossible, ResolverConformance, Specimen
 from tests.resolution.bundles.sample_images import build_image, object_layer
 from tests.resolution.git.sample_repositories import list_files, list_processes, make_samples
 from tests.resolution.http_resolution import TASK, Secrets
@@ -193,6 +194,20 @@ class TestCluster(ResolverConformance):
             )
 
 
+class TestDisk(ResolverConformance):
+    @pytest.fixture
+    def specimen(self, tmp_path: Path) -> Specimen:
+        (tmp_path / "box.yaml").write_bytes(TASK)
+        return Specimen(
+            DiskResolver(tmp_path),
+            services(),
+            good={"path": "box.yaml"},
+            missing={"path": "missing.yaml"},
+            unreachable=Impossible("its source is a directory of this machine"),
+            hanging=Impossible("only regular files are read, and these never wait"),
+        )
+
+
 def test_no_resolver_is_left_out() -> None:
-    tested = {TestBundles, TestCluster, TestGit, TestHttp, TestHub}
-    assert {each.__name__.removeprefix("Test").lower() for each in tested} == set(STANDARD)
+    tested = {TestBundles, TestCluster, TestDisk, TestGit, TestHttp, TestHub}
+    assert {each.__name__.removeprefix("Test").lower() for each in tested} == {*STANDARD, DISK}

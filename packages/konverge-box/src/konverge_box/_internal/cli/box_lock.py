@@ -19,7 +19,8 @@ from konverge_resolution._internal.content_store import find_content_folder
 
 __all__ = ["box_lock"]
 
-_DERIVED = ("lock_file", "content")
+# The lock file and its content have the name of the box; the imports of a box must not be on one machine only.
+_OMITTED = ("lock_file", "content", "directory")
 
 
 @click.command("lock")
@@ -44,4 +45,4 @@ def box_lock(ctx: click.Context, /, file: Path, **given: Any) -> None:
         asyncio.run(lock_roots(flags, roots))
 
 
-box_lock.params += [option for option in build_lock_options() if option.name not in _DERIVED]
+box_lock.params += [option for option in build_lock_options() if option.name not in _OMITTED]

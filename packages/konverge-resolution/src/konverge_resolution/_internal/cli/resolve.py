@@ -54,6 +54,8 @@ def build_lock_options() -> list[click.Option]:
                      help="Setting of the resolver. Can be repeated."),
         click.Option(["--allow-network", "networks"], multiple=True, metavar="CIDR",
                      help="Allow connections to this private network, for example 10.0.0.0/8. Can be repeated."),
+        click.Option(["--directory"], type=path, metavar="DIR",
+                     help="Local directory for the resolver disk; it reads no other file."),
         click.Option(["--ca-certificates", "certificates"], type=path, metavar="FILE.pem",
                      help="Certificates to trust in addition to those of the system, in PEM."),
         click.Option(["--trusted-root"], type=path, metavar="FILE.json",
@@ -82,13 +84,17 @@ class _ResolverGroup(click.Group):
     """Group with one command for each resolver; its options come from the parameters."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        from konverge_resolution._internal.resolvers import load_resolvers
+        from konverge_resolution._internal.resolvers import DISK, load_resolvers
 
-        return sorted(resolver.name for resolver in load_resolvers())
+        return sorted([*(resolver.name for resolver in load_resolvers()), DISK])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        from konverge_resolution._internal.resolvers import load_resolvers
+        from konverge_resolution._internal.resolvers import DISK, load_resolvers
 
+        if cmd_name == DISK:
+            from konverge_resolution._internal.resolvers.disk import DiskResolver
+
+            return _build_command(DiskResolver(Path()))
         found = [resolver for resolver in load_resolvers([cmd_name]) if resolver.name == cmd_name]
         return _build_command(found[0]) if found else None
 

@@ -29,7 +29,7 @@ from konverge_resolution._internal.locked_resolver import LockedResolver
 from konverge_resolution._internal.reference import Digest, Reference
 from konverge_resolution._internal.reference_parsing import ParsedReference
 from konverge_resolution._internal.reference_tree import TreeNode, resolve_tree
-from konverge_resolution._internal.resolvers import load_resolvers
+from konverge_resolution._internal.resolvers import DISK, load_resolvers
 from konverge_resolution._internal.source_failover import ReferenceResolver
 from konverge_resolution._internal.source_prefix import canonicalize_source
 
@@ -46,7 +46,9 @@ async def _open_engine(flags: ResolveFlags, resolvers: set[str]) -> AsyncIterato
             client = connect(*flags.kubeconfig, user_agent=user_agent, clock=clock)
             await stack.enter_async_context(client)
             setup = replace(setup, cluster=ClusterObjectReader(client))
-        yield await stack.enter_async_context(local_engine(load_resolvers(resolvers or None), setup, clock=clock))
+        yield await stack.enter_async_context(
+            local_engine(load_resolvers(resolvers - {DISK} if resolvers else None), setup, clock=clock)
+        )
 
 
 async def _resolve_tree(

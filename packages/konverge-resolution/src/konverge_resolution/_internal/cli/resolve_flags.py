@@ -24,7 +24,7 @@ from konverge_resolution._internal.policy import Policy
 from konverge_resolution._internal.reference import Digest, Reference, Value
 from konverge_resolution._internal.requests.api_types import ResolutionPolicy
 from konverge_resolution._internal.requests.policy_parsing import parse_policy
-from konverge_resolution._internal.resolvers import list_resolver_names
+from konverge_resolution._internal.resolvers import DISK, list_resolver_names
 from konverge_resolution._internal.signatures import SignatureVerifier
 
 __all__ = ["ResolveFlags", "read_file"]
@@ -109,6 +109,8 @@ class ResolveFlags:
             AllowedNetworks(given["networks"])
         except ValueError as error:
             raise click.BadParameter(str(error), ctx, param_hint="--allow-network") from None
+        if resolver == DISK and given.get("directory") is None:
+            raise click.UsageError("resolver disk: requires --directory DIR, below which it reads the file", ctx)
         settings = _parse_pairs(ctx, "--setting", given["settings"])
         if settings and not resolver:
             raise click.UsageError("--setting: requires a resolver", ctx)
@@ -137,6 +139,7 @@ class ResolveFlags:
                 verifier=SignatureVerifier(given["trusted_root"]),
                 hints=_HINTS,
                 cache_folder=None if given["is_uncached"] or given["is_verifying"] else _find_cache_folder(),
+                directory=given.get("directory"),
             ),
             kubeconfig=(given["kubeconfig_file"], given["context"]) if needs_cluster else None,
         )
@@ -196,7 +199,7 @@ def _read_policies(file: Path) -> list[Policy]:
             _find_unknown_fields(obj, crd_manifest(ResolutionPolicy)["spec"]["versions"][0]["schema"])
         ):
             raise ConfigurationError(f"{file}: ResolutionPolicy {obj['metadata']['name']}: unknown field {unknown[0]}")
-        policy = parse_policy(obj, list_resolver_names())
+        policy = parse_policy(obj, list_resolver_names() | {DISK})
         if not isinstance(policy, Policy):
             raise ConfigurationError(f"{file}: ResolutionPolicy {policy.scope.name}: {'; '.join(policy.errors)}")
         found.append(policy)

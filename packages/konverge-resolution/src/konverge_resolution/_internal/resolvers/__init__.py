@@ -11,7 +11,10 @@ from konverge.errors import ConfigurationError
 from konverge_resolution._internal.resolver import Resolver
 from konverge_resolution._internal.resolver_registry import ENTRY_POINTS, discover_resolvers
 
-__all__ = ["STANDARD", "load_resolvers"]
+__all__ = ["DISK", "STANDARD", "load_resolvers"]
+
+DISK = "disk"
+"""Name of the resolver for a local directory, which only a user's own program has: never loaded, never in a cluster."""
 
 STANDARD: Mapping[str, tuple[str, str]] = {
     "bundles": ("konverge_resolution._internal.resolvers.bundles", "BundlesResolver"),
@@ -45,7 +48,7 @@ def load_resolvers(names: Iterable[str] | None = None) -> list[Resolver]:
     if wanted is not None and wanted <= resolvers.keys():
         return list(resolvers.values())
     for resolver in discover_resolvers(_list_entry_points):
-        if resolver.name in STANDARD:
+        if resolver.name in STANDARD or resolver.name == DISK:
             raise ConfigurationError(
                 f"resolver {resolver.name!r}: konverge has a resolver of that name; choose another name"
             )
