@@ -1,4 +1,4 @@
-"""Generate konverge_cluster/embedded/protobuf.json from the .proto files of the Kubernetes modules.
+"""Generate konverge_cluster/_internal/embedded/protobuf.json from the .proto files of the Kubernetes modules.
 
     python tools/protobuf/generate.py
 
@@ -33,8 +33,10 @@ API = (
     "discovery/v1",
     "events/v1",
     "networking/v1",
+    "node/v1",
     "policy/v1",
     "rbac/v1",
+    "scheduling/v1",
     "storage/v1",
 )
 MACHINERY = ("apis/meta/v1", "runtime", "api/resource", "util/intstr")
@@ -42,9 +44,9 @@ MACHINERY = ("apis/meta/v1", "runtime", "api/resource", "util/intstr")
 ROOTS = (
     *(f"io.k8s.api.apps.v1.{kind}" for kind in ("ControllerRevision", "DaemonSet", "Deployment", "ReplicaSet")),
     "io.k8s.api.apps.v1.StatefulSet",
-    "io.k8s.api.authentication.v1.SelfSubjectReview",
+    *(f"io.k8s.api.authentication.v1.{kind}" for kind in ("SelfSubjectReview", "TokenRequest", "TokenReview")),
     *(f"io.k8s.api.authorization.v1.{kind}Review" for kind in ("SelfSubjectAccess", "SelfSubjectRules")),
-    "io.k8s.api.authorization.v1.SubjectAccessReview",
+    *(f"io.k8s.api.authorization.v1.{kind}AccessReview" for kind in ("LocalSubject", "Subject")),
     "io.k8s.api.autoscaling.v1.Scale",
     "io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler",
     *(f"io.k8s.api.batch.v1.{kind}" for kind in ("CronJob", "Job")),
@@ -56,11 +58,15 @@ ROOTS = (
             "ConfigMap",
             "Endpoints",
             "Event",
+            "LimitRange",
             "Namespace",
             "Node",
             "PersistentVolume",
             "PersistentVolumeClaim",
             "Pod",
+            "PodTemplate",
+            "ReplicationController",
+            "ResourceQuota",
             "Secret",
             "Service",
             "ServiceAccount",
@@ -68,9 +74,11 @@ ROOTS = (
     ),
     "io.k8s.api.discovery.v1.EndpointSlice",
     "io.k8s.api.events.v1.Event",
-    *(f"io.k8s.api.networking.v1.{kind}" for kind in ("Ingress", "NetworkPolicy")),
+    *(f"io.k8s.api.networking.v1.{kind}" for kind in ("Ingress", "IngressClass", "NetworkPolicy")),
+    "io.k8s.api.node.v1.RuntimeClass",
     *(f"io.k8s.api.policy.v1.{kind}" for kind in ("Eviction", "PodDisruptionBudget")),
     *(f"io.k8s.api.rbac.v1.{kind}" for kind in ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")),
+    "io.k8s.api.scheduling.v1.PriorityClass",
     "io.k8s.api.storage.v1.StorageClass",
     "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions",
     "io.k8s.apimachinery.pkg.runtime.Unknown",

@@ -36,8 +36,10 @@ GROUP_VERSIONS = (
     "discovery.k8s.io/v1",
     "events.k8s.io/v1",
     "networking.k8s.io/v1",
+    "node.k8s.io/v1",
     "policy/v1",
     "rbac.authorization.k8s.io/v1",
+    "scheduling.k8s.io/v1",
     "storage.k8s.io/v1",
 )
 

@@ -1,81 +1,67 @@
-"""Changes to new objects by the admission plug-ins that are on by default."""
+"""Changes to objects by the admission plug-ins that are on by default."""
 
 from __future__ import annotations
 
 from konverge._internal.kube import Object
 from konverge.errors import ForbiddenError
+from konverge_cluster._internal.embedded.pod_admission import (
+    PRIORITY_CLASSES,
+    admit_new_pod,
+    admit_pod_update,
+    find_default_priority_class,
+)
 from konverge_cluster._internal.embedded.resource_registry import ServedResource
+from konverge_cluster._internal.embedded.storage import Storage
 from konverge_cluster._internal.embedded.validation.field_errors import quote
 
-__all__ = ["run_plugins", "stamp_template_generation"]
+__all__ = ["check_single_default", "run_create_plugins", "run_update_plugins", "stamp_template_generation"]
 
-_CLAIM_PROTECTION = "kubernetes.io/pvc-protection"
+_PROTECTION = {"persistentvolumeclaims": "kubernetes.io/pvc-protection"}
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
-_TOLERATION_SECONDS = 300
-# The classes that every cluster has.
-_PRIORITY_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-_PREEMPTION = "PreemptLowerPriority"
-_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
-def run_plugins(resource: ServedResource, obj: Object) -> None:
-    """Run the admission plug-ins on a new object, in place."""
-    match resource.storage:
-        case "pods":
-            _complete_pod(obj)
-            _check_runtime_class(obj)
-        case "persistentvolumeclaims":
-            finalizers = obj["metadata"].get("finalizers") or []
-            if _CLAIM_PROTECTION not in finalizers:
-                obj["metadata"]["finalizers"] = [*finalizers, _CLAIM_PROTECTION]
+def run_create_plugins(resource: ServedResource, obj: Object, storage: Storage) -> None:
+    """Run the admission plug-ins on a new object, in place.
+
+    Args:
+        resource: The resource of the object.
+        obj: The object.
+        storage: The storage with the classes that objects name.
+
+    Raises:
+        ForbiddenError: A plug-in refuses the object.
+    """
+    if resource.storage == "pods":
+        admit_new_pod(obj, storage)
+    finalizer = _PROTECTION.get(resource.storage)
+    if finalizer is not None:
+        finalizers = obj["metadata"].get("finalizers") or []
+        if finalizer not in finalizers:
+            obj["metadata"]["finalizers"] = [*finalizers, finalizer]
 
 
-def _complete_pod(pod: Object) -> None:
-    """Set the priority of pods without a class, and the tolerations for unreachable nodes."""
-    spec = pod.setdefault("spec", {})
-    name = spec.get("priorityClassName")
-    if name and name not in _PRIORITY_CLASSES:
-        raise _new_forbidden_pod(pod, f"no PriorityClass with name {name} was found")
-    for field, label, default in (
-        ("priority", "the integer value of priority", _PRIORITY_CLASSES.get(name or "", 0)),
-        ("preemptionPolicy", "the string value of PreemptionPolicy", _PREEMPTION),
-    ):
-        if spec.setdefault(field, default) != default:
-            why = f"({spec[field]}) must not be provided in pod spec; priority admission controller computed {default}"
-            raise _new_forbidden_pod(pod, f"{label} {why} from the given PriorityClass name")
-    tolerations: list[Object] = list(spec.get("tolerations") or ())
-    for taint in _TAINTS:
-        if not any(_tolerates(toleration, taint) for toleration in tolerations):
-            tolerations.append(
-                {
-                    "key": taint,
-                    "operator": "Exists",
-                    "effect": "NoExecute",
-                    "tolerationSeconds": _TOLERATION_SECONDS,
-                }
-            )
-    spec["tolerations"] = tolerations
+def run_update_plugins(resource: ServedResource, old: Object, obj: Object, subresource: str) -> None:
+    """Run the admission plug-ins on a changed object, in place."""
+    if resource.storage == "pods" and not subresource:
+        admit_pod_update(old, obj)
 
 
-def _check_runtime_class(pod: Object) -> None:
-    """Refuse every RuntimeClass: this server has none."""
-    name = pod["spec"].get("runtimeClassName")
-    if name:
-        raise _new_forbidden_pod(pod, f"pod rejected: RuntimeClass {quote(name)} not found")
-    if pod["spec"].get("overhead"):
-        reason = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
-        raise _new_forbidden_pod(pod, reason)
+def check_single_default(resource: ServedResource, obj: Object, storage: Storage) -> None:
+    """Check that at most one PriorityClass is that of pods which name none; other resources pass.
 
-
-def _new_forbidden_pod(pod: Object, reason: str) -> ForbiddenError:
-    name = pod["metadata"].get("name", "")
-    details = {"name": name, "kind": "pods"} if name else {"kind": "pods"}
-    return ForbiddenError(f"pods {quote(name)} is forbidden: {reason}", details=details)
-
-
-def _tolerates(toleration: Object, taint: str) -> bool:
-    matches_key = toleration.get("key") == taint or not toleration.get("key")
-    return matches_key and toleration.get("effect") in (None, "", "NoExecute")
+    Raises:
+        ForbiddenError: Another class is the default already.
+    """
+    if resource.storage != PRIORITY_CLASSES or not obj.get("globalDefault"):
+        return
+    present = find_default_priority_class(storage)
+    name = obj["metadata"].get("name", "")
+    if present is not None and present["metadata"]["name"] != name:
+        own = f"PriorityClass {present['metadata']['name']} is already marked as default"
+        raise ForbiddenError(
+            f"{resource.qualified_name} {quote(name)} is forbidden: {own}. Only one default can exist",
+            details={"name": name, "group": resource.gvk.group, "kind": resource.mapping.plural},
+        )
 
 
 def stamp_template_generation(new: Object, old: Object | None = None) -> None:

@@ -208,6 +208,14 @@ def list_builtin_resources() -> tuple[ServedResource, ...]:
         _build_resource("networking.k8s.io", "Ingress", "ingresses", "ing", subresources=_STATUS, generation=True),
         _build_resource("networking.k8s.io", "NetworkPolicy", "networkpolicies", "netpol", generation=True),
         _build_resource(
+            "node.k8s.io",
+            "RuntimeClass",
+            "runtimeclasses",
+            creates_on_update=True,
+            unconditional_update=False,
+            namespaced=False,
+        ),
+        _build_resource(
             "policy",
             "PodDisruptionBudget",
             "poddisruptionbudgets",
@@ -228,6 +236,7 @@ def list_builtin_resources() -> tuple[ServedResource, ...]:
         ),
         _build_resource("rbac.authorization.k8s.io", "RoleBinding", "rolebindings", creates_on_update=True),
         _build_resource("rbac.authorization.k8s.io", "Role", "roles", creates_on_update=True),
+        _build_resource("scheduling.k8s.io", "PriorityClass", "priorityclasses", "pc", namespaced=False),
         _build_resource("storage.k8s.io", "StorageClass", "storageclasses", "sc", namespaced=False),
         _build_resource(
             "apiextensions.k8s.io",

@@ -31,7 +31,7 @@ def bind_pod(api: ApiServer, key: ObjectKey, binding: Any, now: datetime, *, dry
 
     Raises:
         BadRequestError: The Binding names another pod or no node.
-        ConflictError: The pod already has a node.
+        ConflictError: The pod already has a node, is being deleted, or has scheduling gates.
     """
     _check_name(binding, key, "Binding")
     target = binding.get("target")
@@ -39,8 +39,8 @@ def bind_pod(api: ApiServer, key: ObjectKey, binding: Any, now: datetime, *, dry
     if not node:
         raise BadRequestError("a binding needs a target with the name of a node")
     pod = api.get(_POD, key)
-    if pod["spec"].get("nodeName"):
-        why = f'pod {key.name} is already assigned to node "{pod["spec"]["nodeName"]}"'
+    why = _find_obstacle(pod)
+    if why:
         details = {"name": key.name, "kind": "pods/binding"}
         message = f'Operation cannot be fulfilled on pods/binding "{key.name}": {why}'
         raise ConflictError(message, details=details)
@@ -55,6 +55,16 @@ def bind_pod(api: ApiServer, key: ObjectKey, binding: Any, now: datetime, *, dry
     pod["status"]["conditions"] = [*others, scheduled]
     api.update(_POD, pod, subresource="binding", dry_run=dry_run)
     return _SUCCESS
+
+
+def _find_obstacle(pod: Object) -> str:
+    """Return the reason why the pod cannot be assigned to a node; empty if it can."""
+    name, node = pod["metadata"]["name"], pod["spec"].get("nodeName")
+    if is_deleting(pod):
+        return f"pod {name} is being deleted, cannot be assigned to a host"
+    if node:
+        return f'pod {name} is already assigned to node "{node}"'
+    return f"pod {name} has non-empty .spec.schedulingGates" if pod["spec"].get("schedulingGates") else ""
 
 
 def evict_pod(api: ApiServer, key: ObjectKey, eviction: Any, now: datetime, *, dry_run: bool = False) -> Object:

@@ -32,6 +32,9 @@ _ENVELOPE = "io.k8s.apimachinery.pkg.runtime.Unknown"
 # Bodies that are not objects: the definition by apiVersion and kind.
 _OTHERS: Mapping[tuple[str, str], str] = {
     ("authentication.k8s.io/v1", "SelfSubjectReview"): "io.k8s.api.authentication.v1.SelfSubjectReview",
+    ("authentication.k8s.io/v1", "TokenRequest"): "io.k8s.api.authentication.v1.TokenRequest",
+    ("authentication.k8s.io/v1", "TokenReview"): "io.k8s.api.authentication.v1.TokenReview",
+    ("authorization.k8s.io/v1", "LocalSubjectAccessReview"): "io.k8s.api.authorization.v1.LocalSubjectAccessReview",
     ("authorization.k8s.io/v1", "SelfSubjectAccessReview"): "io.k8s.api.authorization.v1.SelfSubjectAccessReview",
     ("authorization.k8s.io/v1", "SelfSubjectRulesReview"): "io.k8s.api.authorization.v1.SelfSubjectRulesReview",
     ("authorization.k8s.io/v1", "SubjectAccessReview"): "io.k8s.api.authorization.v1.SubjectAccessReview",

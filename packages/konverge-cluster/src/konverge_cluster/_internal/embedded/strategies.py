@@ -54,6 +54,15 @@ _INITIAL_STATUS: Mapping[str, Object] = {
     },
     "customresourcedefinitions.apiextensions.k8s.io": {},
 }
+# The condition of a new pod that is not scheduled yet because of its gates.
+_GATED: Object = {
+    "type": "PodScheduled",
+    "status": "False",
+    "lastProbeTime": None,
+    "lastTransitionTime": None,
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
 # Metadata that a status write does not change either, in addition to the fields above.
 _KEPT_BY_STATUS: Mapping[str, tuple[str, ...]] = {
     "deployments.apps": ("labels",),
@@ -80,6 +89,10 @@ def prepare_create(resource: ServedResource, obj: Object, *, uid: str, now: date
     match resource.storage:
         case "pods":
             obj["status"] = {"phase": "Pending", "qosClass": compute_qos_class(obj.get("spec") or {})}
+            if (obj.get("spec") or {}).get("schedulingGates"):
+                obj["status"]["conditions"] = [dict(_GATED)]
+        case "priorityclasses.scheduling.k8s.io":
+            metadata["generation"] = 1  # and never increased
         case "persistentvolumeclaims":
             spec = obj.get("spec") or {}
             if spec.get("dataSource") is not None and spec.get("dataSourceRef") is None:

@@ -15,6 +15,7 @@ from konverge.clock import Clock, Entropy
 from konverge.errors import ApiError, BadRequestError
 from konverge_cluster._internal.embedded import api_errors, deletion, service_addresses, write_pipeline
 from konverge_cluster._internal.embedded.access.escalation import check_escalation
+from konverge_cluster._internal.embedded.admission_plugins import check_single_default
 from konverge_cluster._internal.embedded.bootstrap_objects import UNDELETABLE_NAMESPACES
 from konverge_cluster._internal.embedded.custom_resources import DEFINITIONS, get_storage_name
 from konverge_cluster._internal.embedded.deletion import DeleteOptions
@@ -238,7 +239,7 @@ class ServerVerbs:
         if resource.mapping.namespaced:
             self._check_namespace(resource, key)
         obj: Object | None = write_pipeline.begin_create(
-            resource, body, self._build_author(write), is_tracked=is_tracked
+            resource, body, self._build_author(write), self._storage, is_tracked=is_tracked
         )
         obj = yield from self._webhooks.mutate(self._build_admission("CREATE", resource, key, obj, None, "", write))
         obj = obj or body
@@ -253,6 +254,7 @@ class ServerVerbs:
         if resource.storage == "services":
             service_addresses.allocate_addresses(obj, self._list_other_services(key), self._entropy)
         write.warnings.extend(list_warnings(resource, obj))
+        check_single_default(resource, obj, self._storage)
         write.warnings.extend(check_pod_security(resource, obj, None, "", self._storage))
         yield from self._webhooks.validate(self._build_admission("CREATE", resource, key, obj, None, "", write))
         if resource.storage == DEFINITIONS:
@@ -326,6 +328,7 @@ class ServerVerbs:
             service_addresses.allocate_addresses(obj, self._list_other_services(stored.key), self._entropy)
         if not subresource:
             write.warnings.extend(list_warnings(resource, obj))
+        check_single_default(resource, obj, self._storage)
         write.warnings.extend(check_pod_security(resource, obj, old, subresource, self._storage))
         admission = self._build_admission("UPDATE", resource, stored.key, obj, old, subresource, write)
         yield from self._webhooks.validate(admission)

@@ -14,11 +14,16 @@ from typing import Any
 from konverge._internal.apply import FieldSet, server_side_apply, track_update
 from konverge._internal.kube import Object
 from konverge.errors import BadRequestError
-from konverge_cluster._internal.embedded.admission_plugins import run_plugins, stamp_template_generation
+from konverge_cluster._internal.embedded.admission_plugins import (
+    run_create_plugins,
+    run_update_plugins,
+    stamp_template_generation,
+)
 from konverge_cluster._internal.embedded.object_decoding import FieldValidation, read_object
 from konverge_cluster._internal.embedded.resource_registry import ServedResource
 from konverge_cluster._internal.embedded.scale import get_replicas
 from konverge_cluster._internal.embedded.service_addresses import release_addresses
+from konverge_cluster._internal.embedded.storage import Storage
 from konverge_cluster._internal.embedded.strategies import prepare_create, prepare_update
 from konverge_cluster._internal.embedded.validation.object_validation import check_create, check_update
 
@@ -44,13 +49,16 @@ class WriteAuthor:
     now: datetime
 
 
-def begin_create(resource: ServedResource, body: Object, author: WriteAuthor, *, is_tracked: bool = False) -> Object:
+def begin_create(
+    resource: ServedResource, body: Object, author: WriteAuthor, storage: Storage, *, is_tracked: bool = False
+) -> Object:
     """Return a new object as admission first receives it: with managed fields, and after the server's own plug-ins.
 
     Args:
         resource: The resource of the object.
         body: The object from `read_object`, with its namespace and name.
         author: The author of the write.
+        storage: The storage with the classes that objects name.
         is_tracked: True if the body comes from an apply, which has recorded the field ownership.
     """
     obj = {**body, "metadata": {**body["metadata"]}}
@@ -60,7 +68,7 @@ def begin_create(resource: ServedResource, body: Object, author: WriteAuthor, *,
         stamp_template_generation(obj)
     if not is_tracked:
         obj = track_update(None, obj, resource.schema, **_build_tracking_options(resource, author, ""))
-    run_plugins(resource, obj)
+    run_create_plugins(resource, obj, storage)
     return obj
 
 
@@ -109,6 +117,7 @@ def begin_update(
         obj = track_update(old, obj, resource.schema, **_build_tracking_options(resource, author, subresource))
     if subresource == "scale":
         _record_scaling(resource, obj)
+    run_update_plugins(resource, old, obj, subresource)
     return obj
 
 
@@ -165,7 +174,10 @@ def begin_apply(
     merged = server_side_apply(
         old, dict(body), resource.schema, force=force, **_build_tracking_options(resource, author, subresource)
     )
-    return read_object(resource, merged, keeps_nulls=True)
+    obj = read_object(resource, merged, keeps_nulls=True)
+    if old is not None:
+        run_update_plugins(resource, old, obj, subresource)
+    return obj
 
 
 def finish_update(

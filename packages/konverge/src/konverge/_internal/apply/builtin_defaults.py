@@ -69,6 +69,7 @@ _CONSTANTS: Mapping[str, Mapping[str, Any]] = {
     _CORE + "Container": _TERMINATION,
     _CORE + "EphemeralContainer": _TERMINATION,
     _CORE + "Probe": {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3},
+    "io.k8s.api.scheduling.v1.PriorityClass": {"preemptionPolicy": "PreemptLowerPriority"},
     _CORE + "HTTPGetAction": {"path": "/", "scheme": "HTTP"},
     _CORE + "SecretVolumeSource": {"defaultMode": _FILE_MODE},
     _CORE + "ConfigMapVolumeSource": {"defaultMode": _FILE_MODE},

@@ -56,12 +56,14 @@ def _matches_expression(expression: Mapping[str, Any], labels: Mapping[str, str]
 
 
 def compute_requests(pod: Object) -> dict[str, Fraction]:
-    """Return the resources that a pod requests: its containers together, or a larger init container alone."""
+    """Return the resources that a pod needs: its containers together or a larger init container, and its overhead."""
     spec = pod["spec"]
     total = _sum_requests(spec.get("containers") or ())
     for container in spec.get("initContainers") or ():
         for name, amount in _sum_requests((container,)).items():
             total[name] = max(total.get(name, Fraction(0)), amount)
+    for name, quantity in (spec.get("overhead") or {}).items():
+        total[name] = total.get(name, Fraction(0)) + quantity_to_fraction(quantity)
     return total
 
 

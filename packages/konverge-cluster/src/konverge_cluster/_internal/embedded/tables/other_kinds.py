@@ -113,6 +113,15 @@ def _storage_class(obj: Object, now: datetime) -> list[Any]:
     ]
 
 
+def _priority_class(obj: Object, now: datetime) -> list[Any]:
+    is_default = bool(obj.get("globalDefault"))
+    return [_name(obj), obj.get("value", 0), is_default, format_age(obj, now), obj.get("preemptionPolicy", "")]
+
+
+def _runtime_class(obj: Object, now: datetime) -> list[Any]:
+    return [_name(obj), obj.get("handler", ""), format_age(obj, now)]
+
+
 def _config_map(obj: Object, now: datetime) -> list[Any]:
     return [_name(obj), len(obj.get("data") or ()) + len(obj.get("binaryData") or ()), format_age(obj, now)]
 
@@ -250,6 +259,10 @@ OTHER_KINDS: Mapping[str, TablePrinter] = {
     "storageclasses.storage.k8s.io": build_printer(
         "Name, Provisioner, ReclaimPolicy, VolumeBindingMode, AllowVolumeExpansion, Age", _storage_class
     ),
+    "priorityclasses.scheduling.k8s.io": build_printer(
+        "Name, Value, Global-Default, Age, +PreemptionPolicy", _priority_class
+    ),
+    "runtimeclasses.node.k8s.io": build_printer("Name, Handler, Age", _runtime_class),
     "configmaps": build_printer("Name, Data, Age", _config_map),
     "secrets": build_printer("Name, Type, Data, Age", _secret),
     "serviceaccounts": build_printer("Name, Age", _format_name_and_age),

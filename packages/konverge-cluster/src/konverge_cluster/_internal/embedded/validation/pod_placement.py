@@ -16,7 +16,7 @@ from konverge_cluster._internal.embedded.validation.field_errors import (
 )
 from konverge_cluster._internal.embedded.validation.selectors import validate_selector
 
-__all__ = ["TAINT_EFFECTS", "validate_placement"]
+__all__ = ["TAINT_EFFECTS", "validate_placement", "validate_toleration"]
 
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _REQUIRED, _PREFERRED = (
@@ -29,7 +29,7 @@ _WEIGHT = "must be in the range 1-100"
 def validate_placement(spec: Mapping[str, Any], field: str) -> Iterator[FieldError]:
     """Yield the validation errors of the placement fields of a pod spec."""
     for index, toleration in enumerate(spec.get("tolerations") or ()):
-        yield from _validate_toleration(toleration, f"{field}.tolerations[{index}]")
+        yield from validate_toleration(toleration, f"{field}.tolerations[{index}]")
     affinity = spec.get("affinity") or {}
     yield from _validate_node_affinity(affinity.get("nodeAffinity") or {}, f"{field}.affinity.nodeAffinity")
     for kind in ("podAffinity", "podAntiAffinity"):
@@ -50,7 +50,8 @@ def validate_placement(spec: Mapping[str, Any], field: str) -> Iterator[FieldErr
             yield field_invalid(f"{field}.readinessGates[{index}].conditionType", name, detail)
 
 
-def _validate_toleration(toleration: Mapping[str, Any], field: str) -> Iterator[FieldError]:
+def validate_toleration(toleration: Mapping[str, Any], field: str) -> Iterator[FieldError]:
+    """Yield the validation errors of one toleration."""
     key, operator, value = toleration.get("key", ""), toleration.get("operator") or "", toleration.get("value", "")
     for detail in validate_label_key(key) if key else ():
         yield field_invalid(f"{field}.key", key, detail)

@@ -22,16 +22,10 @@ from konverge_cluster._internal.embedded.validation.pod_placement import validat
 from konverge_cluster._internal.embedded.validation.security_contexts import validate_pod_security
 from konverge_cluster._internal.embedded.validation.volumes import validate_volumes
 
-__all__ = ["validate_pod", "validate_pod_template", "validate_pod_update"]
+__all__ = ["validate_pod", "validate_pod_template"]
 
 _RESTART_POLICIES = ("Always", "OnFailure", "Never")
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
-# The fields that an update of a pod can change.
-_MUTABLE = (
-    "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` "
-    "(only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was "
-    "previously negative)"
-)
 
 
 def validate_pod(pod: Object) -> Iterator[FieldError]:
@@ -39,6 +33,8 @@ def validate_pod(pod: Object) -> Iterator[FieldError]:
     spec = pod.get("spec") or {}
     if spec.get("ephemeralContainers") and not pod["metadata"].get("resourceVersion"):
         yield field_forbidden("spec.ephemeralContainers", "cannot be set on create")
+    if spec.get("nodeName") and spec.get("schedulingGates"):
+        yield field_forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared")
     yield from _validate_spec(spec, "spec")
 
 
@@ -48,21 +44,6 @@ def validate_pod_template(template: Mapping[str, Any], field: str) -> Iterator[F
     yield from validate_labels(metadata.get("labels"), f"{field}.metadata.labels")
     yield from validate_annotations(metadata.get("annotations"), f"{field}.metadata.annotations")
     yield from _validate_spec(template.get("spec") or {}, f"{field}.spec")
-
-
-def validate_pod_update(old: Object, new: Object) -> Iterator[FieldError]:
-    """Yield an error for changes of immutable fields of a pod."""
-    if _without_mutable(old.get("spec") or {}) != _without_mutable(new.get("spec") or {}):
-        yield field_forbidden("spec", f"pod updates may not change fields other than {_MUTABLE}")
-
-
-def _without_mutable(spec: Mapping[str, Any]) -> Object:
-    immutable = {name: value for name, value in spec.items() if name not in ("activeDeadlineSeconds", "tolerations")}
-    for name in ("containers", "initContainers"):
-        immutable[name] = [
-            {key: value for key, value in container.items() if key != "image"} for container in spec.get(name) or ()
-        ]
-    return immutable
 
 
 def _validate_spec(spec: Mapping[str, Any], field: str) -> Iterator[FieldError]:
