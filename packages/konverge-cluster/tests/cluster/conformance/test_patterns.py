@@ -58,3 +58,42 @@ async def test_a_pattern_with_an_unknown_class_is_refused(cluster: Cluster, patt
     (cause,) = refused.value.causes
     reason = f"error parsing regexp: invalid character class range: `{REFUSED[pattern]}`"
     assert cause.message.endswith(f"must be a valid regular expression, but isn't: {reason}")
+
+
+# Letters of each script by what they are for, not by their names.
+MEMBERS = {
+    r"^\p{Common}$": ("1", "ー", "\u3000", "a"),
+    r"^\p{Inherited}$": ("\u0301", "a"),
+    r"^\p{Latin}$": ("ª", "Å", "K", "\u03b1"),
+    r"^\p{Han}$": ("々", "中", "㇀", "あ"),
+    r"^\P{Common}$": ("a", "1"),
+    r"^[\p{Greek}\d]$": ("Ω", "µ", "5", "ͅ"),
+}
+
+
+@pytest.mark.parametrize("pattern", MEMBERS)
+async def test_letters_belong_to_the_scripts_of_the_server(cluster: Cluster, pattern: str) -> None:
+    # A default is validated with the definition: no object is needed.
+    answers = []
+    for letter in MEMBERS[pattern]:
+        wanted = definition(cluster, pattern)
+        spec = wanted["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+        spec["properties"]["code"]["default"] = letter
+        try:
+            await cluster.client.create(wanted, dry_run=True)
+        except InvalidError:
+            answers.append(False)
+        else:
+            answers.append(True)
+
+    assert answers == SCRIPTS[pattern]
+
+
+SCRIPTS = {
+    r"^\p{Common}$": [True, True, True, False],
+    r"^\p{Inherited}$": [True, False],
+    r"^\p{Latin}$": [True, True, True, False],
+    r"^\p{Han}$": [True, True, False, False],
+    r"^\P{Common}$": [True, False],
+    r"^[\p{Greek}\d]$": [True, False, True, False],
+}

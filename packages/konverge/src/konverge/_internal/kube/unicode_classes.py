@@ -1,13 +1,20 @@
 r"""The character classes ``\p{Name}`` of Go's regular expressions: general categories and scripts.
 
 Go ignores case, spaces, dashes and underscores in a name, and therefore finds no script whose own name has an
-underscore (``Old_Italic``). Python knows a script only as part of the names of its letters.
+underscore or a capital letter inside (``Old_Italic``, ``SignWriting``). The letters of each script are data from Go's
+tables (``tools/unicode_scripts``).
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
+from importlib import resources
+from typing import NamedTuple
+
+import msgspec
 
 __all__ = ["find_unicode_class"]
 
@@ -95,127 +102,6 @@ _ALIASES = {
     "Unassigned": "Cn",
     "Uppercaseletter": "Lu",
 }
-_SCRIPTS = frozenset(
-    [
-        "Adlam",
-        "Ahom",
-        "Arabic",
-        "Armenian",
-        "Avestan",
-        "Balinese",
-        "Bamum",
-        "Batak",
-        "Bengali",
-        "Bhaiksuki",
-        "Bopomofo",
-        "Brahmi",
-        "Braille",
-        "Buginese",
-        "Buhid",
-        "Carian",
-        "Chakma",
-        "Cham",
-        "Cherokee",
-        "Chorasmian",
-        "Common",
-        "Coptic",
-        "Cuneiform",
-        "Cypriot",
-        "Cyrillic",
-        "Deseret",
-        "Devanagari",
-        "Dogra",
-        "Duployan",
-        "Elbasan",
-        "Elymaic",
-        "Ethiopic",
-        "Georgian",
-        "Glagolitic",
-        "Gothic",
-        "Grantha",
-        "Greek",
-        "Gujarati",
-        "Gurmukhi",
-        "Han",
-        "Hangul",
-        "Hanunoo",
-        "Hatran",
-        "Hebrew",
-        "Hiragana",
-        "Inherited",
-        "Javanese",
-        "Kaithi",
-        "Kannada",
-        "Katakana",
-        "Kawi",
-        "Kharoshthi",
-        "Khmer",
-        "Khojki",
-        "Khudawadi",
-        "Lao",
-        "Latin",
-        "Lepcha",
-        "Limbu",
-        "Lisu",
-        "Lycian",
-        "Lydian",
-        "Mahajani",
-        "Makasar",
-        "Malayalam",
-        "Mandaic",
-        "Manichaean",
-        "Marchen",
-        "Medefaidrin",
-        "Miao",
-        "Modi",
-        "Mongolian",
-        "Mro",
-        "Multani",
-        "Myanmar",
-        "Nabataean",
-        "Nandinagari",
-        "Newa",
-        "Nko",
-        "Nushu",
-        "Ogham",
-        "Oriya",
-        "Osage",
-        "Osmanya",
-        "Palmyrene",
-        "Phoenician",
-        "Rejang",
-        "Runic",
-        "Samaritan",
-        "Saurashtra",
-        "Sharada",
-        "Shavian",
-        "Siddham",
-        "Sinhala",
-        "Sogdian",
-        "Soyombo",
-        "Sundanese",
-        "Syriac",
-        "Tagalog",
-        "Tagbanwa",
-        "Takri",
-        "Tamil",
-        "Tangsa",
-        "Tangut",
-        "Telugu",
-        "Thaana",
-        "Thai",
-        "Tibetan",
-        "Tifinagh",
-        "Tirhuta",
-        "Toto",
-        "Ugaritic",
-        "Vai",
-        "Vithkuqi",
-        "Wancho",
-        "Yezidi",
-        "Yi",
-    ]
-)
 
 
 def find_unicode_class(name: str) -> Callable[[str], bool] | None:
@@ -234,7 +120,38 @@ def find_unicode_class(name: str) -> Callable[[str], bool] | None:
     category = canonical if canonical in _CATEGORIES else _ALIASES.get(canonical)
     if category is not None:
         return lambda char: unicodedata.category(char).startswith(category)
-    if canonical not in _SCRIPTS:
-        return None
-    script = "CJK" if canonical == "Han" else canonical.upper()
-    return lambda char: unicodedata.name(char, "").startswith(script)
+    ranges = _load_scripts().get(canonical)
+    return None if ranges is None else _parse_ranges(ranges).contains
+
+
+class _LetterRanges(NamedTuple):
+    """The letters of a script: ranges in order, each with its first and last letter and the step between letters."""
+
+    firsts: tuple[int, ...]
+    lasts: tuple[int, ...]
+    steps: tuple[int, ...]
+
+    def contains(self, char: str) -> bool:
+        """Return True if the letter belongs to the script."""
+        code = ord(char)
+        index = bisect_right(self.firsts, code) - 1
+        return index >= 0 and code <= self.lasts[index] and (code - self.firsts[index]) % self.steps[index] == 0
+
+
+@cache
+def _load_scripts() -> Mapping[str, str]:
+    data = resources.files("konverge._internal.kube").joinpath("unicode_scripts.json").read_bytes()
+    scripts: dict[str, str] = msgspec.json.decode(data)
+    return scripts
+
+
+@lru_cache(maxsize=64)
+def _parse_ranges(text: str) -> _LetterRanges:
+    """Return the ranges of a script in the form of the data, for example ``5b-60 d7-f7/20``."""
+    parsed = []
+    for part in text.split():
+        bounds, _, step = part.partition("/")
+        first, _, last = bounds.partition("-")
+        parsed.append((int(first, 16), int(last, 16), int(step or "1", 16)))
+    firsts, lasts, steps = zip(*parsed, strict=True)
+    return _LetterRanges(firsts, lasts, steps)
