@@ -88,9 +88,10 @@ def prepare_create(resource: ServedResource, obj: Object, *, uid: str, now: date
     metadata["creationTimestamp"] = format_time(now)
     match resource.storage:
         case "pods":
-            obj["status"] = {"phase": "Pending", "qosClass": compute_qos_class(obj.get("spec") or {})}
+            status: Object = {"phase": "Pending", "qosClass": compute_qos_class(obj.get("spec") or {})}
             if (obj.get("spec") or {}).get("schedulingGates"):
-                obj["status"]["conditions"] = [dict(_GATED)]
+                status["conditions"] = [dict(_GATED)]
+            obj["status"] = status
         case "priorityclasses.scheduling.k8s.io":
             metadata["generation"] = 1  # and never increased
         case "persistentvolumeclaims":
