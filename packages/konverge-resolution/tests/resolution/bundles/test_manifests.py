@@ -140,12 +140,12 @@ def test_an_index_that_does_not_say_which_is_refused(entries: tuple[dict[str, An
 @pytest.mark.parametrize("kind", ["task", "Task", "TASK"])
 def test_the_kind_is_found_in_any_case(kind: str) -> None:
     manifest = manifest_of(object_layer("build", "Pipeline"), object_layer("build"))
-    assert select_layer(manifest, name="build", kind=kind, what="a") is manifest.layers[1]
+    assert select_layer(manifest, name="build", kind=kind, what="a").layer is manifest.layers[1]
 
 
 def test_a_kind_that_ends_in_s_is_found() -> None:
     manifest = manifest_of(Layer(b"1", annotations=build_annotations("web", "ingress", "networking.k8s.io/v1")))
-    assert select_layer(manifest, name="web", kind="Ingress", what="a") is manifest.layers[0]
+    assert select_layer(manifest, name="web", kind="Ingress", what="a").layer is manifest.layers[0]
 
 
 def test_a_name_that_is_not_there_is_told_with_those_that_are_and_not_too_many_of_them() -> None:
@@ -188,13 +188,13 @@ def test_a_layer_of_an_unknown_media_type_is_refused_before_it_is_fetched(media_
 
 def test_a_bundle_of_twenty_layers_is_one() -> None:
     manifest = manifest_of(*(object_layer(f"task{number}") for number in range(20)))
-    assert select_layer(manifest, name="task19", kind="task", what="a") is manifest.layers[19]
+    assert select_layer(manifest, name="task19", kind="task", what="a").layer is manifest.layers[19]
 
 
 def test_one_object_in_two_versions_is_the_first_one() -> None:
     versions = [Layer(bytes([n]), annotations=build_annotations("build", "task", f"tekton.dev/v{n}")) for n in (1, 2)]
     manifest = manifest_of(*versions)
-    assert select_layer(manifest, name="build", kind="task", what="a") is manifest.layers[0]
+    assert select_layer(manifest, name="build", kind="task", what="a").layer is manifest.layers[0]
 
 
 def build_titled_layer(title: str, media_type: str = YAML) -> Layer:
@@ -205,12 +205,12 @@ def build_titled_layer(title: str, media_type: str = YAML) -> Layer:
 @pytest.mark.parametrize("name", ["build", "build.yaml"])
 def test_a_file_of_a_plain_artefact_is_found_by_its_title(name: str) -> None:
     manifest = manifest_of(build_titled_layer("other.yaml"), build_titled_layer("build.yaml"), Layer(b"x", TAR_GZIP))
-    assert select_layer(manifest, name=name, kind="task", what="a") is manifest.layers[1]
+    assert select_layer(manifest, name=name, kind="task", what="a").layer is manifest.layers[1]
 
 
 def test_an_artefact_of_one_file_without_a_title_is_that_file() -> None:
     manifest = manifest_of(build_titled_layer("", "application/vnd.example.box.v1+yaml"))
-    assert select_layer(manifest, name="anything", kind="task", what="a") is manifest.layers[0]
+    assert select_layer(manifest, name="anything", kind="task", what="a").layer is manifest.layers[0]
 
 
 def test_what_a_plain_artefact_does_not_have_or_has_twice_is_refused() -> None:
@@ -219,5 +219,8 @@ def test_what_a_plain_artefact_does_not_have_or_has_twice_is_refused() -> None:
         "2 with the title"
         in layer_refused(manifest_of(build_titled_layer("build.yaml"), build_titled_layer("build.yml"))).message
     )
-    assert "layers of a media type such as application/yaml" in layer_refused(manifest_of(Layer(b"x"))).message
+    two = manifest_of(Layer(b"x"), Layer(b"y"))
+    assert "layers of a media type such as application/yaml, or one archive" in layer_refused(two).message
+    unknown = manifest_of(Layer(b"x", "application/vnd.example.binary"))
+    assert "found application/vnd.example.binary" in layer_refused(unknown).message
     assert "expected layers, found none" in layer_refused(manifest_of()).message

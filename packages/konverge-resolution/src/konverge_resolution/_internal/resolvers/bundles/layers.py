@@ -9,6 +9,13 @@ from __future__ import annotations
 import zlib
 
 from konverge_resolution._internal.resolvers.bundles.failures import build_size_error, build_unsupported_error
+from konverge_resolution._internal.resolvers.bundles.tar_headers import (
+    BLOCK,
+    has_valid_checksum,
+    is_end,
+    parse_header,
+    round_up,
+)
 
 __all__ = ["PACKING_BYTES", "unpack"]
 
@@ -17,11 +24,7 @@ PACKING_BYTES = 64 * 1024
 
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
-_BLOCK = 512
 _MAX_PARTS = 100
-_FILES = (b"0", b"\0", b"7")
-_FOLDER = b"5"
-_EXTENSIONS = (b"x", b"g", b"L", b"K")
 
 
 def unpack(data: bytes, media_type: str, *, max_bytes: int, what: str) -> bytes:
@@ -72,59 +75,32 @@ def _decompress(data: bytes, limit: int, what: str) -> bytes:
 
 
 def _is_tar(data: bytes) -> bool:
-    return data[257:262] == b"ustar" or (
-        len(data) >= _BLOCK and data[:1] != b"\0" and _has_valid_checksum(data[:_BLOCK])
-    )
-
-
-def _has_valid_checksum(header: bytes) -> bool:
-    field = header[148:156].strip(b"\0 ")
-    try:
-        return int(field, 8) == sum(header[:148]) + 8 * ord(" ") + sum(header[156:])
-    except ValueError:
-        return False
+    return data[257:262] == b"ustar" or (len(data) >= BLOCK and data[:1] != b"\0" and has_valid_checksum(data[:BLOCK]))
 
 
 def _read_tar_file(data: bytes, max_bytes: int, what: str) -> bytes:
     content: bytes | None = None
     at = 0
-    while at < len(data) and data[at : at + _BLOCK].strip(b"\0"):
-        header = data[at : at + _BLOCK]
-        if len(header) < _BLOCK or not _has_valid_checksum(header):
-            raise build_unsupported_error(what, "a tar", "a damaged one")
-        size, type_ = _parse_size(header, what), header[156:157]
-        start = at + _BLOCK
-        if type_ in _FILES and size > max_bytes:
-            raise build_size_error(what, max_bytes, f"{size} in the header of the tar")
-        if size > len(data) - start:
+    while not is_end(block := data[at : at + BLOCK]):
+        header, start = parse_header(block, what), at + BLOCK
+        if header.is_file and header.size > max_bytes:
+            raise build_size_error(what, max_bytes, f"{header.size} in the header of the tar")
+        if header.size > len(data) - start:
             raise build_unsupported_error(what, "a tar", "a truncated one, or one with a wrong size in a header")
-        body = data[start : start + size]
-        if type_ in _FILES:
+        body = data[start : start + header.size]
+        if header.is_file:
             if content is not None:
                 raise build_unsupported_error(what, "a tar with one file", "several")
             content = body
-        elif type_ in _EXTENSIONS:
+        elif header.is_extension:
             # These records change the size or the position of the next file; no tool packs a definition this way.
             if b" size=" in body or b" GNU.sparse" in body:
                 raise build_unsupported_error(
                     what, "a tar with one plain file", "a sparse file, or one with a second size"
                 )
-        elif type_ != _FOLDER:
+        elif not header.is_folder:
             raise build_unsupported_error(what, "a tar with one plain file", "a link, a device or a sparse file")
-        at = start + -(-size // _BLOCK) * _BLOCK
+        at = start + round_up(header.size)
     if content is None:
         raise build_unsupported_error(what, "a tar with one file", "none")
     return content
-
-
-def _parse_size(header: bytes, what: str) -> int:
-    field = header[124:136]
-    if field[0] & 0x80:  # sizes of 8 GiB and more are binary
-        return int.from_bytes(bytes([field[0] & 0x7F]) + field[1:], "big")
-    try:
-        size = int(field.strip(b"\0 ") or b"0", 8)
-    except ValueError:
-        raise build_unsupported_error(what, "a tar", "a damaged one") from None
-    if size < 0:
-        raise build_unsupported_error(what, "a tar", "a damaged one")
-    return size

@@ -25,10 +25,10 @@ PARAMETERS: dict[str, Parameter] = {
     "bundle": Parameter(
         "The image: `host/repository` with `:tag` or `@sha256:…`", required=True, role=ParameterRole.VERSION
     ),
-    "name": Parameter("The name of the object; for a plain artifact, the title of the file", required=True),
-    "kind": Parameter(
-        "The kind of the object in upper or lower case; ignored for a plain artifact", setting="default-kind"
+    "name": Parameter(
+        "The name of the object; for a plain artifact, the title of the file; for an archive, its path", required=True
     ),
+    "kind": Parameter("The kind of the object in upper or lower case; ignored for files", setting="default-kind"),
     "secret": Parameter(
         "A Secret in the requester's namespace with credentials for registries", role=ParameterRole.CREDENTIAL
     ),

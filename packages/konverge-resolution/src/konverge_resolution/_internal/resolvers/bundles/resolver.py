@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 
+from konverge._internal.cancellation import await_shielded
 from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.http_failures import build_http_client
 from konverge_resolution._internal.parameter_checks import name_params_in_errors
@@ -13,6 +15,7 @@ from konverge_resolution._internal.relative_references import join_path
 from konverge_resolution._internal.resolved_content import Provenance, ResolvedContent
 from konverge_resolution._internal.resolver import FetchRequest, Parameter, Setting
 from konverge_resolution._internal.resolver_settings import as_list
+from konverge_resolution._internal.resolvers.bundles.archives import MAX_ARCHIVE_BYTES, read_archive_file
 from konverge_resolution._internal.resolvers.bundles.attached_signatures import fetch_signatures
 from konverge_resolution._internal.resolvers.bundles.failures import build_unsupported_error
 from konverge_resolution._internal.resolvers.bundles.image_reference import ImageReference, name_source
@@ -21,6 +24,8 @@ from konverge_resolution._internal.resolvers.bundles.layer_selection import (
     API_VERSION,
     KIND,
     NAME,
+    LayerChoice,
+    build_missing_error,
     is_bundle,
     select_layer,
 )
@@ -128,17 +133,15 @@ class BundlesResolver:
             named = await registry.get_manifest(image.digest if image.digest is not None else image.tag)
             pulled, manifest = await _select_from_index(registry, named, str(image))
             wanted = {name: str(fetch.params[name]) for name in ("name", "kind")}
-            layer = select_layer(manifest, **wanted, what=f"image {image}")
-            what = f"{wanted['name']!r} of image {image}"
-            packed = await registry.get_blob(layer, max_bytes=fetch.max_bytes + PACKING_BYTES, what=what)
-            data = unpack(packed, layer.media_type, max_bytes=fetch.max_bytes, what=what)
+            choice = select_layer(manifest, **wanted, what=f"image {image}")
+            data = await _read_definition(registry, choice, wanted["name"], fetch.max_bytes, f"image {image}")
             digests = [pulled.digest, named.digest]
             attached = await fetch_signatures(registry, digests) if fetch.wants_signatures else ()
         # The manifest fixes the content; the location of a blob with its digest adds nothing.
         found_at = pulled.found_at or named.found_at
         annotations = {}
         if is_bundle(manifest):
-            annotations = {name: layer.get_annotation(name) for name in (NAME, KIND, API_VERSION)}
+            annotations = {name: choice.layer.get_annotation(name) for name in (NAME, KIND, API_VERSION)}
         if named is not pulled:
             annotations[INDEX_DIGEST] = str(named.digest)
         return ResolvedContent(
@@ -169,6 +172,27 @@ async def _select_from_index(
     if isinstance(pulled.document, ImageIndex):
         raise build_unsupported_error(f"image {what}", "an index of manifests", "an index of indexes")
     return pulled, pulled.document
+
+
+async def _read_definition(
+    registry: RegistryClient, choice: LayerChoice, name: str, max_bytes: int, image: str
+) -> bytes:
+    layer, what = choice.layer, f"{name!r} of {image}"
+    if not choice.is_archive:
+        packed = await registry.get_blob(layer, max_bytes=max_bytes + PACKING_BYTES, what=what)
+        return unpack(packed, layer.media_type, max_bytes=max_bytes, what=what)
+    archive = await registry.get_blob(layer, max_bytes=MAX_ARCHIVE_BYTES, what=f"the archive of {image}")
+    # Unpacking takes up to a fraction of a second.
+    reading = asyncio.to_thread(read_archive_file, archive, name, max_bytes=max_bytes, what=image)
+    content, files = await await_shielded(reading)
+    if content is None:
+        raise build_missing_error(image, name, sorted(files, key=_rank_path))
+    return content
+
+
+def _rank_path(path: str) -> tuple[bool, str]:
+    """Sort definitions before other files."""
+    return not path.endswith((".yaml", ".yml", ".json")), path
 
 
 def _build_access(fetch: FetchRequest, image: ImageReference) -> RegistryAccess:
