@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -42,6 +44,34 @@ def test_an_endless_loop_is_ended_and_its_place_told(limit: TimeLimit) -> None:
         KonvergeError, match=r"^it did not return within 0\.02 s; it was in spin \(test_time_limit\.py, "
     ):
         limit.call(spin)
+
+
+TRACED = """
+import sys
+from datetime import timedelta
+from konverge._internal.component import TimeLimit
+from konverge.errors import KonvergeError
+def spin():
+    while True:
+        pass
+def trace(frame, event, argument):
+    return trace
+limit = TimeLimit(timedelta(milliseconds=20))
+sys.settrace(trace)
+for _ in range(2):
+    try:
+        limit.call(spin)
+    except KonvergeError as error:
+        print(error)
+limit.close()
+"""
+
+
+def test_an_endless_loop_is_ended_under_a_debugger() -> None:
+    """In a process of its own: an interpreter that hangs here ends at no time limit of pytest."""
+    run = subprocess.run([sys.executable, "-c", TRACED], capture_output=True, text=True, timeout=60, check=True)
+
+    assert run.stdout.count("it did not return within 0.02 s; it was in ") == 2, run.stderr
 
 
 def test_the_next_call_has_its_whole_time(limit: TimeLimit) -> None:
@@ -86,7 +116,7 @@ def test_a_blocking_call_is_ended_when_it_returns(limit: TimeLimit) -> None:
         threading.Lock().acquire(timeout=0.1)
         lock = threading.Lock()
         lock.acquire()
-        lock.acquire(timeout=0.1)
+        lock.acquire(timeout=0.5)
         reached.append("after")
 
     with pytest.raises(KonvergeError, match="in blocks"):

@@ -15,9 +15,12 @@ Limits:
 
 The exception must never hit the caller instead of the function. It can be pending when the function returns. Therefore
 `TimeLimit.call` takes three steps in this order, all of them inside a handler for `FunctionInterrupt`. It clears the
-number, so that the watcher begins no interrupt; waits while the watcher is in the middle of one; and cancels a pending
-exception. The two threads use no lock, because the exception could hit a thread inside of it: under the global
-interpreter lock they see each other's assignments in order. A free-threaded interpreter has no time limit.
+number, so that the watcher begins no interrupt; waits while the watcher is in the middle of one; and raises the
+exception itself, in place of a pending one, to catch it. ``PyThreadState_SetAsyncExc`` with a null pointer would cancel
+it too, but before 3.13 the interpreter would then look for an exception at every call and every turn of a loop, and
+with a trace function (a debugger, coverage) never get past the next call. The two threads use no lock, because the
+exception could hit a thread inside of it: under the global interpreter lock they see each other's assignments in order.
+A free-threaded interpreter has no time limit.
 """
 
 from __future__ import annotations
@@ -44,7 +47,6 @@ _HANDSHAKE_SECONDS = 0.0005
 
 _set_async_exc = ctypes.pythonapi.PyThreadState_SetAsyncExc
 _set_async_exc.argtypes = (ctypes.c_ulong, ctypes.py_object)
-_NOTHING = ctypes.py_object()  # a null pointer, which cancels a pending exception
 
 
 class TimeLimit:
@@ -112,11 +114,15 @@ class TimeLimit:
         return True
 
     def _clear_interrupt(self) -> None:
-        while self._is_interrupting:
-            # A new event: an interrupt in here leaves no shared lock locked.
-            threading.Event().wait(_HANDSHAKE_SECONDS)
-        _set_async_exc(self._caller, _NOTHING)
-        self._has_interrupted = False
+        try:
+            while self._is_interrupting:
+                # A new event: an interrupt in here leaves no shared lock locked.
+                threading.Event().wait(_HANDSHAKE_SECONDS)
+            _set_async_exc(self._caller, FunctionInterrupt)
+            while True:  # until the next instruction at which the interpreter looks for exceptions
+                pass
+        except FunctionInterrupt:
+            self._has_interrupted = False
 
     def _watch(self) -> None:
         seen, since = 0, 0.0
