@@ -86,9 +86,10 @@ async def test_a_server_refuses_what_a_file_must_not_have(
 ) -> None:
     obj = load_resource(f"onReconcile: {{{entry.replace('VALUE', accepted)}}}").object
     good = json.loads(json.dumps(obj).replace("{{ metadata.name }}", "web"))
-    good["metadata"]["namespace"] = cluster.namespace
     old, new = yaml.safe_load(accepted), yaml.safe_load(refused)
     bad = json.loads(json.dumps(good).replace(json.dumps(old), json.dumps(new)))
+    # After the replacement: the random name can contain the value.
+    good["metadata"]["namespace"] = bad["metadata"]["namespace"] = cluster.namespace
 
     assert find_errors(f"onReconcile: {{{entry.replace('VALUE', refused)}}}") != []
     assert bad != good
