@@ -132,7 +132,7 @@ async def _play_steps(runner: DemoRunner, webapp: Object, screen: DemoOutput, *,
                 raise DemoError(f"the demo did not finish within {_DEMO_TIMEOUT_SECONDS:g} s") from None
             ended = clock.monotonic()
             if stay:
-                await runner.run_step(len(steps) + 1, build_creation_step(webapp, "The WebApp is created once more"))
+                await runner.run_step(len(steps) + 1, build_creation_step(webapp, "The WebApp is created again"))
         for follower in followers:
             follower.cancel()
     screen.print_line(f"\nAll steps succeeded in {ended - started:.0f} s.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from konverge._internal.kube import Condition, Object, is_deleting
-from konverge_cluster._internal.cli.demo_script import WEBAPP, DemoState
+from konverge_cluster._internal.cli.demo_script import DemoState
 
 __all__ = ["describe_changes", "describe_state", "get_conditions"]
 
@@ -15,7 +15,10 @@ def get_conditions(webapp: Object | None) -> tuple[Condition, ...]:
 
 
 def describe_changes(before: DemoState, after: DemoState) -> list[str]:
-    """Return one line for each added or removed object and for each condition with a new status or reason."""
+    """Return one line for each added or removed object and for each condition with a new status or reason.
+
+    A line is an object, or the type, status, reason and message of a condition, separated by spaces.
+    """
     lines = [f"- {kind} {name}" for kind, name in before.objects if (kind, name) not in after.objects]
     lines += [f"+ {kind} {name}" for kind, name in after.objects if (kind, name) not in before.objects]
     earlier = {condition.type: (condition.status, condition.reason) for condition in get_conditions(before.webapp)}
@@ -41,6 +44,4 @@ def describe_state(obj: Object) -> str:
                 for condition in status.get("conditions") or ()
             )
             return "ready" if ready else str(status.get("phase", ""))
-        case WEBAPP.kind:
-            return f"generation {obj['metadata']['generation']}"
     return ""

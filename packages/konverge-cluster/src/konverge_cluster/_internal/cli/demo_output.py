@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections import deque
 from contextlib import AbstractContextManager, nullcontext
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Protocol
 
 import click
@@ -13,7 +15,7 @@ from konverge_cluster._internal.cli.demo_changes import describe_changes, descri
 from konverge_cluster._internal.cli.demo_script import DemoState, DemoStep, Waypoint
 
 if TYPE_CHECKING:
-    from rich.console import Group
+    from rich.console import Console, Group
     from rich.table import Table
 
 __all__ = ["DemoOutput", "LiveOutput", "PlainOutput", "choose_output"]
@@ -56,6 +58,11 @@ def choose_output(*, plain: bool) -> DemoOutput:
     return PlainOutput()
 
 
+_WIDTH = 100
+# Below the reason of a condition, after the time and the type.
+_MESSAGE_INDENT = 36
+
+
 class PlainOutput:
     """Output as lines, one for each event."""
 
@@ -76,7 +83,7 @@ class PlainOutput:
     def report_changes(self, before: DemoState, after: DemoState, elapsed: float) -> None:
         """Print added and removed objects, and changed conditions."""
         for line in describe_changes(before, after):
-            self._write(f"    {elapsed:6.2f} s  {line}")
+            self._write(f"    {elapsed:6.2f} s  {line}", indent=_MESSAGE_INDENT)
 
     def report_waypoint(self, waypoint: Waypoint, elapsed: float) -> None:
         """Print a waypoint that is reached."""
@@ -86,14 +93,26 @@ class PlainOutput:
         """Print the duration and the result of a step."""
         self._write(f"    done in {elapsed:.1f} s" + (f": {result}" if result else ""))
 
-    def _write(self, line: str) -> None:
-        click.echo(line)
+    def _write(self, text: str, indent: int = 4) -> None:
+        """Print a text; a long one continues below its own beginning."""
+        blank, text = ("\n", text[1:]) if text.startswith("\n") else ("", text)
+        lines = textwrap.wrap(
+            text,
+            _WIDTH,
+            subsequent_indent=" " * indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+            drop_whitespace=True,
+        )
+        click.echo(blank + "\n".join(lines))
         sys.stdout.flush()
 
 
 _STATUS_STYLES = {"True": "green", "False": "yellow"}
 _REASON_STYLES = {"Degraded": "red", "Down": "red", "Error": "red", "Suspended": "blue"}
 _MAX_CHANGES = 6
+# What stays free on a terminal below the view.
+_FREE_LINES = 2
 
 
 class LiveOutput:
@@ -101,11 +120,11 @@ class LiveOutput:
 
     pause_seconds = 1.5
 
-    def __init__(self) -> None:
+    def __init__(self, console: Console | None = None) -> None:
         from rich.console import Console
         from rich.live import Live
 
-        self._console = Console(highlight=False)
+        self._console = Console(highlight=False) if console is None else console
         self._steps: list[tuple[str, str]] = []
         self._state = DemoState("")
         self._changes: deque[str] = deque(maxlen=_MAX_CHANGES)
@@ -127,7 +146,9 @@ class LiveOutput:
     def report_changes(self, before: DemoState, after: DemoState, elapsed: float) -> None:
         """Show the current state and the last changes."""
         self._state = after
-        self._changes.extend(f"{elapsed:6.2f} s  {line}" for line in describe_changes(before, after))
+        # The table of conditions has the messages.
+        changes = (" ".join(line.split()[:3]) for line in describe_changes(before, after))
+        self._changes.extend(f"{elapsed:6.2f} s  {line}" for line in changes)
         self._draw()
 
     def report_waypoint(self, waypoint: Waypoint, elapsed: float) -> None:
@@ -148,13 +169,13 @@ class LiveOutput:
 
     def _build_view(self) -> Group:
         from rich.console import Group
-        from rich.table import Table
         from rich.text import Text
 
-        upper = Table.grid(padding=(0, 4))
-        upper.add_row(self._build_steps_table(), self._build_objects_table())
-        news = (Text(line, no_wrap=True, overflow="ellipsis") for line in self._changes)
-        return Group(Text(), self._build_conditions_table(), Text(), upper, Text(), *news)
+        view: list[Table | Text] = [Text(), self._build_conditions_table(), Text(), self._build_steps_table(), Text()]
+        height = sum(len(self._console.render_lines(part)) for part in view)
+        count = min(_MAX_CHANGES, self._console.height - height - _FREE_LINES)
+        changes = list(self._changes)[-count:] if count > 0 else []
+        return Group(*view, *(Text(line) for line in changes))
 
     def _build_conditions_table(self) -> Table:
         from rich.table import Table
@@ -162,7 +183,7 @@ class LiveOutput:
 
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", title=None)
         for heading in ("CONDITION", "STATUS", "REASON", "MESSAGE"):
-            table.add_column(heading, no_wrap=True, overflow="ellipsis", justify="left")
+            table.add_column(heading, no_wrap=heading != "MESSAGE", overflow="fold", justify="left")
         for condition in get_conditions(self._state.webapp):
             table.add_row(
                 condition.type,
@@ -173,17 +194,20 @@ class LiveOutput:
         return table
 
     def _build_steps_table(self) -> Table:
+        """Return the steps, with the objects beside them."""
         from rich.table import Table
+        from rich.text import Text
 
-        table = Table.grid(padding=(0, 2))
-        for title, result in self._steps:
-            table.add_row(title, result, style="bold" if result == "..." else "dim")
-        return table
-
-    def _build_objects_table(self) -> Table:
-        from rich.table import Table
-
-        table = Table.grid(padding=(0, 2))
-        for (kind, name), obj in sorted(self._state.objects.items()):
-            table.add_row(kind, name, describe_state(obj))
+        steps = [
+            (Text(title, style=style), Text(f"{result}  ", style=style))
+            for title, result in self._steps
+            for style in ["bold" if result == "..." else "dim"]
+        ]
+        objects = [
+            (Text(kind), Text(name), Text(describe_state(obj)))
+            for (kind, name), obj in sorted(self._state.objects.items())
+        ]
+        table = Table.grid(padding=(0, 1))
+        for step, obj in zip_longest(steps, objects):
+            table.add_row(*(step or ("", "")), *(obj or ("", "", "")))
         return table

@@ -185,16 +185,22 @@ def build_webapp_steps(webapp: Object) -> tuple[DemoStep, ...]:
     }
     return (
         DemoStep(
-            "A Service is left from an earlier version",
+            "An old Service is left",
             ApplyAction(legacy_service),
             (_expect_present("Service", legacy),),
         ),
         build_creation_step(webapp, "The WebApp is created"),
-        DemoStep("Nothing changes for ten seconds", IdleAction(10)),
+        DemoStep("Nothing changes for 3 seconds", IdleAction(3)),
         DemoStep(
-            "The frontend's Service is deleted by hand",
-            DeleteAction(GroupVersionKind("", "v1", "Service"), frontend),
-            (_expect_replacement("Service", frontend),),
+            "Its Deployment is deleted",
+            DeleteAction(GroupVersionKind("apps", "v1", "Deployment"), frontend),
+            (
+                _expect_replacement("Deployment", frontend),
+                _expect_unready("FrontendReady"),
+                _expect_unready("Ready"),
+                _expect_condition("FrontendReady", "True", "Healthy"),
+                _expect_condition("Ready", "True", "Healthy"),
+            ),
         ),
         DemoStep(
             "The WebApp is suspended",
@@ -216,7 +222,7 @@ def build_webapp_steps(webapp: Object) -> tuple[DemoStep, ...]:
             ),
         ),
         DemoStep(
-            "A release whose image never starts",
+            "A release that never starts",
             with_spec(image=_NEVER_READY),
             (
                 _expect_condition("FrontendReady", "False", "Updating"),
@@ -274,6 +280,16 @@ def _expect_condition(condition_type: str, status: str, reason: str) -> Waypoint
         return f"{condition_type} is {condition.status} ({condition.reason}): {condition.message}"
 
     return Waypoint(f"{condition_type} is {status} ({reason})", check)
+
+
+def _expect_unready(condition_type: str) -> Waypoint:
+    def check(now: DemoState, _before: DemoState) -> str:
+        condition = None if now.webapp is None else find_condition(now.webapp, condition_type)
+        if condition is None:
+            return f"no {condition_type}"
+        return "" if condition.status == "False" else f"{condition_type} is {condition.status} ({condition.reason})"
+
+    return Waypoint(f"{condition_type} is False", check)
 
 
 def _expect_present(kind: str, name: str) -> Waypoint:
