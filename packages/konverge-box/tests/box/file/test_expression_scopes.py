@@ -113,6 +113,18 @@ CASES = {
         "onReconcile: {configMaps: [{name: '{{ e }}', forEach: [{field: spec.a, as: m}, {field: m.b, as: e}]}]}",
         "configMaps[0].name: the items of the loop m make objects with the same name; use m or key in the name",
     ),
+    "the object itself outside of its readiness": (
+        "onReconcile: {configMaps: [{data: {a: '{{ self.data.b }}'}}]}",
+        "configMaps[0].data.a: unknown name: self",
+    ),
+    "a text as a condition": (
+        "onReconcile: {configMaps: [{readyWhen: [self.data.b]}]}",
+        "readyWhen[0]: expected a condition, or an expression such as {{ self.status.ready }}, found a string",
+    ),
+    "a readiness of a Job of a deletion": (
+        "onDelete: {groups: [{run: [{name: a, image: b, readyWhen: [{field: spec.a}]}]}]}",
+        "readyWhen: valid only in onCreate and onReconcile",
+    ),
     "two loops of one name": (
         "onReconcile: {configMaps: [{name: '{{ key }}', forEach: [{field: spec.a}, {field: spec.b}]}]}",
         "onReconcile.configMaps[0].forEach[1]: two loops have the name item; set as",
@@ -270,3 +282,60 @@ def test_the_key_of_items_that_are_mappings_has_to_be_declared() -> None:
     ]
     assert list_problems("{field: spec.members, key: '{{ item.name }}'}") == []
     assert list_problems("{field: '{{ map(spec.members, m, m.name) }}'}") == []
+
+
+SERVICES = "{name: net, services: [{port: 80}]}"
+ADDRESS = "configMaps: [{data: {ip: '{{ children.service.spec.clusterIP }}'}}]"
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        f"onReconcile: [{SERVICES}, {{name: web, {ADDRESS}}}]",
+        f"onCreate: {SERVICES}\nonReconcile: {{{ADDRESS}}}",
+        f"onReconcile: [{SERVICES}, {{name: more, services: [{{name: b, port: 1}}], {ADDRESS}}}]",
+        f"onReconcile: [{SERVICES}, {{configMaps: [{{waitFor: [{{field: children.service.spec.clusterIP}}]}}]}}]",
+        f'onReconcile: [{SERVICES}, {{configMaps: [{{readyWhen: ["{{{{ children.service.kind == self.kind }}}}"]}}]}}]',
+        "onReconcile: {configMaps: [{data: {a: '{{ providers.aws.store.outputs.arn }}'}}]}\nproviders: {aws: []}",
+    ],
+)
+def test_a_group_may_read_earlier_groups_and_providers_in_its_content(steps: str) -> None:
+    assert find_errors(steps, second="finalizers: []") == []
+
+
+@pytest.mark.parametrize(
+    ("steps", "problem"),
+    [
+        (f"onReconcile: {{services: [{{port: 80}}], {ADDRESS}}}",
+         "configMaps[0].data.ip: children.service: only this group declares services; declare them in an earlier "
+         "group"),
+        (f"onReconcile: [{{name: web, {ADDRESS}}}, {SERVICES}]",
+         "onReconcile[0].configMaps[0].data.ip: children.service: only net, a later group, declares services; "
+         "put it before web"),
+        (f"onReconcile: [{{{ADDRESS}}}, {{services: [{{port: 80}}]}}]",
+         "only onReconcile[1], a later group, declares services; put it before onReconcile[0]"),
+        (f"onReconcile: [{{name: web, {ADDRESS}}}, {{name: net, services: [{{port: 80, labels: "
+         "{a: '{{ children.configMap.data.a }}'}}]}]",
+         "children.service: these groups read each other: web -> net -> web"),
+        ("onReconcile: [{services: [{port: 80}]}, {configMaps: [{name: '{{ children.service.metadata.uid }}'}]}]",
+         "configMaps[0].name: children.service.metadata.uid cannot be read here: names, loops and conditions decide"),
+        ("onReconcile: [{services: [{port: 80}]}, {configMaps: [{when: [{field: children.service.spec.a}]}]}]",
+         "children.service.spec.a cannot be read here"),
+        ("onReconcile: [{services: [{port: 80}]}, {when: [{field: children.service.spec.a}], configMaps: [{}]}]",
+         "onReconcile[1].when[0].field: children.service.spec.a cannot be read here"),
+        ("onReconcile: [{services: [{port: 80}]}, {configMaps: [{name: '{{ item }}', "
+         "forEach: {field: children.services}}]}]", "forEach.field: children.services cannot be read here"),
+        ("onReconcile: [{services: [{port: 80}]}, {configMaps: [{manifest: {metadata: "
+         "{name: '{{ children.service.kind }}'}}}]}]", "manifest.metadata.name: children.service.kind cannot be read"),
+        ("onReconcile: [{services: [{port: 80}]}, {configMaps: [{data: '{{ children }}'}]}]",
+         "children: name the kind that is read, as in children.service"),
+        ("onReconcile: {configMaps: [{when: [{field: providers.aws.a}]}]}\nproviders: {aws: []}",
+         "providers.aws.a cannot be read here"),
+        ("onReconcile: {configMaps: [{data: {a: '{{ children.pod.status }}'}}]}",
+         "children.pod: onCreate and onReconcile declare no pods"),
+    ],
+)  # fmt: skip
+def test_a_read_in_another_order_or_place_is_refused_with_its_path(steps: str, problem: str) -> None:
+    found = find_errors(steps, second="finalizers: []")
+
+    assert [each for each in found if problem in each], found

@@ -137,7 +137,7 @@ class FakeCloudProvider:
         if found is not None and request.on_delete == "delete":
             if self.slow_deletes:
                 self.slow_deletes -= 1
-                return PendingDeletion(f"{found} shuts down, {self.slow_deletes} to go")
+                return PendingDeletion(f"{found} shuts down")
             self.cloud.delete(found)
         elif found is not None:
             self.cloud.change(found, owner="")

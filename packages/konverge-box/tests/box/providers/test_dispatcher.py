@@ -363,7 +363,7 @@ async def test_an_item_that_its_service_still_deletes_is_pending_and_stays_recor
 
     assert first.problems == ()
     assert states(first) == {"one": "Ready", "two": "Pending"}
-    assert first.pending_deletions == ("Machine two is being deleted: i-2 shuts down, 1 to go",)
+    assert first.pending_deletions == ("Machine two is being deleted: i-2 shuts down",)
     (condition,) = first.conditions
     assert (condition.status, condition.reason) == ("False", "Pending")
     assert first.requeue_after is not None
@@ -383,7 +383,7 @@ async def test_the_deletion_of_an_owner_waits_for_its_items() -> None:
     first = await world.delete()
 
     assert first.problems == ()
-    assert first.pending_deletions == ("Machine two is being deleted: i-2 shuts down, 0 to go",)
+    assert first.pending_deletions == ("Machine two is being deleted: i-2 shuts down",)
     assert first.requeue_after is not None
     assert [each["name"] for each in world.owner.annotation()] == ["two"]
 

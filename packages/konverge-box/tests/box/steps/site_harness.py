@@ -104,9 +104,10 @@ class SiteHarness:
             client=self.client, owner=owner, clock=self.cluster.clock, events=self.events, applied_cache=self.memory
         )
         async with ctx.flushing_status():
-            for group in plan.groups:
+            for place in range(len(plan.groups)):
+                plan = await self.groups.complete_group(plan, place, scope, owner, self.reader)
                 with contextlib.suppress(ReconcileError):
-                    await build_component(group).reconcile(ctx)
+                    await build_component(plan.groups[place]).reconcile(ctx)
         marks = await plan_marks(plan, owner, self.reader)
         if marks is not None:
             body = {"metadata": {"annotations": {CREATED: json.dumps(marks)}}}

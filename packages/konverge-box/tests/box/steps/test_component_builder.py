@@ -6,11 +6,12 @@ import pytest
 
 from konverge._internal.component.resource_options import OnAbsence, ResourceMode
 from konverge.component import Component
+from konverge.errors import KonvergeError
 from konverge.kube import Object
-from konverge.primitives import Static
+from konverge.primitives import Convergence, Grace, GraceStatus, Operation, Static
 from konverge_box._internal.file import CUSTOM, KINDS
 from konverge_box._internal.steps.component_builder import PRIMITIVES, build_component
-from konverge_box.expressions import to_sensitive
+from konverge_box.expressions import ExpressionError, to_sensitive
 from tests.box.steps.sample_plans import build_applied_object, build_plan, to_stored_object
 
 
@@ -124,3 +125,80 @@ def test_required_conditions_of_a_custom_kind_are_waited_for() -> None:
     judged = entry.resource.converging_status(live, Operation.NONE)
     assert judged is not None
     assert not judged.status.is_ready
+
+
+# Readiness by conditions of the file.
+
+
+def judge(steps: str, live: Object, operation: Operation = Operation.UPDATED) -> tuple[Convergence, Grace | None]:
+    (entry,) = component(steps).entries
+    resource = entry.resource
+    rendered = resource.render()
+    seen = {**rendered, **live, "metadata": rendered["metadata"]}
+    convergence = resource.converging_status(seen, operation)
+    assert convergence is not None
+    return convergence, resource.grace_status(seen)
+
+
+DEPLOYMENT = (
+    "onReconcile: {deployments: [{image: a, replicas: 3, readyWhen: [{field: self.status.readyReplicas, min: 1}]}]}"
+)
+CONFIG_MAP = "onReconcile: {configMaps: [{readyWhen: [\"{{ self.data.state == 'done' }}\"]}]}"
+JOB = "onReconcile: {jobs: [{image: a, readyWhen: [{field: self.status.succeeded, min: 1}]}]}"
+BOAT = (
+    "onReconcile: {custom: [{apiVersion: t/v1, kind: Boat, readyWhen: ["
+    '"{{ all(self.status.sails, sail, sail.up) }}", {field: self.status.phase, equals: Afloat}]}]}'
+)
+
+
+@pytest.mark.parametrize(
+    ("steps", "live", "status", "reason"),
+    [
+        (DEPLOYMENT, {"status": {"readyReplicas": 1}}, "Healthy", ""),
+        (DEPLOYMENT, {"status": {}}, "Updating", "waiting for self.status.readyReplicas is at least 1"),
+        (CONFIG_MAP, {"data": {"state": "done"}}, "Operational", ""),
+        (CONFIG_MAP, {"data": {"state": "begun"}}, "OperationPending",
+         "waiting for {{ self.data.state == 'done' }} equals true"),
+        (CONFIG_MAP, {}, "OperationPending", "waiting for self.data.state"),
+        (JOB, {"status": {"succeeded": 1}}, "Completed", ""),
+        (JOB, {"status": {}}, "TaskRunning", "waiting for self.status.succeeded is at least 1"),
+        (BOAT, {"status": {"sails": [{"up": True}], "phase": "Afloat"}}, "Operational", ""),
+        (BOAT, {"status": {"sails": [{"up": True}], "phase": "Dry"}}, "OperationPending",
+         "waiting for self.status.phase equals Afloat"),
+        (BOAT, {"status": {}}, "OperationPending", "waiting for self.status.sails"),
+        (BOAT, {"status": {"sails": [{}]}}, "OperationPending", "waiting for sail.up"),
+    ],
+)  # fmt: skip
+def test_an_object_is_ready_when_the_conditions_of_the_file_hold(
+    steps: str, live: Object, status: str, reason: str
+) -> None:
+    convergence, grace = judge(steps, live)
+
+    assert (convergence.status.value, convergence.reason) == (status, reason)
+    assert (grace is None) is ("jobs" in steps)
+    if grace is not None:
+        assert (grace.status is GraceStatus.HEALTHY) is convergence.status.is_ready
+
+
+def test_a_workload_that_was_just_created_is_creating_and_one_without_pods_is_down() -> None:
+    convergence, grace = judge(DEPLOYMENT, {"status": {}}, Operation.CREATED)
+
+    assert convergence.status.value == "Creating"
+    assert grace is not None
+    assert grace.status is GraceStatus.DOWN
+
+
+def test_an_expression_that_fails_for_another_reason_is_an_error() -> None:
+    with pytest.raises(ExpressionError, match=r"readyWhen\[0\]\.field, .*: expected two numbers"):
+        judge('onReconcile: {configMaps: [{readyWhen: ["{{ self.data.a + 1 > 2 }}"]}]}', {"data": {"a": "x"}})
+    with pytest.raises(ExpressionError, match="spec.wanted is absent"):
+        judge('onReconcile: {configMaps: [{readyWhen: ["{{ self.data.a == spec.wanted }}"]}]}', {"data": {"a": "x"}})
+
+
+def test_the_values_of_a_secret_stay_hidden_in_its_readiness() -> None:
+    steps = 'onReconcile: {secrets: [{readyWhen: ["{{ self.data.key + 1 }}"]}]}'
+
+    with pytest.raises(KonvergeError) as caught:
+        judge(steps, {"data": {"key": "aHVudGVyMg=="}})
+
+    assert "aHVudGVyMg" not in str(caught.value)

@@ -277,6 +277,75 @@ async def test_loops_in_loops_keep_their_objects_in_another_order_of_the_items(s
     assert [await site.find(CONFIG_MAP, name) is None for name in before] == [True, True, False]
 
 
+async def test_an_object_is_ready_by_the_conditions_of_the_file(site: SiteHarness) -> None:
+    await site.open(
+        """
+        onReconcile:
+          configMaps: [{name: gate, readyWhen: ["{{ self.data.state == 'done' }}", {field: self.metadata.uid}]}]
+        """
+    )
+    await site.reconcile()
+    waiting = await site.condition()
+    assert (waiting.status, waiting.reason) == ("False", "OperationPending")
+    assert "waiting for self.data.state" in waiting.message
+
+    body = {"data": {"state": "done"}}
+    await site.cluster.client.patch(CONFIG_MAP, ObjectKey(site.key.namespace, "gate"), body, patch_type="merge")
+    await site.reconcile()
+
+    assert (await site.condition()).status == "True"
+
+
+LATE = """
+onReconcile:
+  - name: net
+    services: [{name: front, port: 80}]
+  - name: web
+    configMaps:
+      - name: address
+        data: {ip: "{{ children.service.spec.clusterIP }}", all: "{{ mapKeys(children.services) | join(',') }}"}
+"""
+
+
+async def test_a_later_group_reads_the_values_that_the_server_gave_an_earlier_one_at_once(site: SiteHarness) -> None:
+    await site.open(LATE)
+
+    await site.reconcile()
+
+    service = await site.get(_SERVICE, "front")
+    address = await site.get(CONFIG_MAP, "address")
+    assert service["spec"]["clusterIP"]
+    assert address["data"] == {"ip": service["spec"]["clusterIP"], "all": "front"}
+    assert (await site.condition("WebReady")).status == "True"
+    writes = site.writes()
+    await site.reconcile()
+    assert site.writes() == writes
+
+
+async def test_a_value_that_is_missing_blocks_its_reader_and_changes_no_existing_object(site: SiteHarness) -> None:
+    steps = """
+    onReconcile:
+      - name: first
+        configMaps: [{name: source, data: {a: "{{ spec.a }}"}}]
+      - name: second
+        configMaps: [{name: copy, data: {a: "{{ children.configMap.data.%s }}"}}]
+    """
+    await site.open(steps % "a", a="1")
+    await site.reconcile()
+    assert (await site.get(CONFIG_MAP, "copy"))["data"] == {"a": "1"}
+
+    await site.change_spec(a="2")
+    await site.reconcile()
+    assert (await site.get(CONFIG_MAP, "copy"))["data"] == {"a": "2"}
+
+    site.reload(steps % "b")
+    await site.reconcile()
+    blocked = await site.condition("SecondReady")
+    assert (blocked.status, blocked.reason) == ("False", "Blocked")
+    assert "waiting for children.configMap.data.b" in blocked.message
+    assert (await site.get(CONFIG_MAP, "copy"))["data"] == {"a": "2"}
+
+
 async def test_a_job_does_not_run_again_after_it_was_removed_nor_is_it_changed(site: SiteHarness) -> None:
     steps = "onReconcile: {jobs: [{name: setup, image: 'konverge.test/app:%s'}]}"
     await site.open(steps % 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from konverge.errors import ConfigurationError, KonvergeError
 
 __all__ = ["ExpressionError", "ExpressionSyntaxError"]
@@ -31,4 +33,15 @@ class ExpressionSyntaxError(_PositionedError, ConfigurationError):
 
 
 class ExpressionError(_PositionedError):
-    """An expression has no value with the given data. The message contains no value from a Secret."""
+    """An expression has no value with the given data. The message contains no value from a Secret.
+
+    Attributes:
+        absent_path: The path that is absent, if that is the reason; otherwise empty.
+    """
+
+    absent_path: str = ""
+
+    @property
+    def absent_name(self) -> str:
+        """The first name of the absent path; empty if nothing is absent."""
+        return re.split(r"[.\[]", self.absent_path, maxsplit=1)[0]

@@ -79,13 +79,15 @@ class EvaluationError(Exception):
         at: The offset in the string.
         problem: What was expected and what was found.
         shows: Whether the problem contains values.
+        absent_path: The path that is absent, if that is the problem; otherwise empty.
     """
 
-    def __init__(self, at: int, problem: str, *, shows: bool = False) -> None:
+    def __init__(self, at: int, problem: str, *, shows: bool = False, absent_path: str = "") -> None:
         super().__init__(problem)
         self.at = at
         self.problem = problem
         self.shows = shows
+        self.absent_path = absent_path
 
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
@@ -127,7 +129,7 @@ class Evaluation:
             self.is_tainted = True
             return value.reveal()
         if kind is Absent:
-            raise EvaluationError(at, value.describe_problem(shows_words=not self.is_tainted))
+            raise self._build_absence_error(value, at)
         if isinstance(value, Mapping | list | tuple):
             self._count_value(value, at, self.limits.depth)
             if has_sensitive(value):
@@ -173,10 +175,14 @@ class Evaluation:
         """Build the error for a value that is larger than a result may be."""
         return EvaluationError(at, f"expected at most {self.limits.size} characters and items, found more")
 
+    def _build_absence_error(self, value: Absent, at: int) -> EvaluationError:
+        problem = value.describe_problem(shows_words=not self.is_tainted)
+        return EvaluationError(at, problem, absent_path="" if self.is_tainted else value.path)
+
     def finish_result(self, value: Any, at: int) -> Any:
         """Return the final result: a copy that shares nothing with the scope, sensitive if a secret was read."""
         if type(value) is Absent:
-            raise EvaluationError(at, value.describe_problem(shows_words=not self.is_tainted))
+            raise self._build_absence_error(value, at)
         if value is OMIT:
             return value
         room = [self.limits.size]
@@ -202,7 +208,7 @@ class Evaluation:
         if isinstance(value, list | tuple):
             return [self._copy_value(item, at, room, depth - 1) for item in value if item is not OMIT]
         if kind is Absent:
-            raise EvaluationError(at, value.describe_problem(shows_words=not self.is_tainted))
+            raise self._build_absence_error(value, at)
         raise EvaluationError(
             at, f"expected a string, a number, a boolean, null, a list or a mapping, found {describe_value_type(value)}"
         )

@@ -142,9 +142,9 @@ class Template:
             problem = failure.problem
             if failure.shows and run.is_tainted:
                 problem = f"{problem.partition(':')[0]}: the value from a Secret is invalid (not shown)"
-            raise ExpressionError(
-                self.where, *_find_position(self.text, failure.at), problem[:_MAX_PROBLEM_LENGTH]
-            ) from None
+            error = ExpressionError(self.where, *_find_position(self.text, failure.at), problem[:_MAX_PROBLEM_LENGTH])
+            error.absent_path = failure.absent_path[:_MAX_PROBLEM_LENGTH]
+            raise error from None
         except RecursionError:
             raise ExpressionError(self.where, 0, 0, "nested too deeply") from None
 

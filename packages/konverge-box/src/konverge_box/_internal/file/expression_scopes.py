@@ -13,6 +13,7 @@ from typing import Any
 from konverge._internal.message_text import quote
 from konverge_box._internal.file.box_kinds import KINDS, find_child_kind
 from konverge_box._internal.file.crd_schemas import find_unknown_field
+from konverge_box._internal.file.group_reads import find_group_read_errors
 from konverge_box._internal.file.schema_references import (
     build_status_schema,
     find_comparison_error,
@@ -34,8 +35,8 @@ STEPS: dict[str, frozenset[str]] = {
     "validation": frozenset(),
     "cross": frozenset({"cross"}),
     "external": frozenset({"cross", "external"}),
-    "onCreate": frozenset({"cross", "external"}),
-    "onReconcile": frozenset({"cross", "external"}),
+    "onCreate": frozenset({"cross", "external", "children", "providers"}),
+    "onReconcile": frozenset({"cross", "external", "children", "providers"}),
     "providers": frozenset({"cross", "external"}),
     "status": frozenset({"cross", "external", "providers", "children"}),
     "onDelete": frozenset(),
@@ -45,7 +46,7 @@ STEPS: dict[str, frozenset[str]] = {
 GROUP_STEPS = ("onCreate", "onReconcile")
 """The steps that contain groups of resources."""
 
-CONDITION_LISTS = ("when", "or", "anyOf", "suspend", "waitFor")
+CONDITION_LISTS = ("when", "or", "anyOf", "suspend", "waitFor", "readyWhen")
 """The fields whose values are lists of conditions."""
 
 _PRODUCING_STEPS = {"cross": "cross", "external": "external", "providers": "providers", "children": "onReconcile"}
@@ -89,10 +90,15 @@ def check_scopes(source: YamlSource, crds: Mapping[str, Any]) -> dict[str, dict[
         if not isinstance(entry, dict):
             continue
         scope = _build_scope(entry, schemas)
+        late_reads: list[tuple[Path, Names]] = []
         for step in STEPS:
             if step in entry:
                 path = ("spec", "crds", name, step)
-                _StepChecker(source, step, scope, reads.setdefault(f"{name}.{step}", {})).check_value(entry[step], path)
+                checker = _StepChecker(source, step, scope, reads.setdefault(f"{name}.{step}", {}))
+                checker.check_value(entry[step], path)
+                late_reads += checker.late_reads
+        for at, message in find_group_read_errors(_list_groups(entry, ("spec", "crds", name)), late_reads):
+            source.add_error(at, message)
     return reads
 
 
@@ -146,6 +152,18 @@ def _build_scope(entry: dict[str, Any], schemas: Mapping[str, Any]) -> _Declared
     return scope
 
 
+def _list_groups(entry: dict[str, Any], path: Path) -> list[tuple[Path, dict[str, Any]]]:
+    """Return the groups of both steps with their paths; a group may stand alone."""
+    groups: list[tuple[Path, dict[str, Any]]] = []
+    for step in GROUP_STEPS:
+        value = entry.get(step)
+        if isinstance(value, dict):
+            groups.append(((*path, step), value))
+        elif isinstance(value, list):
+            groups += [((*path, step, index), each) for index, each in enumerate(value) if isinstance(each, dict)]
+    return groups
+
+
 def _list_name_texts(value: dict[str, Any]) -> list[str]:
     """Return the name and the namespace of an entry, as far as they are given."""
     manifest = value.get("manifest")
@@ -188,6 +206,7 @@ class _StepChecker:
         self._step = step
         self._scope = scope
         self._reads = reads
+        self.late_reads: list[tuple[Path, Names]] = []
 
     def check_value(self, value: Any, path: Path, items: frozenset[str] = frozenset(), entry: str = "") -> None:
         """Check a value and everything in it.
@@ -223,7 +242,8 @@ class _StepChecker:
             if key == "field" and isinstance(each, str) and not has_expression(each) and self._is_condition(path):
                 self._check_text(each, at, items, entry, is_field=True)
                 self._check_comparison(value, each, path, items)
-            self.check_value(each, at, items, entry)
+            inner = items | {"self"} if key == "readyWhen" and is_resource(path) else items
+            self.check_value(each, at, inner, entry)
 
     def _is_condition(self, path: Path) -> bool:
         if isinstance(path[-1], int) and len(path) >= 2 and path[-2] in CONDITION_LISTS:
@@ -346,6 +366,8 @@ class _StepChecker:
                 self._reads[entry].add(name)
                 if root == self._step and len(name) == 1:
                     self._source.add_error(path, f"{root} is incomplete here; read one entry of it: {root}.<name>")
+            if self._step in GROUP_STEPS and root in ("children", "providers"):
+                self.late_reads.append((path, name))
             self._check_declared(name, path)
 
     def _check_declared(self, name: Names, path: Path) -> None:

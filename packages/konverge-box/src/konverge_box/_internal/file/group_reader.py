@@ -13,7 +13,7 @@ from konverge._internal.apply.schema import Schema
 from konverge._internal.kube import GroupVersionKind
 from konverge_box._internal.file.box_kinds import KINDS, BoxKind
 from konverge_box._internal.file.manifest_validation import find_manifest_errors, find_missing_fields, find_schema
-from konverge_box._internal.file.model import BoxResource, DeleteGroup, DeleteTarget, Group
+from konverge_box._internal.file.model import BoxResource, ConditionSpec, DeleteGroup, DeleteTarget, Group
 from konverge_box._internal.file.resource_entries import (
     ConfigMapEntry,
     CustomEntry,
@@ -121,9 +121,18 @@ class _GroupReader:
             for_each=entry.for_each,
             reconcile=entry.reconcile,
             adopt=entry.adopt,
-            wait_for=entry.wait_for,
+            wait_for=self._to_conditions(entry.wait_for, (*path, "waitFor")),
+            ready_when=self._to_conditions(entry.ready_when, (*path, "readyWhen")),
             **_collect_optional_fields(entry),
         )
+
+    def _to_conditions(self, declared: tuple[ConditionSpec | str, ...], path: Path) -> tuple[ConditionSpec, ...]:
+        """Return conditions in which an expression that stands alone must be true."""
+        for index, each in enumerate(declared):
+            if isinstance(each, str) and not has_expression(each):
+                problem = "expected a condition, or an expression such as {{ self.status.ready }}, found a string"
+                self._source.add_error((*path, index), problem)
+        return tuple(ConditionSpec(field=each, equals=True) if isinstance(each, str) else each for each in declared)
 
     def _check_short_form(self, kind: BoxKind, short: dict[str, Any], schema: Schema | None, path: Path) -> None:
         for name, value in short.items():

@@ -177,11 +177,12 @@ def _check_entry(source: YamlSource, name: str, entry: dict[str, Any], crds: dic
     on_delete = entry.get("onDelete")
     for place, group in enumerate(_as_list(on_delete.get("groups")) if isinstance(on_delete, dict) else ()):
         for index, job in enumerate(_as_list(group.get("run")) if isinstance(group, dict) else ()):
-            if isinstance(job, dict) and "waitFor" in job:
-                at = (*path, "onDelete", "groups", place, "run", index, "waitFor")
-                source.add_error(
-                    at, "valid only in onCreate and onReconcile; groups of onDelete wait for each other anyway"
-                )
+            for word in ("waitFor", "readyWhen"):
+                if isinstance(job, dict) and word in job:
+                    at = (*path, "onDelete", "groups", place, "run", index, word)
+                    source.add_error(
+                        at, "valid only in onCreate and onReconcile; groups of onDelete wait for each other anyway"
+                    )
 
 
 def _check_field_paths(source: YamlSource, entry: dict[str, Any], path: Path) -> None:

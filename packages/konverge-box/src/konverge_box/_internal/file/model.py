@@ -337,6 +337,7 @@ class BoxResource(ConditionalEntry, frozen=True, kw_only=True):
         to_namespaces: For a Secret or ConfigMap: the namespaces that each get a copy. An item can be an expression
             whose value is a list.
         wait_for: Conditions for its creation; until they hold, it and the entries after it in its group wait.
+        ready_when: Conditions under which it is ready, instead of the rule of its kind.
     """
 
     path: str
@@ -352,6 +353,7 @@ class BoxResource(ConditionalEntry, frozen=True, kw_only=True):
     copy_from: ObjectReference | None = None
     to_namespaces: tuple[str, ...] | str = ()
     wait_for: tuple[ConditionSpec, ...] = ()
+    ready_when: tuple[ConditionSpec, ...] = ()
 
     @property
     def gvk(self) -> GroupVersionKind:

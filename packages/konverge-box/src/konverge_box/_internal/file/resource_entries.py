@@ -27,7 +27,9 @@ class ResourceEntry(ConditionalEntry, frozen=True, kw_only=True):
 
     Its name is the custom resource's by default; with ``forEach`` also the ``key`` of the item, after a dash.
 
-    It is created once all of ``waitFor`` hold; until then it and the entries after it in its group wait. ``adopt``
+    It is created once all of ``waitFor`` hold; until then it and the entries after it in its group wait. It is ready
+    when all of ``readyWhen`` hold, instead of by the rule of its kind; they read the object in the cluster as ``self``.
+    Both accept expressions that are true or false in place of conditions. ``adopt``
     applies to an existing object of its name that the custom resource does not own: true takes it over, false waits
     until it is gone (default: the custom resource's ``reconcile.adopt``).
     """
@@ -37,7 +39,8 @@ class ResourceEntry(ConditionalEntry, frozen=True, kw_only=True):
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
     for_each: tuple[ForEach, ...] = ()
-    wait_for: tuple[ConditionSpec, ...] = ()
+    wait_for: tuple[ConditionSpec | str, ...] = ()
+    ready_when: tuple[ConditionSpec | str, ...] = ()
     reconcile: bool = False
     adopt: bool | None = None
     manifest: dict[str, Any] = field(default_factory=dict)

@@ -130,7 +130,8 @@ class ItemResult:
         outputs: The value of ``providers.<provider>.<item>.outputs`` in expressions: JSON values of at most 16 KiB.
             Confidential values are wrapped by `konverge_box.expressions.to_sensitive`.
         ready: Tells whether the item has the desired state. If not, and without an error, it is requested again soon.
-        message: A message for users, above all the reason why it is not ready.
+        message: A message for users, above all the reason why it is not ready; the same text for the same state, as in
+            `PendingDeletion`.
         handle: The identifier that the service generated, if the name does not determine it; at most 512 characters.
     """
 
@@ -145,7 +146,8 @@ class PendingDeletion:
     """The state of an item that the service still deletes. The provider is called again soon, until it is gone.
 
     Args:
-        message: A message for users, for example what the service waits for; may be empty.
+        message: A message for users, for example what the service waits for; may be empty. It stays the same while the
+            item is in the same state: each new text is a change of the owner, which triggers the next call at once.
     """
 
     message: str = ""

@@ -142,7 +142,9 @@ class _StepRecorder:
         if step in _HIDDEN_STEPS and not (error or notes):
             return
         fields = (
-            {} if error and step not in ("external", "onCreate", "onReconcile") else self._describe_step(step, state)
+            {}
+            if error and step not in ("external", "onCreate", "onReconcile", "laterGroups")
+            else self._describe_step(step, state)
         )
         self.steps.append(RenderedStep(step=step, error=error, notes=notes, **fields))
         self.before = copy_json(state.object)
@@ -163,10 +165,16 @@ class _StepRecorder:
                 responses = mask_sensitive(scope.get("external", {}))
                 calls = {call: self._describe_call(call, responses) for call in responses}
                 return {"values": responses, "calls": calls}
-            case "onCreate" | "onReconcile" if state.results.plan is not None:
-                first = len(declared.on_create)
-                groups = state.results.plan.groups[:first] if name == "onCreate" else state.results.plan.groups[first:]
-                return {"groups": tuple(map(_build_group, groups))}
+            case "onCreate" | "onReconcile" | "laterGroups" if state.results.plan is not None:
+                later = self.pipeline.groups.first_after_providers
+                first = min(len(declared.on_create), later)
+                places = {
+                    "onCreate": slice(first),
+                    "onReconcile": slice(first, later),
+                    "laterGroups": slice(later, None),
+                }
+                groups = state.results.plan.groups[places[name]]
+                return {"groups": tuple(map(_build_group, groups))} if groups or name != "laterGroups" else {}
             case "forEach" if state.results.plan is not None:
                 counts: dict[str, int] = {}
                 for entry in (entry for group in state.results.plan.groups for entry in group.entries):

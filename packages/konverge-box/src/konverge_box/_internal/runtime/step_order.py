@@ -110,20 +110,36 @@ def report_once(ctx: OwnerContext, reason: str, message: str) -> None:
 
 
 async def _run_on_create(inputs: ReconcileInputs, state: ReconcileState) -> None:
-    await _reconcile_groups(inputs, state, slice(len(inputs.pipeline.declared.on_create)))
+    count = len(inputs.pipeline.declared.on_create)
+    await _reconcile_groups(inputs, state, range(min(count, inputs.pipeline.groups.first_after_providers)))
 
 
 async def _run_on_reconcile(inputs: ReconcileInputs, state: ReconcileState) -> None:
-    await _reconcile_groups(inputs, state, slice(len(inputs.pipeline.declared.on_create), None))
+    groups = inputs.pipeline.groups
+    await _reconcile_groups(inputs, state, range(len(inputs.pipeline.declared.on_create), groups.first_after_providers))
 
 
-async def _reconcile_groups(inputs: ReconcileInputs, state: ReconcileState, selected: slice) -> None:
-    plan = state.results.plan
-    assert plan is not None, "forEach plans the groups"
-    for group in plan.groups[selected]:
-        component = build_component(group, adopts=inputs.pipeline.declared.reconcile.adopt)
+async def _run_later_groups(inputs: ReconcileInputs, state: ReconcileState) -> None:
+    """Reconcile the groups that read the results of providers, and those after them."""
+    groups = inputs.pipeline.groups
+    if groups.first_after_providers == len(groups.condition_types):
+        return
+    try:
+        await _reconcile_groups(inputs, state, range(groups.first_after_providers, len(groups.condition_types)))
+    finally:
+        await _save_marks(inputs, state)
+
+
+async def _reconcile_groups(inputs: ReconcileInputs, state: ReconcileState, places: range) -> None:
+    ctx = inputs.ctx
+    for place in places:
+        assert state.results.plan is not None, "forEach plans the groups"
+        plan = state.results.plan = await inputs.pipeline.groups.complete_group(
+            state.results.plan, place, state.scope, ctx.owner, ctx.cluster, ctx.secret_values
+        )
+        component = build_component(plan.groups[place], adopts=inputs.pipeline.declared.reconcile.adopt)
         state.results.components.append(component)
-        await component.reconcile(inputs.ctx)
+        await component.reconcile(ctx)
 
 
 async def _save_marks(inputs: ReconcileInputs, state: ReconcileState) -> None:
@@ -273,6 +289,7 @@ STEP_ORDER = (
     PipelineStep("onReconcile", _run_on_reconcile),
     PipelineStep("marks", _save_marks, always=True),
     PipelineStep("providers", _run_providers),
+    PipelineStep("laterGroups", _run_later_groups),
     PipelineStep("status", _update_status, always=True),
     PipelineStep("report", _report_conditions, always=True),
 )

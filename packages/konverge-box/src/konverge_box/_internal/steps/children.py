@@ -22,7 +22,7 @@ from konverge_box._internal.file import KINDS, BoxKind, BoxResource, Group, find
 from konverge_box._internal.steps.object_reader import ObjectReader
 from konverge_box._internal.steps.ownership import is_ours
 
-__all__ = ["Child", "ChildrenReader"]
+__all__ = ["Child", "ChildrenReader", "to_expression_value"]
 
 
 class Child(NamedTuple):
@@ -81,7 +81,7 @@ class ChildrenReader:
         for key, kinds in self._kinds.items():
             kind = KINDS[key]
             live = await _list_existing(owner, [each for each in planned if each.resource.kind == key], reader)
-            seen = [_to_expression_value(obj, secrets or SecretValues()) for obj in live]
+            seen = [to_expression_value(obj, secrets) for obj in live]
             children[kind.singular] = seen[0] if seen else {"metadata": {}, "status": {}}
             children[kind.plural] = {_format_key(obj, owner, names_kind=len(kinds) > 1): obj for obj in seen}
         return children
@@ -111,14 +111,14 @@ async def _list_existing(owner: Object, planned: Iterable[Child], reader: Object
     return list(existing.values())
 
 
-def _to_expression_value(obj: Object, secrets: SecretValues) -> Object:
+def to_expression_value(obj: Object, secrets: SecretValues | None = None) -> Object:
     """Convert an object to its value in expressions: always with a ``status``, and with sensitive Secret values."""
     metadata = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
     status = obj.get("status")
     status = dict(status) if isinstance(status, dict) else {}
     if isinstance(conditions := status.get("conditions"), list):
         # Conditions repeat the messages of admission about an object's Pods, which can quote secret values.
-        status["conditions"] = [_redact_condition(condition, secrets) for condition in conditions]
+        status["conditions"] = [_redact_condition(condition, secrets or SecretValues()) for condition in conditions]
     seen = {**obj, "metadata": metadata, "status": status}
     if GroupVersionKind.of(obj).is_secret:
         for name in SECRET_FIELDS:

@@ -35,6 +35,7 @@ class CompiledGroup:
         waits_for: The condition types of the groups that must be ready first.
         resources: Its entries, in the order in which they are applied.
         time_conditions: Its conditions whose result depends on the time.
+        late_paths: The paths that its entries read of ``children`` and ``providers``.
     """
 
     def __init__(self, declared: Group, name: str, step: str, index: int, names: dict[str, str], box_name: str) -> None:
@@ -51,6 +52,7 @@ class CompiledGroup:
         self.resources = tuple(
             CompiledResource(each, step, declared.name or "", box_name) for each in declared.resources
         )
+        self.late_paths = frozenset[tuple[str, ...]]().union(*(each.late_paths for each in self.resources))
         own = (*self.conditions.when, *self.conditions.any_of, *self.suspend)
         every = (*own, *(condition for resource in self.resources for condition in resource.timed_conditions))
         # Few conditions depend on the time, and that is the same for every reconcile.

@@ -33,7 +33,10 @@ from konverge_box._internal.steps.string_coercion import coerce_to_strings, find
 from konverge_box._internal.steps.tls_secret import CompiledCertificate
 from konverge_box._internal.steps.wait_conditions import WaitConditions
 
-__all__ = ["CompiledResource"]
+__all__ = ["LATE_NAMES", "CompiledResource"]
+
+LATE_NAMES = ("children", "providers")
+"""The names that only the content of later groups can read."""
 
 # The fields that never change during the life of a custom resource.
 _FIXED = frozenset({("metadata", "name"), ("metadata", "namespace"), ("metadata", "uid")})
@@ -57,9 +60,11 @@ class CompiledResource:
         repetition: Its repetition by ``forEach``.
         conditions: The conditions under which its objects should exist.
         wait_for: The conditions under which its objects are applied.
+        ready_when: The conditions under which its objects are ready; None for the rule of its kind.
         has_fixed_key: Tells whether it always declares the same object of a custom resource.
         renewal_period: The time after which its values are generated again; None for never.
         certificate: The certificate that it contains instead of data of its own; None without one.
+        late_paths: The paths that it reads of ``children`` and ``providers``, which exist only after earlier groups.
     """
 
     def __init__(self, declared: BoxResource, step: str, group: str, box_name: str) -> None:
@@ -71,6 +76,7 @@ class CompiledResource:
         self.repetition = Repetition(declared.for_each, path)
         self.conditions = compile_entry_conditions(declared, path)
         self.wait_for = WaitConditions(declared.wait_for, f"{path}.waitFor")
+        self.ready_when = WaitConditions(declared.ready_when, f"{path}.readyWhen") if declared.ready_when else None
         self.renewal_period = _parse_renewal_period(declared)
         metadata = declared.object["metadata"]
         name, namespace = str(metadata["name"]), str(metadata.get("namespace") or "")
@@ -93,6 +99,13 @@ class CompiledResource:
         read = self._name.list_read_paths() | (
             self._namespace.list_read_paths() if self._namespace is not None else frozenset()
         )
+        parts = (
+            self._object,
+            self.wait_for,
+            *(each for each in (self.ready_when, self.certificate) if each is not None),
+        )
+        paths = frozenset[tuple[str, ...]]().union(*(part.list_read_paths() for part in parts))
+        self.late_paths = frozenset(path for path in paths if path[0] in LATE_NAMES)
         # The namespaces of a list can change with the file, while the entry stays the same.
         self.has_fixed_key = not self.repetition.is_loop and self._namespaces is None and read <= _FIXED
 

@@ -44,6 +44,7 @@ from konverge.prerequisites import depends_on
 from konverge_box._internal.expressions import has_sensitive, reveal_sensitive
 from konverge_box._internal.file import CUSTOM
 from konverge_box._internal.steps.apply_policy import ObjectAction
+from konverge_box._internal.steps.readiness import build_readiness
 from konverge_box._internal.steps.resource_plan import PlannedGroup, PlannedResource
 
 __all__ = ["PRIMITIVES", "build_component"]
@@ -144,13 +145,17 @@ def _build_desired(entry: PlannedResource) -> Primitive[Any] | Unplannable:
 
 def _build_read_only(entry: PlannedResource) -> Primitive[Any]:
     """Build the primitive of an object that is only read: its health comes from the live object."""
-    if issubclass(PRIMITIVES[entry.resource.kind], StaticKind):
+    if issubclass(PRIMITIVES[entry.resource.kind], StaticKind) and entry.find_unready is None:
         return _build_name_only(entry)
     return _build_primitive(entry, _build_minimal_object(entry))
 
 
 def _build_primitive(entry: PlannedResource, obj: Object, **more: Any) -> Primitive[Any]:
     kind = PRIMITIVES[entry.resource.kind]
+    if entry.find_unready is not None:
+        # A kind without a status of its own needs one to be awaited.
+        kind = Custom if issubclass(kind, StaticKind) else kind
+        more |= build_readiness(kind, entry.find_unready)
     if kind is Custom:
         return Custom(
             obj,

@@ -5,9 +5,11 @@ Names and conditions alone determine which objects should exist, before any obje
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
+from typing import Any
 
 from konverge._internal.kube import GroupVersionKind, Object, ObjectKey
 from konverge._internal.primitives.value_generation import (
@@ -20,7 +22,7 @@ from konverge_box._internal.expressions import ExpressionError, find_earliest_ch
 from konverge_box._internal.file import KINDS
 from konverge_box._internal.steps.apply_policy import ApplyTiming, ObjectAction, ObservedObject, decide_action
 from konverge_box._internal.steps.compiled_group import CompiledGroup
-from konverge_box._internal.steps.compiled_resource import CompiledResource
+from konverge_box._internal.steps.compiled_resource import LATE_NAMES, CompiledResource
 from konverge_box._internal.steps.creation_marks import compute_mark, read_marks
 from konverge_box._internal.steps.errors import StepError
 from konverge_box._internal.steps.labels import ENTRY, OWNER_UID
@@ -36,6 +38,8 @@ MAX_OBJECTS = 5000
 """Maximum number of objects of one custom resource."""
 
 _Identity = tuple[str, str, str, str]
+# Absent values of these names are errors: no group creates them.
+_EARLY_NAMES = frozenset({"apiVersion", "kind", "metadata", "spec", "status", "cross", "external"})
 
 
 @dataclass(slots=True)
@@ -294,8 +298,19 @@ class Planner:
 
     def _build_resource(self, each: _CandidateObject, decision: ObjectAction, why: str) -> PlannedResource:
         is_owned = can_own(self._owner, each.key.namespace)
-        declared = each.resource.declared
-        return PlannedResource(declared, each.resource.gvk, each.key, decision, why, is_owned, each.is_namespaced)
+        resource = each.resource
+        ready_when = resource.ready_when
+        return PlannedResource(
+            resource.declared,
+            resource.gvk,
+            each.key,
+            decision,
+            why,
+            is_owned,
+            each.is_namespaced,
+            find_unready=None if ready_when is None else partial(ready_when.find_unready, each.scope),
+            complete=partial(_complete_readiness, each) if ready_when is not None and resource.late_paths else None,
+        )
 
     # The rendered objects.
 
@@ -303,6 +318,8 @@ class Planner:
         self, each: _CandidateObject, planned: PlannedResource, live: Object | None = None
     ) -> PlannedResource:
         resource = each.resource
+        if resource.late_paths and any(name not in each.scope.names for name in LATE_NAMES):
+            return replace(planned, complete=partial(self._complete_object, each, live))
         try:
             if waiting := resource.wait_for.find_unmet(each.scope):
                 return replace(planned, blocked=waiting)
@@ -319,6 +336,10 @@ class Planner:
                 obj["type"] = obj.get("type", TLS_SECRET_TYPE)
                 obj.pop("stringData", None)
                 obj["data"] = resource.certificate.build_data(each.scope, self._now)
+        except ExpressionError as error:
+            if resource.late_paths and error.absent_path and error.absent_name not in _EARLY_NAMES:
+                return replace(planned, blocked=f"waiting for {error.absent_path}")
+            return replace(planned, problem=format_error(error))
         except KonvergeError as error:
             return replace(planned, problem=format_error(error))
         if resource.apply_policy.timing in (ApplyTiming.ONCE, ApplyTiming.RENEWED):
@@ -326,6 +347,19 @@ class Planner:
             stamps = build_stamps(live, "", self._now)
             obj["metadata"]["annotations"] = {**annotations, **{name: text for name, text in stamps.items() if text}}
         return replace(planned, object=obj)
+
+    async def _complete_object(
+        self, each: _CandidateObject, live: Object | None, planned: PlannedResource, names: Mapping[str, Any]
+    ) -> PlannedResource:
+        """Render an object with the values of earlier groups and of providers."""
+        resource = each.resource
+        for path in sorted(resource.late_paths):
+            if path[0] not in names:
+                return replace(planned, blocked=f"waiting for {path[0]}, which have no results in this reconcile")
+        late = replace(each, scope=_add_late_names(each.scope, names))
+        if resource.ready_when is not None:
+            planned = replace(planned, find_unready=partial(resource.ready_when.find_unready, late.scope))
+        return await self._render_object(late, planned, live)
 
     async def _get_live(self, each: _CandidateObject, *, asks_server: bool = False) -> Object | None:
         return await self._get_object(each.resource.gvk, each.key, asks_server=asks_server)
@@ -335,6 +369,19 @@ class Planner:
             return await self._reader.get(gvk, key, live=asks_server)
         except (NotFoundError, KindNotServedError):
             return None
+
+
+async def _complete_readiness(
+    each: _CandidateObject, planned: PlannedResource, names: Mapping[str, Any]
+) -> PlannedResource:
+    """Give the conditions of readiness of an object that is not rendered the values of earlier groups."""
+    assert each.resource.ready_when is not None
+    scope = _add_late_names(each.scope, names)
+    return replace(planned, complete=None, find_unready=partial(each.resource.ready_when.find_unready, scope))
+
+
+def _add_late_names(scope: Scope, names: Mapping[str, Any]) -> Scope:
+    return scope.with_names(**{name: names.get(name, {}) for name in LATE_NAMES})
 
 
 def _copy_data(source: Object, obj: Object) -> None:

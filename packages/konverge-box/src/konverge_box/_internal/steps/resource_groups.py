@@ -1,15 +1,20 @@
 """The groups of ``onCreate`` and ``onReconcile``: from the declarations of the file to the plan for each object.
 
 Both steps are planned together, before anything is written: no group deletes an object that an entry of any group
-declares. An object that cannot be rendered is a failure of its own group only.
+declares. An object that cannot be rendered is a failure of its own group only. Names and conditions alone decide which
+objects exist; so the objects of a group that reads earlier groups can be rendered later (`complete_group`).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from konverge._internal.kube import GroupVersionKind, Object, ObjectKey, has_owner
+from konverge._internal.kube.secret_values import SecretValues
 from konverge_box._internal.file import Group
+from konverge_box._internal.steps.children import Child, ChildrenReader
 from konverge_box._internal.steps.compiled_group import CompiledGroup
 from konverge_box._internal.steps.object_reader import MappingReader, list_owned_objects
 from konverge_box._internal.steps.ownership import is_ours
@@ -34,6 +39,8 @@ class ResourceGroups:
     Attributes:
         kinds: The kinds of its objects.
         listed_kinds: The kinds whose objects of one owner each reconcile lists by its label.
+        first_after_providers: The index of the first group that reads ``providers``; it and all later groups are
+            reconciled after the items of providers. The number of groups, if none reads them.
     """
 
     def __init__(
@@ -48,6 +55,14 @@ class ResourceGroups:
                 compiled.append(CompiledGroup(group, name, f"{where}.{step}", index, names, box_name))
                 names[name] = compiled[-1].condition_type
         self._groups = tuple(compiled)
+        places = [
+            place for place, group in enumerate(compiled) if any(path[0] == "providers" for path in group.late_paths)
+        ]
+        self.first_after_providers = min(places, default=len(compiled))
+        self._children = tuple(
+            ChildrenReader((*on_create, *on_reconcile), group.late_paths) if group.late_paths else None
+            for group in compiled
+        )
         resources = [resource for group in compiled for resource in group.resources]
         self.kinds = frozenset(each.gvk for each in resources)
         self.listed_kinds = frozenset(
@@ -74,6 +89,46 @@ class ResourceGroups:
             konverge.errors.KonvergeError: The cluster could not be read.
         """
         return await Planner(self._groups, scope, owner, reader, now).plan()
+
+    async def complete_group(
+        self,
+        plan: ResourcePlan,
+        place: int,
+        scope: Scope,
+        owner: Object,
+        reader: MappingReader,
+        secrets: SecretValues | None = None,
+    ) -> ResourcePlan:
+        """Return the plan with the objects of a group that reads ``children`` or ``providers``.
+
+        Entries whose values do not exist yet are blocked. Other groups are rendered by `plan` already.
+
+        Args:
+            plan: The plan, whose earlier groups are reconciled.
+            place: The index of the group.
+            scope: The scope with the results of earlier steps; with ``providers`` after that step.
+            owner: The custom resource.
+            reader: Reads from the caches, with own writes.
+            secrets: Secret values that are redacted in the conditions of children.
+
+        Raises:
+            konverge.errors.KonvergeError: The cluster could not be read.
+        """
+        children = self._children[place]
+        if children is None:
+            return plan
+        earlier = [
+            Child(entry.resource, entry.key, is_desired=entry.is_desired)
+            for group in plan.groups[:place]
+            for entry in group.entries
+        ]
+        names: dict[str, Any] = {"children": await children.read(owner, earlier, reader, secrets)}
+        if "providers" in scope.names:
+            names["providers"] = scope.names["providers"]
+        group = plan.groups[place]
+        entries = [each if each.complete is None else await each.complete(each, names) for each in group.entries]
+        groups = (*plan.groups[:place], replace(group, entries=tuple(entries)), *plan.groups[place + 1 :])
+        return replace(plan, groups=groups)
 
     async def find_leftovers(self, owner: Object, reader: MappingReader) -> list[Object]:
         """Find the objects of this custom resource that the garbage collector does not delete with it.

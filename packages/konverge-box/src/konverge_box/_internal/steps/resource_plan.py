@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from konverge._internal.kube import GroupVersionKind, Object, ObjectKey
 from konverge_box._internal.file import BoxResource
@@ -35,6 +37,8 @@ class PlannedResource:
             empty if the annotation contains it already, or no mark is necessary.
         foreign_owner: The description of the other owner, if an object that is left unchanged belongs to one; empty
             otherwise.
+        complete: Renders the object with the values of earlier groups and providers; None if it is rendered already.
+        find_unready: Describes what the live object lacks to be ready, "" for nothing; None for the rule of its kind.
     """
 
     resource: BoxResource
@@ -51,6 +55,10 @@ class PlannedResource:
     decided_on: str | None = None
     mark: str = ""
     foreign_owner: str = ""
+    complete: Callable[[PlannedResource, Mapping[str, Any]], Awaitable[PlannedResource]] | None = field(
+        default=None, compare=False
+    )
+    find_unready: Callable[[Object], str] | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         # The file can contain values that the object marks as sensitive.

@@ -24,7 +24,7 @@ class Scope:
     names: Mapping[str, Any]
     environment: EvaluationEnvironment
 
-    def with_names(self, **names: Any) -> Scope:
+    def with_names(self, /, **names: Any) -> Scope:
         """Return a scope that also has these names."""
         return Scope({**self.names, **names}, self.environment)
 

@@ -39,6 +39,10 @@ class CompiledCertificate:
         self._lifetime = parse_period(declared.valid_for)
         self._where = where
 
+    def list_read_paths(self) -> frozenset[tuple[str, ...]]:
+        """Return the paths that its names may read."""
+        return self._names.list_read_paths()
+
     def build_data(self, turn: Scope, now: datetime) -> Object:
         """Build the data of the Secret, with a new certificate.
 

@@ -1,12 +1,14 @@
-"""The ``waitFor`` conditions of a resource, and their description in words."""
+"""The ``waitFor`` and ``readyWhen`` conditions of a resource, and their description in words."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from konverge_box._internal.expressions import compile_condition
+from konverge._internal.kube import Object
+from konverge_box._internal.expressions import ExpressionError, compile_condition
 from konverge_box._internal.file import ConditionSpec
+from konverge_box._internal.steps.children import to_expression_value
 from konverge_box._internal.steps.scope import Scope
 
 __all__ = ["WaitConditions", "describe_condition"]
@@ -36,7 +38,7 @@ _NO_OPERATORS = frozenset({"field", "negate", "time", "dayOfWeek", "cron", "dura
 
 
 class WaitConditions:
-    """The compiled ``waitFor`` conditions of a resource: it is applied when all hold.
+    """Compiled conditions that a resource waits for: it is applied, or it is ready, when all hold.
 
     Args:
         declared: The conditions.
@@ -49,6 +51,10 @@ class WaitConditions:
         )
         self._descriptions = tuple(describe_condition(each) for each in declared)
 
+    def list_read_paths(self) -> frozenset[tuple[str, ...]]:
+        """Return the paths that the conditions may read."""
+        return frozenset[tuple[str, ...]]().union(*(each.list_read_paths() for each in self.conditions))
+
     def find_unmet(self, scope: Scope) -> str:
         """Describe the first condition that does not hold; return an empty text when all hold.
 
@@ -59,6 +65,21 @@ class WaitConditions:
             if not condition.holds(scope.names, environment=scope.environment):
                 return f"waiting for {words}"
         return ""
+
+    def find_unready(self, scope: Scope, live: Object) -> str:
+        """Describe the first condition that does not hold for the live object; return an empty text when all hold.
+
+        A field that the object does not have yet is awaited, and is not an error.
+
+        Raises:
+            konverge_box.expressions.ExpressionError: A condition cannot be evaluated for another reason.
+        """
+        try:
+            return self.find_unmet(scope.with_names(self=to_expression_value(live)))
+        except ExpressionError as error:
+            if not error.absent_path or error.absent_name in scope.names:
+                raise
+            return f"waiting for {error.absent_path}"
 
 
 def describe_condition(condition: ConditionSpec) -> str:
