@@ -69,6 +69,16 @@ class StuckOwner:
         wanted = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"colour": "red"}}
         await self.cluster.client.apply(wanted, field_manager="painter")
 
+    async def heal_settings(self) -> None:
+        """Let the operator run until it has the settings its own way again."""
+        key = ObjectKey(self.cluster.namespace, "east-settings")
+
+        async def is_healed() -> bool:
+            return bool((await self.cluster.client.get(CONFIG_MAP, key))["data"]["colour"] == "blue")
+
+        async with self.cluster.run_operator(operator):
+            await self.cluster.eventually(is_healed, describe="the operator takes its field back")
+
     async def _is_observed(self) -> bool:
         found = await self.cluster.client.get(DEPLOYMENT, ObjectKey(self.cluster.namespace, "east-pages"))
         return bool(found.get("status", {}).get("observedGeneration") == found["metadata"]["generation"])

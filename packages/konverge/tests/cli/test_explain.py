@@ -52,6 +52,30 @@ async def test_a_person_reads_what_is_blocked_what_has_grace_and_what_is_fought_
     assert "\x1b" not in done.stdout
 
 
+async def test_the_cause_of_a_late_workload_is_shown(stuck: StuckOwner) -> None:
+    await stuck.run_operator()
+
+    async def explain() -> str | None:
+        pages = section((await stuck.run("explain")).stdout, "pages")
+        return pages if "cause: " in pages else None
+
+    pages = await stuck.cluster.eventually(explain, describe="the pods have a status")
+
+    assert "cause: Pod east-pages-" in pages
+    assert 'container main: ImagePullBackOff, image "konverge.test/never-ready:1"' in pages
+
+
+async def test_a_rival_is_named_between_its_writes(stuck: StuckOwner) -> None:
+    await stuck.run_operator()
+    await stuck.force_settings()
+    await stuck.heal_settings()
+
+    settings = section((await stuck.run("explain")).stdout, "settings")
+
+    assert "[managed] as desired" in settings
+    assert "taken over from painter (.data.colour), once, last at" in settings
+
+
 async def test_the_deciding_fields_are_told_with_their_values(stuck: StuckOwner) -> None:
     await stuck.run_operator()
 

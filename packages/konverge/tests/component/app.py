@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from konverge.clock import Clock
@@ -62,6 +62,23 @@ class RecordingEvents:
     def warning(self, owner: Object, *, reason: str, message: str, action: str, related: Object | None = None) -> None:
         self.event(owner, reason=reason, message=message, action=action, related=related)
         self.warned.append((reason, message))
+
+
+class LaterClock:
+    """The clock of a cluster, some time ahead."""
+
+    def __init__(self, clock: Clock, ahead: timedelta = timedelta(0)) -> None:
+        self._clock = clock
+        self.ahead = ahead
+
+    def now(self) -> datetime:
+        return self._clock.now() + self.ahead
+
+    def monotonic(self) -> float:
+        return self._clock.monotonic() + self.ahead.total_seconds()
+
+    async def sleep(self, seconds: float) -> None:
+        await self._clock.sleep(seconds)
 
 
 class ComponentHarness:

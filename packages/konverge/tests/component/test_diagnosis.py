@@ -4,44 +4,26 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import msgspec
 import pytest
 
 from konverge._internal.client.object_list import ListPage
-from konverge.clock import Clock
 from konverge.component import Component, ComponentBuilder, Diagnosis
 from konverge.dry_run import DryRun, DryRunReport, dry_run_component
 from konverge.errors import ConnectionFailedError, ForbiddenError
 from konverge.guards import blocked
 from konverge.kube import GroupVersionKind, Object, ObjectKey, format_time
 from konverge.primitives import ConfigMap, Deployment, Primitive, StatefulSet
-from tests.component.app import AGENT, SECRET, ComponentHarness
+from tests.component.app import AGENT, SECRET, ComponentHarness, LaterClock
 
 pytestmark = pytest.mark.anyio
 
 EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
 NEVER_READY = "konverge.test/never-ready:1"
 FAILING = "konverge.test/failing:1"
-
-
-class LaterClock:
-    """The clock of a cluster, some time ahead."""
-
-    def __init__(self, clock: Clock, ahead: timedelta) -> None:
-        self._clock = clock
-        self._ahead = ahead
-
-    def now(self) -> datetime:
-        return self._clock.now() + self._ahead
-
-    def monotonic(self) -> float:
-        return self._clock.monotonic()
-
-    async def sleep(self, seconds: float) -> None:
-        await self._clock.sleep(seconds)
 
 
 @pytest.fixture

@@ -5,12 +5,11 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from konverge.clock import Clock
 from konverge.component import Component, ComponentBuilder, ReconcileContext
 from konverge.dry_run import dry_run_component
 from konverge.kube import Object
@@ -22,7 +21,7 @@ from tests.cluster.conformance.webhook_registrations import (
     webhook_registrations,
 )
 from tests.cluster.conformance.webhook_servers import ALLOWED, Handler, json_patch
-from tests.component.app import CONFIG_MAP, SECRET, ComponentHarness
+from tests.component.app import CONFIG_MAP, SECRET, ComponentHarness, LaterClock
 
 pytestmark = pytest.mark.anyio
 
@@ -34,23 +33,6 @@ Pass = Callable[..., Awaitable[ReconcileContext]]
 async def hooks(app: ComponentHarness, tmp_path: Path) -> AsyncIterator[WebhookRegistrations]:
     async with webhook_registrations(app.cluster, tmp_path) as found:
         yield found
-
-
-class LaterClock:
-    """The cluster's time, and some more."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self.ahead = timedelta(0)
-
-    def now(self) -> datetime:
-        return self._clock.now() + self.ahead
-
-    def monotonic(self) -> float:
-        return self._clock.monotonic() + self.ahead.total_seconds()
-
-    async def sleep(self, seconds: float) -> None:
-        await self._clock.sleep(seconds)
 
 
 class Passes:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from prometheus_client import Counter
+from prometheus_client import REGISTRY, Counter
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
@@ -294,6 +294,42 @@ async def test_an_authors_own_metrics_come_along() -> None:
 
     assert read_sample(metrics, "orders_total") == 1
     assert not [name for name in scrape(metrics) if name.endswith("_created")]
+
+
+@pytest.fixture
+def default_counter() -> Iterator[Counter]:
+    """A counter in prometheus-client's default registry, where a module of the author declares it."""
+    counter = Counter("backups_total", "Backups", ["result"])
+    yield counter
+    REGISTRY.unregister(counter)
+
+
+async def test_metrics_of_the_default_registry_are_on_the_same_endpoint(
+    default_counter: Counter, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, other = Metrics(), Metrics()
+
+    default_counter.labels("done").inc(3)
+
+    assert (read_sample(one, "backups_total", result="done"), read_sample(other, "backups_total", result="done")) == (
+        3,
+        3,
+    )
+    assert not [name for name in scrape(one) if name.endswith("_created")]
+    # The default registry has the process metrics as well; they are exported once.
+    assert (await one.render_exposition()).body.count(b"# TYPE process_cpu_seconds_total ") == 1
+    assert caplog.text == ""
+
+
+async def test_a_name_of_the_default_registry_that_is_taken_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    metrics = busy()
+    counter = Counter("workqueue_adds_total", "Mine")
+
+    try:
+        assert read_sample(metrics, "workqueue_adds_total", controller="webapp", name="webapp") == 0
+    finally:
+        REGISTRY.unregister(counter)
+    assert "metric workqueue_adds: expected one family" in caplog.text
 
 
 async def test_an_authors_broken_collector_does_not_take_the_rest_away(caplog: pytest.LogCaptureFixture) -> None:

@@ -100,6 +100,8 @@ def _format_resource(number: int, report: ResourceReport) -> Iterator[str]:
             yield from _format_detail(f"fought over by {who}: {values}", colour="magenta")
         else:
             yield from _format_detail(f"{contest.path} is {who}'s too")
+    for takeover in report.takeovers[:_MAX_CONFLICTS]:
+        yield from _format_detail(f"taken over from {takeover}", colour="magenta")
     if len(report.contests) > _MAX_CONFLICTS:
         yield from _format_detail(f"… and {len(report.contests) - _MAX_CONFLICTS} fields of other field managers")
 

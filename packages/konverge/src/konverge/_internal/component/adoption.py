@@ -106,7 +106,7 @@ def report_adoption(
     if before is None:
         message += ". It appeared during the reconcile: the fields that were overruled are not known"
     else:
-        overruled = describe_overruled(before, response) or "no fields"
+        overruled = describe_overruled(before, response, ctx.owner, component.name) or "no fields"
         message += f"; it was {describe_holder(before, ctx.owner, component.name)}. Overruled: {overruled}"
     if ctx.observer is not None:
         ctx.observer.on_adopted(entry.identity, message)

@@ -13,6 +13,7 @@ from konverge._internal.component.adoption import describe_foreign_holder, read_
 from konverge._internal.component.applied_cache import DesiredFingerprint
 from konverge._internal.component.component_spec import ComponentSpec, RegisteredResource
 from konverge._internal.component.error_wrapping import withhold_secret_errors, wrap_errors
+from konverge._internal.component.field_takeovers import read_contested, report_takeover
 from konverge._internal.component.guarded_apply import guard_apply
 from konverge._internal.component.immutable_fields import is_immutability_error
 from konverge._internal.component.object_access import (
@@ -108,6 +109,7 @@ async def apply_object(
     if resource.recreates and live is not None and is_deleting(live):
         return ApplyOutcome(None, Operation.NONE, f"{entry.identity} is being deleted, to be created again")
     before: Object | None = None
+    contested: Object | None = None
     is_owned = await _complete_desired(ctx, resource, desired, is_unowned=is_unowned)
     manager = build_field_manager(ctx.owner, component.name)
     schema = find_builtin_schema(resource.gvk)
@@ -123,6 +125,7 @@ async def apply_object(
                 _mark_steady(ctx, live, fingerprint)
                 return ApplyOutcome(live, Operation.NONE)
             before = await read_for_adoption(ctx, component, entry, live)
+            contested = await read_contested(ctx, component, entry, live, drift)
         try:
             # In the server's form, so that the field manager owns the stored fields: for example, a key that was
             # applied as a Secret's stringData would never be removed again.
@@ -149,6 +152,8 @@ async def apply_object(
             # A client that overwrites all applied fields removes our managedFields entry, and without an owner
             # reference nothing else identifies the object.
             ctx.applied_cache.store_note("", *about)
+        elif contested is not None:
+            report_takeover(ctx, component, entry, contested, response)
         if is_unowned and has_owner(response, ctx.owner_uid):
             # From another field manager: the component had another name before.
             response = await _remove_owner(ctx, resource) or response

@@ -85,14 +85,16 @@ def describe_holder(live: Object, owner: Object, component: str) -> str:
     return f"managed by {_format_list(names, _MAX_MANAGERS)}" if names else "without a controller and without a manager"
 
 
-def describe_overruled(before: Object, after: Object) -> str:
-    """List the managers that lost fields by an apply, with these fields; empty if there are none.
+def describe_overruled(before: Object, after: Object, owner: Object, component: str) -> str:
+    """List the managers that lost fields by an apply of the component, with these fields; empty if there are none.
 
     A path ends before an element that would quote a value.
     """
     then = _read_managed_fields(after)
     losers = []
     for manager, owned in _read_managed_fields(before).items():
+        if _is_own_manager(manager, owner, component):
+            continue
         kept = then.get(manager)
         lost = owned.fields if kept is None else owned.fields - kept.fields
         paths = list(dict.fromkeys(_iter_leaf_paths(lost)))

@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import timedelta
 from operator import itemgetter
 from typing import Any, Protocol
 
@@ -26,7 +25,8 @@ from konverge._internal.component.diagnosis.pod_causes import (
     list_claim_names,
     summarize_pods,
 )
-from konverge._internal.kube import GroupVersionKind, Object, ObjectKey, find_controller, is_deleting, parse_time
+from konverge._internal.component.diagnosis.takeover_events import TAKEN_OVER, describe_takeovers, read_event_time
+from konverge._internal.kube import GroupVersionKind, Object, ObjectKey, find_controller, is_deleting
 from konverge._internal.kube.selectors import LabelSelector
 from konverge._internal.primitives.field_access import read_text
 from konverge.clock import Clock, SystemClock
@@ -138,6 +138,27 @@ class Diagnosis:
         self._cache.store(uid, causes, now)
         return causes
 
+    async def list_takeovers(self, owner: Object) -> dict[str, tuple[str, ...]]:
+        """Return the writers from which the components of an owner took fields over, by the identity of the object.
+
+        They come from events, which clusters keep for an hour by default. A failure of the server is not raised.
+
+        Args:
+            owner: The owner.
+
+        Raises:
+            asyncio.CancelledError: The request was cancelled.
+        """
+        selector = f"regarding.uid={read_text(owner, 'metadata', 'uid')},reason={TAKEN_OVER}"
+        namespace = read_text(owner, "metadata", "namespace") or "default"
+        try:
+            async with asyncio.timeout(_MAX_SECONDS):
+                events = await self._list(EVENT, namespace, field_selector=selector, limit=_MAX_EVENTS)
+        except (KonvergeError, TimeoutError) as error:
+            _log.debug("the events of %s cannot be listed: %s", ObjectKey.of(owner), format_error(error))
+            return {}
+        return describe_takeovers(events)
+
     async def _collect_causes(self, live: Object, found: list[str]) -> None:
         """Append the causes to a list, which has those that were found before an error."""
         gvk = GroupVersionKind.of(live)
@@ -169,7 +190,9 @@ class Diagnosis:
         selector = LabelSelector.from_object(spec.get("selector") if isinstance(spec, dict) else None)
         if selector is None or not selector.requirements:
             return []
-        pods = await self._list(POD, live, label_selector=str(selector), limit=_MAX_PODS)
+        pods = await self._list(
+            POD, read_text(live, "metadata", "namespace"), label_selector=str(selector), limit=_MAX_PODS
+        )
         return sorted((pod for pod in pods if _is_pod_of(pod, live)), key=lambda pod: str(pod["metadata"]["name"]))
 
     async def _find_pod_event(self, pod: Object) -> str:
@@ -182,9 +205,10 @@ class Diagnosis:
     async def _find_event(self, regarding: Object, *, ignored: Sequence[str] = (), warnings_only: bool = True) -> str:
         """Return the latest event about an object as ``<reason>: <note>``; empty without one."""
         selector = f"regarding.uid={regarding['metadata']['uid']}" + (",type=Warning" if warnings_only else "")
-        events = await self._list(EVENT, regarding, field_selector=selector, limit=_MAX_EVENTS)
+        namespace = read_text(regarding, "metadata", "namespace")
+        events = await self._list(EVENT, namespace, field_selector=selector, limit=_MAX_EVENTS)
         oldest = self._clock.now() - _MAX_EVENT_AGE
-        dated = [(_read_event_time(event), event) for event in events if read_text(event, "reason") not in ignored]
+        dated = [(read_event_time(event), event) for event in events if read_text(event, "reason") not in ignored]
         recent = [(time, event) for time, event in dated if time is not None and time >= oldest]
         _, latest = max(recent, key=itemgetter(0), default=(None, None))
         return "" if latest is None else format_cause(read_text(latest, "reason"), read_text(latest, "note"))
@@ -210,12 +234,12 @@ class Diagnosis:
                 found.append(format_cause(f"{subject} is not bound (phase {phase or 'unknown'})", event))
 
     async def _list(
-        self, gvk: GroupVersionKind, beside: Object, *, label_selector: str = "", field_selector: str = "", limit: int
+        self, gvk: GroupVersionKind, namespace: str, *, label_selector: str = "", field_selector: str = "", limit: int
     ) -> list[Object]:
-        """Return the first objects of a list in the namespace of another object."""
+        """Return the first objects of a list in a namespace."""
         page = await self._reader.list_page(
             gvk,
-            namespace=read_text(beside, "metadata", "namespace"),
+            namespace=namespace,
             label_selector=label_selector,
             field_selector=field_selector,
             limit=limit,
@@ -233,17 +257,3 @@ def _is_pod_of(pod: Object, live: Object) -> bool:
         prefix = f"{live['metadata']['name']}-"
         return controller.get("kind") == "ReplicaSet" and str(controller.get("name")).startswith(prefix)
     return bool(controller.get("uid") == live["metadata"]["uid"])
-
-
-def _read_event_time(event: Object) -> datetime | None:
-    """Return the time of the last occurrence of an event; None if it has no valid time."""
-    times = (
-        read_text(event, "series", "lastObservedTime"),
-        read_text(event, "deprecatedLastTimestamp"),
-        read_text(event, "eventTime"),
-        read_text(event, "metadata", "creationTimestamp"),
-    )
-    for text in filter(None, times):
-        with suppress(ValueError):
-            return parse_time(text)
-    return None

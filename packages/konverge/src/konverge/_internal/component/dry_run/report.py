@@ -189,6 +189,7 @@ class ResourceReport(_ReportPart, frozen=True, rename="camel"):
         adoption: For an object that would be adopted: its present controller or managers, and the overruled fields.
         override: The fields that are stored with other values than applied; empty for none.
         causes: The causes why a late object is not ready: its pods, claims and events.
+        takeovers: The writers from which earlier reconciles took fields over, with the fields, how often and when.
     """
 
     identity: str
@@ -207,6 +208,7 @@ class ResourceReport(_ReportPart, frozen=True, rename="camel"):
     adoption: str = ""
     override: str = ""
     causes: tuple[str, ...] = ()
+    takeovers: tuple[str, ...] = ()
 
 
 class ConditionReport(_ReportPart, frozen=True, rename="camel"):

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from typing import NamedTuple
 
 from konverge._internal.component.aggregation import AggregatedStatus, aggregate_convergence
 from konverge._internal.component.component import Component
@@ -102,6 +103,7 @@ class DryRun:
         self._time_limit = time_limit
         self._adopt = adopt
         self._diagnosis = diagnosis
+        self._takeovers: Mapping[str, tuple[str, ...]] | None = None
         self._one_at_a_time = asyncio.Lock()
 
     def create_context(self) -> ReconcileContext:
@@ -140,12 +142,18 @@ class DryRun:
             wakes_at = ctx.requeue_at
             if wakes_at == requeue_before:  # an earlier request of another component can hide this one
                 wakes_at = None if failure is not None else requeue_time(after, component.grace_period, now)
-            causes = await self._examine(observed)
-            ended = _FinishedRun(self.client, observed, ctx, failure, self.client.changes[start:], causes)
+            found = _Findings(await self._examine(observed), await self._list_takeovers())
+            ended = _FinishedRun(self.client, observed, ctx, failure, self.client.changes[start:], found)
             self.reports.append(ended.build_report(before, after, wakes_at, now))
             if failure is not None:
                 raise failure
             return after
+
+    async def _list_takeovers(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the writers from which earlier reconciles took fields over; read once for all components."""
+        if self._takeovers is None:
+            self._takeovers = {} if self._diagnosis is None else await self._diagnosis.list_takeovers(self.owner)
+        return self._takeovers
 
     async def _examine(self, observed: InstrumentedComponent) -> dict[str, tuple[str, ...]]:
         """Return the causes of the objects that are not ready, by identity, also before they are late."""
@@ -162,6 +170,13 @@ class DryRun:
         return causes
 
 
+class _Findings(NamedTuple):
+    """What the objects and events beside the component show, by the identity of its resources."""
+
+    causes: Mapping[str, tuple[str, ...]]
+    takeovers: Mapping[str, tuple[str, ...]]
+
+
 class _FinishedRun:
     """A finished reconcile and its records."""
 
@@ -172,10 +187,10 @@ class _FinishedRun:
         ctx: ReconcileContext,
         failure: ReconcileError | None,
         changes: Sequence[ObjectChange],
-        causes: Mapping[str, tuple[str, ...]],
+        found: _Findings,
     ) -> None:
         self._client = client
-        self._causes = causes
+        self._found = found
         self._observed = observed
         self._component = observed.component
         self._ctx = ctx
@@ -290,7 +305,8 @@ class _FinishedRun:
             contests=self._client.find_ownership_conflicts(*which, manager) if is_managed else (),
             adoption=self._observed.adoptions.get(entry.identity, ""),
             override=self._observed.overrides.get(entry.identity, ""),
-            causes=self._causes.get(entry.identity, ()),
+            causes=self._found.causes.get(entry.identity, ()),
+            takeovers=self._found.takeovers.get(entry.identity, ()) if is_managed else (),
         )
 
     def _find_suspension(self, entry: RegisteredResource) -> FunctionEvaluation | None:

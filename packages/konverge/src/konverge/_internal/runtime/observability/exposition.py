@@ -30,8 +30,14 @@ _WITH_CREATION = frozenset({"counter", "histogram", "summary"})
 _CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def build_registries() -> tuple[CollectorRegistry, CollectorRegistry]:
-    """Return a registry with prometheus-client's process metrics (``process_*``, ``python_*``), and an empty one.
+# The metrics of prometheus-client about the process, which its default registry has as well.
+_PROCESS_PREFIXES = ("process_", "python_")
+
+
+def build_registries() -> tuple[CollectorRegistry, CollectorRegistry, CollectorRegistry]:
+    """Return three registries: with prometheus-client's process metrics, an empty one, and prometheus-client's default.
+
+    The default registry has the metrics that an author's modules declare without a registry.
 
     Raises:
         ConfigurationError: prometheus-client is not installed.
@@ -46,7 +52,7 @@ def build_registries() -> tuple[CollectorRegistry, CollectorRegistry]:
     prometheus_client.ProcessCollector(registry=registry)
     prometheus_client.PlatformCollector(registry=registry)
     prometheus_client.GCCollector(registry=registry)
-    return registry, prometheus_client.CollectorRegistry()
+    return registry, prometheus_client.CollectorRegistry(), prometheus_client.REGISTRY
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +81,10 @@ class MetricsSnapshot:
         names: set[str] = set()
         for metric in self._iter_metrics():
             if metric.name in names:
-                _log.warning(
-                    "metric %s: expected one family of this name, found two; the second one is dropped", metric.name
-                )
+                if not metric.name.startswith(_PROCESS_PREFIXES):
+                    _log.warning(
+                        "metric %s: expected one family of this name, found two; the second one is dropped", metric.name
+                    )
             elif metric.samples:
                 names.add(metric.name)
                 yield metric

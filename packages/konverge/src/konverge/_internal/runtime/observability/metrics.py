@@ -43,8 +43,9 @@ class Metrics:
         per_owner_conditions: Export the conditions of each owner as separate series too.
 
     Attributes:
-        registry: For the author's own metrics: ``Counter("orders_total", "Orders", registry=metrics.registry)``. A
-            thread reads them at each scrape.
+        registry: For metrics of the author in this run alone:
+            ``Counter("orders_total", "Orders", registry=metrics.registry)``. Metrics in prometheus-client's default
+            registry are exported too. A thread reads them at each scrape.
         conditions: A `component.reporting.ConditionMetrics`; call `forget` for a deleted owner.
         webhooks: A `runtime.webhooks.WebhookObserver`.
         resources: Receives the results of applying components' resources.
@@ -59,7 +60,7 @@ class Metrics:
     ) -> None:
         clock = clock or SystemClock()
         self.registry: CollectorRegistry
-        self._process_registry, self.registry = build_registries()
+        self._process_registry, self.registry, self._default_registry = build_registries()
         self.conditions: ConditionCounts = ConditionCounts(per_owner=per_owner_conditions)
         self.webhooks: WebhookMetrics = WebhookMetrics()
         self.resources: ResourceMetrics = ResourceMetrics()
@@ -107,7 +108,7 @@ class Metrics:
             self._source_collector,
         ):
             samples += part.read()
-        return MetricsSnapshot(samples, (self._process_registry, self.registry))
+        return MetricsSnapshot(samples, (self._process_registry, self.registry, self._default_registry))
 
     def collect(self) -> Iterator[Metric]:
         """Yield the present metrics for prometheus-client's functions; call it in the event loop."""
