@@ -16,7 +16,7 @@ The operator for requests, the command line, operators and boxes all use it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 from urllib.parse import urlsplit
@@ -28,6 +28,7 @@ from konverge._internal.kube import Object
 from konverge.clock import Clock, Entropy
 from konverge_resolution._internal.content_cache import CacheKey, ContentCache
 from konverge_resolution._internal.content_validation import parse_content
+from konverge_resolution._internal.definition_listing import ListedDefinition, ListingResolver
 from konverge_resolution._internal.disk_cache import DiskCache
 from konverge_resolution._internal.error_context import name_revision_in_errors, name_source_in_errors
 from konverge_resolution._internal.errors import ResolutionError
@@ -194,6 +195,31 @@ class Engine:
         """
         return await self._verify(self._plan(reference, requester), reference, _FetchedContent(content, 0))
 
+    async def list_definitions(
+        self, reference: Reference, requester: Requester, *, seconds: float | None = None
+    ) -> Sequence[ListedDefinition]:
+        """List the definitions of a source, under the policies for fetches from it.
+
+        Args:
+            reference: The reference without the parameters that select a definition.
+            requester: The namespace and user of the request.
+            seconds: Time limit in seconds.
+
+        Raises:
+            ResolutionError: The source cannot be read, or its resolver cannot list definitions.
+        """
+        plan = self._plan(reference, requester, is_listing=True)
+        resolver, fetch = plan.installed.resolver, plan.fetch
+        assert isinstance(resolver, ListingResolver), "the plan refuses other resolvers"
+        limit = fetch.seconds if seconds is None else min(seconds, fetch.seconds)
+        try:
+            async with asyncio.timeout(limit):
+                listed, _ = await self._call_remote(plan, lambda: resolver.list_definitions(fetch))
+        except TimeoutError:
+            message = f"resolver {reference.resolver!r}: no list within the time limit of {limit:g} s"
+            raise ResolutionError(Reason.TIMED_OUT, message) from None
+        return listed
+
     def check(self, reference: Reference, requester: Requester) -> None:
         """Apply all checks of a reference that need no connection.
 
@@ -204,7 +230,7 @@ class Engine:
 
     # The steps of `resolve`, in their order.
 
-    def _plan(self, reference: Reference, requester: Requester) -> ResolutionPlan:
+    def _plan(self, reference: Reference, requester: Requester, *, is_listing: bool = False) -> ResolutionPlan:
         """Choose the resolver, validate the parameters and check the policies."""
         return plan_resolution(
             reference,
@@ -214,6 +240,7 @@ class Engine:
             policies=self.policies,
             source_map=self.source_map,
             services_for=self._services_for,
+            is_listing=is_listing,
         )
 
     def _read_cache(self, plan: ResolutionPlan, params: Parameters) -> _FetchedContent | None:

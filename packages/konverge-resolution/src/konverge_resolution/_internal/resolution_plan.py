@@ -12,12 +12,13 @@ from typing import Protocol
 
 from konverge_resolution._internal.content_cache import CacheKey, CacheMode, build_cache_key, is_cacheable
 from konverge_resolution._internal.content_validation import ANY_KIND, AllowedKinds
+from konverge_resolution._internal.definition_listing import ListingResolver
 from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.policy import Policy, PolicyDecision, RequestPolicies
 from konverge_resolution._internal.reasons import Reason
 from konverge_resolution._internal.reference import Parameters, Reference
 from konverge_resolution._internal.remote_caller import parse_origin, wrap_resolver_errors
-from konverge_resolution._internal.resolver import FetchRequest, Services
+from konverge_resolution._internal.resolver import FetchRequest, Resolver, Services
 from konverge_resolution._internal.resolver_registry import InstalledResolver, ResolverRegistry
 from konverge_resolution._internal.resolver_settings import CONFIG_KEY, as_duration
 from konverge_resolution._internal.source_map import SourceMap
@@ -134,6 +135,7 @@ def plan_resolution(
     policies: Iterable[Policy],
     source_map: SourceMap,
     services_for: ServicesFactory,
+    is_listing: bool = False,
 ) -> ResolutionPlan:
     """Make all decisions on a reference that need no connection.
 
@@ -145,6 +147,7 @@ def plan_resolution(
         policies: The policies.
         source_map: Replacements of addresses.
         services_for: Builds the services of the resolver.
+        is_listing: Whether the reference names a source whose definitions are listed, and none of them.
 
     Raises:
         ResolutionError: The reference is refused.
@@ -159,8 +162,9 @@ def plan_resolution(
     settings = installed.settings.select(config_key)
     resolver = installed.resolver
     params, rewritten_from = source_map.rewrite(given)
+    validate = _find_listing_resolver(resolver).validate_listing if is_listing else resolver.validate
     with wrap_resolver_errors(resolver.name):
-        checked = resolver.validate(params, settings)
+        checked = validate(params, settings)
         policy_params = checked
         if reference.unpinned is not None:
             policy_params = resolver.validate(_rewrite_resolver_params(reference.unpinned, source_map), settings)
@@ -203,6 +207,13 @@ def plan_resolution(
         caches_pinned=caches_pinned,
         rewritten_from=rewritten_from,
     )
+
+
+def _find_listing_resolver(resolver: Resolver) -> ListingResolver:
+    if not isinstance(resolver, ListingResolver):
+        message = f"resolver {resolver.name!r} cannot list the definitions of a source"
+        raise ResolutionError(Reason.INVALID_PARAMETERS, message)
+    return resolver
 
 
 def _rewrite_resolver_params(params: Parameters, source_map: SourceMap) -> Parameters:

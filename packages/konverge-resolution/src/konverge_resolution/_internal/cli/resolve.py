@@ -163,6 +163,8 @@ def _is_given(ctx: click.Context, name: str) -> bool:
 
 
 def _build_command(resolver: Resolver) -> click.Command:
+    from konverge_resolution._internal.definition_listing import ListingResolver
+
     common = _build_common_options(resolver)
     taken = {option.removeprefix("--") for click_option in common for option in click_option.opts}
     options: list[click.Parameter] = []
@@ -183,15 +185,22 @@ def _build_command(resolver: Resolver) -> click.Command:
 
     @click.pass_context
     def run_resolver(ctx: click.Context, /, **given: Any) -> None:
-        from konverge_resolution._internal.cli.resolve_actions import resolve_one
+        from konverge_resolution._internal.cli.resolve_actions import list_source, resolve_one
         from konverge_resolution._internal.cli.resolve_flags import ResolveFlags
 
         params = {name: given.pop(variable) for variable, name in names.items()}
+        is_listing = given.pop("is_listing", False)
+        if is_listing and (given["lock_file"] is not None or given["digest"] is not None):
+            raise click.UsageError("--list: a list cannot be locked and has no digest; remove --lock and --digest", ctx)
         json_resolver = resolver.name if given["output"] == "json" else ""
         with exit_with_reason(ctx, option_names, json_resolver=json_resolver):
-            _run_and_print(resolve_one(ResolveFlags.of(ctx, given, resolver.name, params)))
+            flags = ResolveFlags.of(ctx, given, resolver.name, params)
+            _run_and_print(list_source(flags) if is_listing else resolve_one(flags))
 
     about = (type(resolver).__doc__ or "A resolver.").strip().partition("\n")[0]
+    if isinstance(resolver, ListingResolver):
+        message = "List the definitions of the source in place of fetching one."
+        options.append(click.Option(["--list", "is_listing"], is_flag=True, help=message))
     command = click.Command(resolver.name, callback=run_resolver, help=about, params=[*options, *common])
     return verbose_option(command)
 

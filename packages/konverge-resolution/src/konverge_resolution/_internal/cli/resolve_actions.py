@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from importlib.metadata import version
+from itertools import zip_longest
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +17,7 @@ import click
 from konverge._internal.cli.exit_codes import format_failure
 from konverge._internal.cli.plurals import format_count
 from konverge._internal.client.connect import connect
+from konverge._internal.message_text import to_printable
 from konverge.clock import SystemClock
 from konverge.errors import ConfigurationError
 from konverge_resolution._internal.cli.resolve_flags import ResolveFlags, read_file
@@ -33,7 +35,9 @@ from konverge_resolution._internal.resolvers import DISK, load_resolvers
 from konverge_resolution._internal.source_failover import ReferenceResolver
 from konverge_resolution._internal.source_prefix import canonicalize_source
 
-__all__ = ["fetch_all", "lock_roots", "resolve_one"]
+__all__ = ["fetch_all", "list_source", "lock_roots", "resolve_one"]
+
+_MAX_CELL = 253
 
 
 @asynccontextmanager
@@ -93,6 +97,33 @@ async def resolve_one(flags: ResolveFlags) -> bytes:
         _write_lock(flags, flags.lock_file, resolved_lock, before=lock)
     _print_warnings(nodes)
     return _format_result(nodes[0].result, flags.output)
+
+
+async def list_source(flags: ResolveFlags) -> bytes:
+    """List the definitions of a source; return the output: one line for each, or JSON.
+
+    Raises:
+        ResolutionError: The source cannot be read.
+    """
+    assert flags.reference is not None
+    async with _open_engine(flags, {flags.reference.resolver}) as engine:
+        listed = await engine.list_definitions(flags.reference, Requester(flags.namespace), seconds=flags.seconds)
+    if flags.output == "json":
+        records = [
+            {"params": dict(each.params), "size": each.size_bytes, "digest": each.digest, **each.details}
+            for each in listed
+        ]
+        return f"{json.dumps(records, indent=2)}\n".encode()
+    rows = [("/".join(each.params.values()) or "-", *each.details.values(), f"{each.size_bytes} B") for each in listed]
+    return "".join(f"{line}\n" for line in _align_columns(rows)).encode()
+
+
+def _align_columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the rows with their columns below each other; names come from the source and can have any character."""
+    printable = [[to_printable(cell, _MAX_CELL) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip_longest(*printable, fillvalue="")]
+    for row in printable:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip()
 
 
 async def fetch_all(flags: ResolveFlags) -> bytes:

@@ -19,7 +19,7 @@ from konverge_resolution._internal.resolvers.bundles.image_reference import (
     parse_image,
 )
 
-__all__ = ["PARAMETERS", "SETTINGS", "is_plain_http", "parse_image_param", "validate_params"]
+__all__ = ["PARAMETERS", "SETTINGS", "is_plain_http", "parse_image_param", "validate_listing_params", "validate_params"]
 
 PARAMETERS: dict[str, Parameter] = {
     "bundle": Parameter(
@@ -58,6 +58,8 @@ SETTINGS: dict[str, Setting] = {
 
 _KIND = re.compile(r"[A-Za-z][A-Za-z0-9]{0,62}")
 _MAX_NAME = 253
+_SELECTORS = ("name", "kind")
+_ANY_NAME = "any"
 
 
 def validate_params(params: Parameters, settings: Mapping[str, str]) -> dict[str, str]:
@@ -100,6 +102,19 @@ def validate_params(params: Parameters, settings: Mapping[str, str]) -> dict[str
         raise ResolutionError(Reason.DENIED, message)
     found |= {"bundle": str(image), "kind": found["kind"].lower()}
     return {name: value for name, value in found.items() if value}
+
+
+def validate_listing_params(params: Parameters, settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the normalized parameters of an image, without a definition in it.
+
+    Raises:
+        ResolutionError: As `validate_params`; ``InvalidParams``: a parameter selects a definition.
+    """
+    for name in _SELECTORS:
+        if name in params:
+            raise build_param_error(name, "has no effect on a list of all definitions; remove it")
+    validated = validate_params({**params, "name": _ANY_NAME}, settings)
+    return {name: value for name, value in validated.items() if name not in _SELECTORS}
 
 
 def parse_image_param(params: Parameters) -> ImageReference:

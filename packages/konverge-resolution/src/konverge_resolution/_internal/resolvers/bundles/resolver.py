@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from konverge._internal.cancellation import await_shielded
+from konverge_resolution._internal.definition_listing import ListedDefinition
 from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.http_failures import build_http_client
 from konverge_resolution._internal.parameter_checks import name_params_in_errors
@@ -18,6 +19,7 @@ from konverge_resolution._internal.resolver_settings import as_list
 from konverge_resolution._internal.resolvers.bundles.archives import MAX_ARCHIVE_BYTES, read_archive_file
 from konverge_resolution._internal.resolvers.bundles.attached_signatures import fetch_signatures
 from konverge_resolution._internal.resolvers.bundles.failures import build_unsupported_error
+from konverge_resolution._internal.resolvers.bundles.image_listing import list_image
 from konverge_resolution._internal.resolvers.bundles.image_reference import ImageReference, name_source
 from konverge_resolution._internal.resolvers.bundles.keychains import RegistryLogin, find_login
 from konverge_resolution._internal.resolvers.bundles.layer_selection import (
@@ -36,6 +38,7 @@ from konverge_resolution._internal.resolvers.bundles.parameters import (
     SETTINGS,
     is_plain_http,
     parse_image_param,
+    validate_listing_params,
     validate_params,
 )
 from konverge_resolution._internal.resolvers.bundles.registry_auth import RegistryAccess
@@ -106,6 +109,26 @@ class BundlesResolver:
             message = f"path {path[:120]!r}: expected a name, or ../kind/name"
             raise ResolutionError(Reason.INVALID_PARAMETERS, message)
         return {**params, "kind": kind, "name": name}
+
+    def validate_listing(self, params: Parameters, settings: Mapping[str, str]) -> Parameters:
+        """Return the normalized parameters of an image, without a definition in it.
+
+        Raises:
+            ResolutionError: As `validate`; ``InvalidParams``: a parameter selects a definition.
+        """
+        return validate_listing_params(params, settings)
+
+    async def list_definitions(self, fetch: FetchRequest) -> Sequence[ListedDefinition]:
+        """Return the definitions of an image in the order of its layers; the paths of an archive are sorted.
+
+        Raises:
+            ResolutionError: The image does not exist or cannot be read.
+        """
+        image = parse_image_param(fetch.params)
+        async with open_registry(_build_access(fetch, image), image) as registry:
+            named = await registry.get_manifest(image.digest if image.digest is not None else image.tag)
+            _, manifest = await _select_from_index(registry, named, str(image))
+            return await list_image(registry, manifest, f"image {image}")
 
     async def pin(self, fetch: FetchRequest) -> Parameters | None:
         """Return the parameters with the current digest of the tag, from one HEAD request.
