@@ -58,10 +58,13 @@ class ManagedReconcile(Generic[T]):
         async with self._ctx.flushing_status(refused=self._handle_refusal):
             assignments = StatusAssignments(self._owner)
             for part in self._parts.iter_parts():
-                if isinstance(part, Component):
-                    await self._reconcile_component(part)
-                else:
+                if not isinstance(part, Component):
                     await self._call_function(part)
+                elif await self._hold_owner(part):
+                    try:
+                        await part.reconcile(self._ctx)
+                    except ReconcileError as error:  # its condition reports it already
+                        self._parts.errors.append(error)
             self._parts.summarize()
             await self._stage_status(assignments)
             await self._write_fields_first()
@@ -70,7 +73,8 @@ class ManagedReconcile(Generic[T]):
             raise self._refusal
         return self._result
 
-    async def _reconcile_component(self, component: Component) -> None:
+    async def _hold_owner(self, component: Component) -> bool:
+        """Add the finalizer for the waves of the component, if it has any; return False if that failed."""
         try:
             await add_wave_finalizer(self._ctx, component)
         except ConflictError:
@@ -78,11 +82,8 @@ class ManagedReconcile(Generic[T]):
         except KonvergeError as error:
             # Without the finalizer, no object may exist that is to be deleted in order.
             self._parts.collect_error(f'the finalizer for component "{component.name}"', error)
-            return
-        try:
-            await component.reconcile(self._ctx)
-        except ReconcileError as error:  # its condition reports it already
-            self._parts.errors.append(error)
+            return False
+        return True
 
     async def _call_function(self, function: Reconciler[T]) -> None:
         name = name_function(function)
