@@ -29,11 +29,13 @@ from konverge_cluster.testing import Cluster
 from tests.docs.pages import REPOSITORY, find_code_blocks, find_commands, load_page_operator, read_page, save_page_code
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
+DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 KONVERGE = str(Path(sys.executable).with_name("konverge"))
 PAGES = [
     "docs/reconciling.md",
     "docs/own-status.md",
+    "docs/other-kinds.md",
     "docs/custom-resources.md",
     "docs/webhooks.md",
     "docs/permissions.md",
@@ -325,3 +327,24 @@ def test_the_command_line_page_has_every_option(command: click.Command) -> None:
     # For a switch that is on, the page has the name that turns it off.
     names = [(option.secondary_opts or option.opts)[0] for option in options if option.name not in common]
     assert [name for name in names if f"`{name}" not in section] == []
+
+
+@pytest.mark.anyio
+async def test_the_operator_of_the_page_about_other_kinds_gives_a_deployment_its_budget(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    operator = load_page_operator("docs/other-kinds.md", tmp_path)
+    operator.registered.classes = operator.registered.classes[:1]  # no cluster of the tests has cert-manager
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "konverge.test/app:1"}]}}
+    metadata = {"name": "web", "namespace": cluster.namespace, "labels": {"example.com/budget": "true"}}
+    spec = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}
+
+    async def has_budget() -> bool:
+        live = await cluster.client.get(DEPLOYMENT, ObjectKey(cluster.namespace, "web"))
+        text = (live["metadata"].get("annotations") or {}).get("conditions.konverge.dev/budgets", "[]")
+        return '"type":"BudgetReady","status":"True"' in text
+
+    async with cluster.run_operator(operator):
+        await cluster.client.create({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec})
+        await cluster.eventually(has_budget, describe="the budget is operational")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 import click
 
+from konverge._internal.cache import CacheOptions
 from konverge._internal.cli.diff_text import format_diff
 from konverge._internal.cli.dry_run import dry_run_argument, encode_output
 from konverge._internal.cli.exit_codes import ExitCode, find_refusal, format_failure, iter_errors
@@ -24,7 +25,7 @@ from konverge._internal.cli.owner_arguments import (
 from konverge._internal.cli.user_code import redirect_stdout_to_stderr
 from konverge._internal.client import Client
 from konverge._internal.crd import find_definition
-from konverge._internal.kube import Object
+from konverge._internal.kube import GroupVersionKind, Object
 from konverge._internal.operator import Operator
 from konverge._internal.operator.dry_run import OwnerDryRun, dry_run_owner
 from konverge._internal.operator.registrations import OwnerRegistration
@@ -97,17 +98,31 @@ async def _dry_run_all(
                 client,
                 indexes=operator.registered.indexes,
                 adopt=operator.registered.adopt,
+                operator_name=operator.name,
                 on_failure=failures.append,
             )
             for registration in operator.registered.classes
-            for obj in await _list_owners(client, registration, flags)
+            for obj in await _list_owners(client, registration, flags, operator.registered.cache_options)
         ]
 
 
-async def _list_owners(client: Client, registration: OwnerRegistration, flags: ClusterFlags) -> list[Object]:
+async def _list_owners(
+    client: Client,
+    registration: OwnerRegistration,
+    flags: ClusterFlags,
+    cache_options: Mapping[GroupVersionKind, CacheOptions],
+) -> list[Object]:
+    """List the owners that a running operator has, which selectors of its cache can reduce."""
     definition = find_definition(registration.cls)
     namespace = flags.namespace or "" if definition.namespaced else ""
-    return [obj async for obj in client.items(definition.gvk, namespace=namespace)]
+    options = cache_options.get(definition.gvk, CacheOptions())
+    owners = client.items(
+        definition.gvk,
+        namespace=namespace,
+        label_selector=options.label_selector,
+        field_selector=options.field_selector,
+    )
+    return [obj async for obj in owners]
 
 
 def _build_output(owner: OwnerDryRun) -> dict[str, Any]:

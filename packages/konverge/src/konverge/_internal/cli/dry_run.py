@@ -55,6 +55,7 @@ async def dry_run_argument(
         client,
         indexes=registered.indexes,
         adopt=registered.adopt,
+        operator_name=registered.name,
         on_failure=failures.append,
         examines=examines,
     )

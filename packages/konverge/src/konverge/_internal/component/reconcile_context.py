@@ -343,12 +343,15 @@ class ReconcileContext:
             written = await self.client.update(self.owner, subresource="status")
         except NotFoundError:
             return False
+        self._record_written(written)
+        self._check_stored_fields(written)
+        return True
+
+    def _record_written(self, written: Object) -> None:
         self.owner["metadata"]["resourceVersion"] = written["metadata"]["resourceVersion"]
         self._status_read = copy_json(self.owner.get("status"))
         self._changed_fields.clear()
         self._record_conditions()
-        self._check_stored_fields(written)
-        return True
 
     def _check_stored_fields(self, written: Object) -> None:
         """Compare the author's fields with the response of the server.
@@ -370,9 +373,13 @@ class ReconcileContext:
         if missing or other:
             raise StatusNotStoredError(f"{self.owner_gvk.kind} {self.owner_key}", tuple(missing), tuple(other))
 
+    def _view_owner(self, owner: Object) -> Object:
+        """Return the owner in the form of `owner`, as the server has it now."""
+        return owner
+
     async def _rebase_conditions(self) -> bool:
         try:
-            server = await self.client.get(self.owner_gvk, self.owner_key, live=True)
+            server = self._view_owner(await self.client.get(self.owner_gvk, self.owner_key, live=True))
         except NotFoundError:
             return False
         if server["metadata"].get("uid") != self.owner_uid:

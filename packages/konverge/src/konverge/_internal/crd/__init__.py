@@ -22,6 +22,7 @@ from konverge._internal.crd.constraints import (
 )
 from konverge._internal.crd.definition import PrintColumn, ResourceDefinition, custom_resource, find_definition
 from konverge._internal.crd.manifest import crd_manifest
+from konverge._internal.crd.plain_resources import is_plain, plain_resource
 from konverge._internal.crd.resource_metadata import Metadata
 from konverge._internal.crd.sample_objects import SampleObjects, build_sample_objects
 from konverge._internal.crd.subresources import Scale
@@ -45,7 +46,9 @@ __all__ = [
     "encode",
     "find_definition",
     "immutable",
+    "is_plain",
     "list_map",
+    "plain_resource",
     "rules",
     "to_plural",
     "unstructured_resource",

@@ -6,9 +6,10 @@ between the forms of Kubernetes and Python, and msgspec's errors into errors abo
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import inspect
@@ -16,6 +17,7 @@ from msgspec import inspect
 from konverge._internal.crd.api_names import to_json_name
 from konverge._internal.crd.class_types import read_type
 from konverge._internal.crd.definition import find_definition
+from konverge._internal.crd.plain_resources import is_plain
 from konverge._internal.crd.pydantic_models import is_model, make_instance, translate_model, translate_refusal
 from konverge._internal.crd.relaxed_types import relax_type
 from konverge._internal.crd.value_encoding import encode_value
@@ -36,12 +38,14 @@ def decode(cls: type[T], obj: Mapping[str, Any]) -> T:
     Unknown fields are ignored, and so is a null if the field has a default: an older or newer version of the definition
     may have written the object. Validators of the class run (``__post_init__``, those of attrs and of pydantic). Their
     ValueError is reported like any other error. Patterns are not checked: the API server matches them in linear time
-    (`crd.relaxed_types`).
+    (`crd.relaxed_types`). For a kind without a class, the result is a copy of the JSON.
 
     Raises:
         konverge.errors.DecodeError: A field does not fit; the message has the field, the expected and the found value.
     """
     kind = find_definition(cls).gvk.kind
+    if is_plain(cls):
+        return cast("T", copy.deepcopy(dict(obj)))
     try:
         read = _find_reader(cls)(obj, "")  # type: ignore[arg-type]  # a class is hashable
         resource: T = msgspec.convert(read, relax_type(cls), dec_hook=make_instance)
@@ -56,9 +60,14 @@ def decode(cls: type[T], obj: Mapping[str, Any]) -> T:
 def encode(resource: object) -> Object:
     """Return the JSON of a custom resource for a request, without None and empty metadata.
 
+    Args:
+        resource: An instance, or the JSON of a kind without a class, of which the result is a copy.
+
     Raises:
         konverge.errors.BuildError: Its class is not a custom resource.
     """
+    if isinstance(resource, dict):
+        return copy.deepcopy(resource)
     definition = find_definition(type(resource))
     return {"apiVersion": definition.gvk.api_version, "kind": definition.gvk.kind, **encode_value(resource)}
 

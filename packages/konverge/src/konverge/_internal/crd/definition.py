@@ -70,7 +70,8 @@ class ResourceDefinition:
     `schema` is the structural schema of only the class: without the API's own fields and without conditions.
     `deprecation` is the warning that the server sends with each response of a deprecated version: empty for the
     server's own text, None if the version is not deprecated. If `is_external`, the cluster already has the
-    CustomResourceDefinition, and another operator or user maintains it.
+    CustomResourceDefinition, and another operator or user maintains it. Without `has_own_status`, the status belongs to
+    another controller, and konverge never writes it.
     """
 
     cls: type
@@ -88,6 +89,7 @@ class ResourceDefinition:
     deprecation: str | None = None
     also_serves: tuple[type, ...] = ()
     is_external: bool = False
+    has_own_status: bool = True
 
     @property
     def versions(self) -> tuple[ResourceDefinition, ...]:
@@ -134,6 +136,7 @@ def custom_resource(
     served: bool = True,
     deprecated: bool | str = False,
     also_serves: Sequence[type[Any]] = (),
+    external: bool = False,
 ) -> Callable[[type[T]], type[T]]:
     """Declare a class as a custom resource, without a change of the class.
 
@@ -165,6 +168,8 @@ def custom_resource(
         also_serves: Classes under `custom_resource` that are other versions of this kind. This class is the version
             that is stored. Where they differ in more than fields that one of them lacks, objects need a conversion
             webhook; without it, the server keeps what both have under one name and drops the rest.
+        external: True for a kind of another operator: konverge creates no definition and never writes the status. The
+            class can declare only the fields that the author reads.
 
     Raises:
         BuildError: The declaration cannot be served; it lists every mistake.
@@ -188,6 +193,8 @@ def custom_resource(
             is_served=served,
             deprecation=(deprecated if isinstance(deprecated, str) else "") if deprecated else None,
             also_serves=tuple(also_serves),
+            is_external=external,
+            has_own_status=not external,
         )
         attach_definition(
             definition,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from konverge._internal.kube.name_validation import validate_label_key, validate_label_value
+from konverge._internal.kube.objects import Object
 
 __all__ = ["FieldRequirement", "FieldSelector", "LabelRequirement", "LabelSelector", "SelectorSyntaxError"]
 
@@ -115,6 +116,23 @@ class LabelSelector:
     def from_labels(cls, labels: Mapping[str, str]) -> LabelSelector:
         """Return the selector for exactly these values, as in the ``spec.selector`` of a Service."""
         return cls(tuple(LabelRequirement(key, "in", frozenset({labels[key]})) for key in sorted(labels)))
+
+    def to_object(self) -> Object:
+        """Return the ``LabelSelector`` of an object, for example for ``objectSelector``.
+
+        Raises:
+            SelectorSyntaxError: A requirement compares numbers, which such a selector cannot express.
+        """
+        operators = {operator: name for name, operator in _EXPRESSION_OPERATORS.items()}
+        expressions = []
+        for requirement in self.requirements:
+            if requirement.operator not in operators:
+                raise SelectorSyntaxError(f'"{self}": expected no comparison of numbers in the selector of an object')
+            expression: Object = {"key": requirement.key, "operator": operators[requirement.operator]}
+            if requirement.values:
+                expression["values"] = sorted(requirement.values)
+            expressions.append(expression)
+        return {"matchExpressions": expressions}
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Return True if the labels meet all requirements."""

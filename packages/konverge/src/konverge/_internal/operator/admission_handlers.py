@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, cast
 
 from konverge._internal.component import TimeLimit, call_with_limit
-from konverge._internal.crd import decode, encode, find_definition
+from konverge._internal.crd import decode, encode, find_definition, is_plain
 from konverge._internal.kube import Object, ObjectKey, is_deleting
 from konverge._internal.runtime.webhooks import (
     AdmissionDeniedError,
@@ -303,8 +303,9 @@ def _read_violations(returned: Any, handler: AdmissionHandler) -> list[Violation
 
 
 def _check_instance(returned: Any, cls: type[Any], handler: AdmissionHandler) -> Any:
-    if not isinstance(returned, cls):
-        raise HandlerError(f"{handler.name} returned {type(returned).__name__}; expected {cls.__name__} or None")
+    expected: type[Any] = dict if is_plain(cls) else cls
+    if not isinstance(returned, expected):
+        raise HandlerError(f"{handler.name} returned {type(returned).__name__}; expected {expected.__name__} or None")
     return returned
 
 

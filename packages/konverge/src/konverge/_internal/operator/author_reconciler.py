@@ -20,8 +20,9 @@ from konverge._internal.component import (
     EventRecorder,
     TimeLimit,
 )
-from konverge._internal.crd import decode
+from konverge._internal.crd import decode, find_definition
 from konverge._internal.kube import Object, remove_condition
+from konverge._internal.operator.annotated_conditions import show_conditions
 from konverge._internal.operator.component_factories import ComponentFactories, build_error_condition
 from konverge._internal.operator.function_calls import Reconciler
 from konverge._internal.operator.function_reconcile import FunctionReconcile
@@ -64,6 +65,7 @@ class AuthorReconciler(Generic[T]):
         reports_errors: True if `condition_type` reports errors of an author's reconcile function.
         diagnosis: The examination of late workloads; None examines nothing.
         wave_finalizer: The finalizer of owners whose components are deleted in waves; empty adds none.
+        condition_annotation: The annotation with the conditions of owners whose status belongs to another controller.
     """
 
     cls: type[T]
@@ -82,6 +84,7 @@ class AuthorReconciler(Generic[T]):
     reports_errors: bool = True
     diagnosis: Diagnosis | None = None
     wave_finalizer: str = ""
+    condition_annotation: str = ""
 
     def __call__(self, owner: Object, client: CachedClient) -> Awaitable[Result | None]:
         """Reconcile an owner (`runtime.owner_reconciler.ReconcileOwner`).
@@ -126,9 +129,12 @@ class AuthorReconciler(Generic[T]):
             owner: The object as it was read for this reconcile; `ReconcileContext.stage` sets its conditions.
             client: The cluster.
         """
+        source = None if find_definition(self.cls).has_own_status else owner
         return OwnerContext(
             client=client,
-            owner=owner,
+            owner=owner if source is None else show_conditions(owner, self.condition_annotation),
+            source=source,
+            condition_annotation=self.condition_annotation,
             clock=self.clock,
             events=self.events,
             metrics=self.metrics,
@@ -150,7 +156,7 @@ class AuthorReconciler(Generic[T]):
             konverge.errors.DecodeError: The owner does not fit its class; its status reports this.
         """
         try:
-            typed: T = ctx.call(decode, self.cls, ctx.owner)
+            typed: T = ctx.call(decode, self.cls, ctx.owner_as_read)
         except DecodeError as error:
             async with ctx.flushing_status():
                 ctx.stage(build_error_condition(ctx, self.condition_type, _UNREADABLE + error.problem))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, TypeAlias, TypeVar, cast
 
 from konverge._internal.component import Component, ConditionReason, ReconcileContext, TimeLimit, aggregate
-from konverge._internal.crd import decode
+from konverge._internal.crd import decode, find_definition
 from konverge._internal.crd.status_class import find_status_class
 from konverge._internal.kube import Condition, GroupVersionKind, Object
 from konverge._internal.operator.function_calls import Reconciler, accepts, is_async, name_function
@@ -89,6 +89,9 @@ class ComponentFactories(Generic[T]):
             return []
         if not callable(self.status):
             return [f"status: expected a function, found {self.status!r}"]
+        if not find_definition(cls).has_own_status:
+            kind = find_definition(cls).gvk.kind
+            return [f"status: the status of a {kind} belongs to another controller: expected no status function"]
         if find_status_class(cls) is None:
             return [
                 f"status: {cls.__name__} has no field status: expected one with a default, as in "

@@ -16,7 +16,7 @@ from typing import cast
 import msgspec
 
 from konverge._internal.client import Client
-from konverge._internal.component import Diagnosis, TimeLimit
+from konverge._internal.component import Diagnosis, ReconcileContext, TimeLimit
 from konverge._internal.component.dry_run import (
     ConditionReport,
     DryRun,
@@ -27,6 +27,7 @@ from konverge._internal.component.dry_run import (
 )
 from konverge._internal.crd import decode, find_definition
 from konverge._internal.kube import GroupVersionKind, Object, ObjectKey, find_condition, is_deleting
+from konverge._internal.operator.annotated_conditions import build_annotation_name, show_conditions
 from konverge._internal.operator.author_reconciler import AuthorReconciler
 from konverge._internal.operator.dry_run_cluster import DryRunCluster, Indexes
 from konverge._internal.operator.owner_context import OwnerContext
@@ -85,6 +86,9 @@ class DryRunContext(OwnerContext):
         """The client that reads, and records writes."""
         return cast("CachedClient", self.dry_run_cluster)
 
+    async def _write_status(self) -> bool:
+        return await ReconcileContext._write_status(self)  # the client of a dry run drops it
+
 
 async def dry_run_owner(
     registration: OwnerRegistration,
@@ -96,6 +100,7 @@ async def dry_run_owner(
     adopt: bool = True,
     on_failure: Callable[[BaseException], None] = lambda _: None,
     examines: bool = False,
+    operator_name: str = "",
 ) -> OwnerDryRun:
     """Return the writes and conditions of the next reconcile of an owner; nothing is written.
 
@@ -108,12 +113,17 @@ async def dry_run_owner(
         adopt: The operator's default for adoptions (`konverge.Operator`).
         on_failure: Called with the error if the reconcile fails.
         examines: True to examine objects that are not ready: their pods, claims and events.
+        operator_name: The name of the operator, which is part of the annotation with the conditions of an owner whose
+            status belongs to another controller.
 
     Raises:
         konverge.errors.DecodeError: The owner does not fit its class.
     """
     clock = clock or SystemClock()
     decode(registration.cls, owner)
+    source, annotation = None, build_annotation_name(operator_name)
+    if not find_definition(registration.cls).has_own_status:
+        source, owner = owner, show_conditions(owner, annotation)
     reconciler = AuthorReconciler(registration.cls, registration.reconciler, clock, registration.condition_type)
     before = ConditionReport.of(find_condition(owner, registration.condition_type))
     dry_run, errors, wakes_at = None, [], None
@@ -131,6 +141,8 @@ async def dry_run_owner(
                 diagnosis=diagnosis,
                 dry_run_cluster=DryRunCluster(client, dry_run.client, indexes or {}),
                 owner_class=registration.cls,
+                source=source,
+                condition_annotation=annotation,
             )
             try:
                 result = await reconciler.reconcile(ctx)

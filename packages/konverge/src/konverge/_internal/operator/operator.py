@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from konverge._internal.cache import CacheOptions
 from konverge._internal.client import Client
 from konverge._internal.crd import decode, find_definition
-from konverge._internal.kube import Object
+from konverge._internal.kube import GroupVersionKind, Object
 from konverge._internal.kube.name_validation import validate_dns_label, validate_label_key
 from konverge._internal.operator.component_factories import ComponentFactories, ComponentFactory
 from konverge._internal.operator.function_calls import Reconciler
@@ -68,12 +68,13 @@ class Operator(TaskDecorators):
 
     def validates(
         self,
-        cls: type[T],
+        cls: type[T] | GroupVersionKind | str,
         *,
         on: Sequence[AdmissionOperation] = DEFAULT_OPERATIONS,
         subresources: Sequence[str] = (),
         failure_policy: FailurePolicy = "Fail",
         timeout: timedelta = DEFAULT_WEBHOOK_TIMEOUT,
+        labels: str = "",
     ) -> Callable[[Validator[T]], Validator[T]]:
         """Register a function that validates objects of the class before they are stored; it stays callable.
 
@@ -82,27 +83,36 @@ class Operator(TaskDecorators):
         before the function is called, unless it is being deleted: its finalizers must be removable.
 
         Args:
-            cls: A class with the decorator `konverge.crd.custom_resource`.
+            cls: A class with the decorator `konverge.crd.custom_resource`, or the name of a kind, for example
+                ``"v1/Pod"``: then the function gets the JSON.
             on: The operations; for ``DELETE`` the function gets the deleted object.
             subresources: ``status``, to validate writes of the status too.
             failure_policy: ``Fail`` refuses requests and ``Ignore`` admits them while the webhook does not respond.
             timeout: The time limit of the API server, in whole seconds, 1 to 30.
+            labels: A label selector: only for objects that match. Give one for a built-in kind: with ``Fail``, all
+                objects that match depend on the operator, also its own Pods.
 
         Raises:
             BuildError: The class is not a custom resource, or an argument is invalid.
         """
         return self.registered.webhooks.validates(
-            cls, on=on, subresources=subresources, failure_policy=failure_policy, timeout=timeout
+            self.registered.find_class(cls),
+            on=on,
+            subresources=subresources,
+            failure_policy=failure_policy,
+            timeout=timeout,
+            labels=labels,
         )
 
     def defaults(
         self,
-        cls: type[T],
+        cls: type[T] | GroupVersionKind | str,
         *,
         on: Sequence[AdmissionOperation] = DEFAULT_OPERATIONS,
         subresources: Sequence[str] = (),
         failure_policy: FailurePolicy = "Fail",
         timeout: timedelta = DEFAULT_WEBHOOK_TIMEOUT,
+        labels: str = "",
     ) -> Callable[[Defaulter[T]], Defaulter[T]]:
         """Register a function that completes objects of the class before they are validated and stored.
 
@@ -111,17 +121,25 @@ class Operator(TaskDecorators):
         its own result, and must not change it then.
 
         Args:
-            cls: A class with the decorator `konverge.crd.custom_resource`.
+            cls: A class with the decorator `konverge.crd.custom_resource`, or the name of a kind, for example
+                ``"v1/Pod"``: then the function gets the JSON.
             on: The operations; ``DELETE`` is not possible.
             subresources: ``status``, to complete writes of the status too.
             failure_policy: ``Fail`` refuses requests and ``Ignore`` admits them while the webhook does not respond.
             timeout: The time limit of the API server, in whole seconds, 1 to 30.
+            labels: A label selector: only for objects that match. Give one for a built-in kind: with ``Fail``, all
+                objects that match depend on the operator, also its own Pods.
 
         Raises:
             BuildError: The class is not a custom resource, or an argument is invalid.
         """
         return self.registered.webhooks.defaults(
-            cls, on=on, subresources=subresources, failure_policy=failure_policy, timeout=timeout
+            self.registered.find_class(cls),
+            on=on,
+            subresources=subresources,
+            failure_policy=failure_policy,
+            timeout=timeout,
+            labels=labels,
         )
 
     def converts(
@@ -154,7 +172,7 @@ class Operator(TaskDecorators):
 
     def manages(
         self,
-        cls: type[T],
+        cls: type[T] | GroupVersionKind | str,
         *parts: ComponentFactory[T] | Reconciler[T],
         status: StatusFunction[T] | None = None,
         condition_type: str = "Ready",
@@ -179,7 +197,8 @@ class Operator(TaskDecorators):
                 return DatabaseStatus(phase="Running" if ctx.components.are_ready else "Starting")
 
         Args:
-            cls: A class with the decorator `konverge.crd.custom_resource`.
+            cls: A class with the decorator `konverge.crd.custom_resource`, or the name of a kind, for example
+                ``"apps/v1/Deployment"``: then the functions get the JSON, and conditions are in an annotation.
             *parts: In the order of a reconcile: a plain function gets the owner and builds one component. An async
                 function gets the owner and the context, as for `reconciles`. Its exceptions make the summary an error,
                 and do not stop the parts after it.
@@ -199,12 +218,13 @@ class Operator(TaskDecorators):
                 is repeated or has other parameters.
         """
         components = ComponentFactories(parts, condition_type, retired, status)
-        mistakes = components.list_errors(cls)
-        self._register(OwnerRegistration(cls, components, condition_type, workers, timeout, when), mistakes)
+        owner_class = self.registered.find_class(cls)
+        mistakes = components.list_errors(owner_class)
+        self._register(OwnerRegistration(owner_class, components, condition_type, workers, timeout, when), mistakes)
 
     def reconciles(
         self,
-        cls: type[T],
+        cls: type[T] | GroupVersionKind | str,
         *,
         workers: int = DEFAULT_WORKERS,
         timeout: timedelta = DEFAULT_TIMEOUT,
@@ -228,7 +248,7 @@ class Operator(TaskDecorators):
         reconciled, except by a function of `finalizes`.
 
         Args:
-            cls: A class with the decorator `konverge.crd.custom_resource`.
+            cls: A class with the decorator `konverge.crd.custom_resource`, or the name of a kind, as for `manages`.
             workers: The number of owners that are reconciled in parallel.
             timeout: The time limit of one reconcile of one owner. After nine tenths of it the function is cancelled;
                 the rest is for the status write.
@@ -242,14 +262,16 @@ class Operator(TaskDecorators):
         """
 
         def register(reconciler: Reconciler[T]) -> Reconciler[T]:
-            self._register(OwnerRegistration(cls, reconciler, "Ready", workers, timeout, when, reports_errors), [])
+            owner_class = self.registered.find_class(cls)
+            registration = OwnerRegistration(owner_class, reconciler, "Ready", workers, timeout, when, reports_errors)
+            self._register(registration, [])
             return reconciler
 
         return register
 
     def finalizes(
         self,
-        cls: type[T],
+        cls: type[T] | GroupVersionKind | str,
         *,
         name: str = "",
         others: Sequence[str] = (),
@@ -262,9 +284,9 @@ class Operator(TaskDecorators):
         the finalizer is removed. It must be safe to call the function again.
 
         Args:
-            cls: A class that is also registered with `manages` or `reconciles`.
+            cls: A class or kind that is also registered with `manages` or `reconciles`.
             name: The finalizer, for example ``demo.example.com/bucket`` (default: the class's group and the operator's
-                name).
+                name; for a kind of others ``konverge.dev`` and the operator's name).
             others: Additional finalizers, which are added and removed together with it.
             is_needed: Returns True for an owner that gets the finalizer before its next reconcile; None for every
                 owner. An owner that has the finalizer keeps it until the cleanup is complete.
@@ -272,7 +294,10 @@ class Operator(TaskDecorators):
         Raises:
             BuildError: The class is not a custom resource or has a finalizer already, or the name is invalid.
         """
-        finalizers = (name or f"{find_definition(cls).gvk.group}/{self.name}", *others)
+        owner_class = self.registered.find_class(cls)
+        definition = find_definition(owner_class)
+        domain = definition.gvk.group if definition.has_own_status else "konverge.dev"
+        finalizers = (name or f"{domain}/{self.name}", *others)
 
         def register(reconciler: Reconciler[T]) -> Reconciler[T]:
             mistakes = []
@@ -280,17 +305,17 @@ class Operator(TaskDecorators):
                 mistakes += [f'finalizer "{finalizer}": {mistake}' for mistake in validate_label_key(finalizer)]
                 if "/" not in finalizer:
                     mistakes.append(f'finalizer "{finalizer}": expected a domain and a name, as in example.com/cleanup')
-            if cls in self.registered.finalizers:
-                mistakes.append(f"{cls.__name__} has a finalizer already")
+            if owner_class in self.registered.finalizers:
+                mistakes.append(f"{owner_class.__name__} has a finalizer already")
             if mistakes:
                 raise BuildError(f"operator {self.name}", mistakes)
-            self.registered.finalizers[cls] = FinalizerRegistration(finalizers, reconciler, is_needed)
+            self.registered.finalizers[owner_class] = FinalizerRegistration(finalizers, reconciler, is_needed)
             return reconciler
 
         return register
 
     def watches(
-        self, kind: Kind, *, requeues: type[Any], when: Predicate | None = None
+        self, kind: Kind, *, requeues: Kind, when: Predicate | None = None
     ) -> Callable[[MapToOwners], MapToOwners]:
         """Register a function that maps changes of objects of a kind to owners.
 
@@ -307,14 +332,14 @@ class Operator(TaskDecorators):
 
         Args:
             kind: The kind to watch.
-            requeues: The class of the owners.
+            requeues: The kind of the owners.
             when: The predicate for changes that count; None for all.
 
         Raises:
             ValueError: The text is not a kind.
             BuildError: The class is not a custom resource.
         """
-        gvk, owner = kind_of(kind), find_definition(requeues).gvk
+        gvk, owner = kind_of(kind), kind_of(requeues)
 
         def register(owners_of: MapToOwners) -> MapToOwners:
             self.registered.watches.append(WatchedKind(gvk, owner, owners_of, when))

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from konverge._internal.component import Component, ReconcileContext, delete_in_waves
 from konverge._internal.crd.status_class import RESERVED_FIELDS, find_status_class
+from konverge._internal.kube import Condition, Object
+from konverge._internal.operator.annotated_conditions import format_conditions, show_conditions
 from konverge._internal.operator.reconciled_components import ReconciledComponents
 from konverge._internal.runtime import CachedClient, Process, Result
 from konverge.clock import Clock, Entropy
-from konverge.errors import ConfigurationError
+from konverge.errors import ConfigurationError, NotFoundError
 
 if TYPE_CHECKING:
     from konverge._internal.runtime.event_recorder import ClusterEventRecorder
@@ -52,8 +54,15 @@ class OwnerContext(ReconcileContext):
     """The run of the operator; None without a run, as in a dry run."""
     owner_class: type[Any] | None = None
     """The class of the owner; None for an owner without one."""
+    source: Object | None = field(default=None, repr=False)
+    condition_annotation: str = field(default="", repr=False)
     wave_finalizer: str = field(default="", repr=False)
     deletion_waits_for: str = field(default="", init=False, repr=False)
+
+    @property
+    def owner_as_read(self) -> Object:
+        """The owner as it was read; `owner` has only the conditions of this operator if the status is not its own."""
+        return self.owner if self.source is None else self.source
 
     @property
     def components(self) -> ReconciledComponents:
@@ -79,6 +88,11 @@ class OwnerContext(ReconcileContext):
             konverge.errors.ConfigurationError: The owner's class has no field ``status``, or the value is not an
                 instance of its class, has an attribute that is not a field, or has no JSON. Nothing is set.
         """
+        if self.source is not None:
+            raise ConfigurationError(
+                f"{self.owner_gvk.kind}: the status belongs to another controller: expected only conditions, which are "
+                "written to an annotation; report other values in an object of your own"
+            )
         status_class = None if self.owner_class is None else find_status_class(self.owner_class)
         if status_class is None:
             raise ConfigurationError(
@@ -112,6 +126,35 @@ class OwnerContext(ReconcileContext):
         """
         self.deletion_waits_for = await delete_in_waves(self, *components)
         return Result() if self.deletion_waits_for else None
+
+    def stage(self, condition: Condition) -> Condition:
+        """Set a condition on the owner in memory (`ReconcileContext.stage`)."""
+        if self.source is not None:
+            # The write of the annotation can change the generation, as it does for a Deployment.
+            condition = replace(condition, observed_generation=None)
+        return super().stage(condition)
+
+    def _view_owner(self, owner: Object) -> Object:
+        return owner if self.source is None else show_conditions(owner, self.condition_annotation)
+
+    async def _write_status(self) -> bool:
+        """Write the conditions to the annotation if the status belongs to another controller."""
+        if self.source is None:
+            return await super()._write_status()
+        text = format_conditions((self.owner.get("status") or {}).get("conditions") or [])
+        metadata = {
+            # Another writer of the annotation, such as a timer, must not lose its conditions.
+            "resourceVersion": self.owner["metadata"]["resourceVersion"],
+            "annotations": {self.condition_annotation: text},
+        }
+        try:
+            written = await self.cluster.patch(
+                self.owner_gvk, self.owner_key, {"metadata": metadata}, patch_type="merge"
+            )
+        except NotFoundError:
+            return False
+        self._record_written(written)
+        return True
 
     @property
     def cluster(self) -> CachedClient:

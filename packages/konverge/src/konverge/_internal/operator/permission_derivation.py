@@ -207,10 +207,11 @@ def _list_runtime_access(declaration: OperatorDeclaration, features: RuntimeFeat
             yield ResourceAccess(group, resource, ("create",), AccessScope.CLUSTER)
             yield ResourceAccess(group, resource, ("delete", "get", "patch"), AccessScope.CLUSTER, named)
     if features.registers_webhooks or features.installs_definitions:
-        names = tuple(definition.name for definition in definitions)
+        names = tuple(definition.name for definition in definitions if not definition.is_external)
         resource = "customresourcedefinitions"
-        yield ResourceAccess("apiextensions.k8s.io", resource, ("get", "patch"), AccessScope.CLUSTER, names)
-        if features.installs_definitions:
+        if names:
+            yield ResourceAccess("apiextensions.k8s.io", resource, ("get", "patch"), AccessScope.CLUSTER, names)
+        if names and features.installs_definitions:
             yield ResourceAccess("apiextensions.k8s.io", resource, ("create",), AccessScope.CLUSTER)
 
 
@@ -239,7 +240,10 @@ def _list_named_access(group: str, resource: str, name: str) -> Iterator[Resourc
 
 def _list_owner_access(owner: DeclaredOwner) -> Iterator[ResourceAccess]:
     yield ResourceAccess.of(owner.cls, READ)
-    yield ResourceAccess.of(owner.cls, ("patch", "update"), subresource="status")
+    if find_definition(owner.cls).has_own_status:
+        yield ResourceAccess.of(owner.cls, ("patch", "update"), subresource="status")
+    else:  # the conditions are in an annotation
+        yield ResourceAccess.of(owner.cls, ("patch",))
     # Owner references have blockOwnerDeletion: with the admission plug-in OwnerReferencesPermissionEnforcement (as in
     # OpenShift), writing it requires the permission to update the owner's finalizers.
     yield ResourceAccess.of(owner.cls, ("update",), subresource="finalizers")

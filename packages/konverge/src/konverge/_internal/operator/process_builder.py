@@ -20,6 +20,7 @@ from konverge._internal.client.request_observer import RequestObserver
 from konverge._internal.component import ConditionMetrics, Diagnosis, EventRecorder, TimeLimit
 from konverge._internal.crd import find_definition
 from konverge._internal.kube import GroupVersionKind, Object, ObjectKey
+from konverge._internal.operator.annotated_conditions import build_annotation_name
 from konverge._internal.operator.author_reconciler import AuthorReconciler
 from konverge._internal.operator.component_factories import list_component_kinds
 from konverge._internal.operator.deletion_reconciler import DeletionReconciler
@@ -227,6 +228,7 @@ class _ProcessParts:
             reports_errors=registration.reports_errors,
             diagnosis=self._diagnosis,
             wave_finalizer=build_wave_finalizer_name(self._registered.name),
+            condition_annotation=build_annotation_name(self._registered.name),
         )
 
     def _build_webhook_server(self) -> WebhookServer | None:

@@ -11,7 +11,16 @@ from typing import Any
 from konverge._internal.crd import find_definition, to_plural
 from konverge._internal.kube import GroupVersionKind, Object
 
-__all__ = ["READ", "WRITE", "AccessScope", "PolicyRule", "ResourceAccess", "build_rules", "guess_plural"]
+__all__ = [
+    "READ",
+    "WRITE",
+    "AccessScope",
+    "PolicyRule",
+    "ResourceAccess",
+    "build_rules",
+    "guess_plural",
+    "is_cluster_scoped",
+]
 
 READ = ("get", "list", "watch")
 """The verbs for reads from a shared cache."""
@@ -126,7 +135,7 @@ class ResourceAccess:
         if not verbs:
             raise ValueError(f"the access to {kind}: expected at least one verb, found none")
         if isinstance(kind, GroupVersionKind):
-            resource, is_namespaced, group = guess_plural(kind), kind.group_kind not in _CLUSTER_SCOPED, kind.group
+            resource, is_namespaced, group = guess_plural(kind), not is_cluster_scoped(kind), kind.group
         else:
             definition = find_definition(kind)
             resource, is_namespaced, group = definition.plural, definition.namespaced, definition.gvk.group
@@ -155,6 +164,11 @@ def build_rules(uses: Iterable[ResourceAccess]) -> tuple[PolicyRule, ...]:
             for (group, used_verbs, names), names_of_resources in resources.items()
         )
     )
+
+
+def is_cluster_scoped(gvk: GroupVersionKind) -> bool:
+    """Return True for a cluster-scoped built-in kind; kinds that are not built in count as namespaced."""
+    return gvk.group_kind in _CLUSTER_SCOPED
 
 
 def guess_plural(gvk: GroupVersionKind) -> str:

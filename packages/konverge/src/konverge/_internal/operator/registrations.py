@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 from konverge._internal.cache import CacheOptions
-from konverge._internal.crd import crd_manifest, find_definition
+from konverge._internal.crd import crd_manifest, find_definition, plain_resource
 from konverge._internal.kube import GroupVersionKind, Object
 from konverge._internal.operator.component_factories import ComponentFactories, ComponentFactory
 from konverge._internal.operator.function_calls import Reconciler, is_async, name_function
+from konverge._internal.operator.kind_argument import Kind, kind_of
 from konverge._internal.operator.owner_context import Companion
 from konverge._internal.operator.owner_status import StatusFunction
 from konverge._internal.operator.permission_derivation import DeclaredOwner, OperatorDeclaration
-from konverge._internal.operator.rbac_rules import ResourceAccess
+from konverge._internal.operator.rbac_rules import ResourceAccess, guess_plural, is_cluster_scoped
 from konverge._internal.operator.webhook_registry import WebhookRegistry
 from konverge._internal.runtime import Predicate, WatchedKind
 from konverge._internal.runtime.webhooks import WebhookEndpoint, build_conversion_config, build_webhook_manifests
@@ -125,6 +126,7 @@ class OperatorRegistrations:
         webhooks: The admission and conversion handlers.
         companions: The background services.
         tasks: The timers and long-running tasks of owners.
+        plain_classes: The classes for kinds that were registered by their name.
         assumed_kinds: The kinds without a definition of the operator that a cluster must serve, and whether they are
             namespaced. A private cluster gets definitions for those that it lacks.
     """
@@ -140,7 +142,25 @@ class OperatorRegistrations:
     webhooks: WebhookRegistry = field(default_factory=WebhookRegistry)
     companions: list[Companion] = field(default_factory=list)
     tasks: list[TaskRegistration] = field(default_factory=list)
+    plain_classes: dict[GroupVersionKind, type[Any]] = field(default_factory=dict)
     assumed_kinds: dict[GroupVersionKind, bool] = field(default_factory=dict)
+
+    def find_class(self, kind: Kind) -> type[Any]:
+        """Return the class of owners of a kind: the registered one, or one whose objects are JSON.
+
+        Raises:
+            ValueError: The text is not a kind.
+        """
+        if isinstance(kind, type):
+            return kind
+        gvk = kind_of(kind)
+        for registration in self.classes:
+            if find_definition(registration.cls).gvk == gvk:
+                return registration.cls
+        if gvk not in self.plain_classes:
+            scope: Literal["Cluster", "Namespaced"] = "Cluster" if is_cluster_scoped(gvk) else "Namespaced"
+            self.plain_classes[gvk] = plain_resource(gvk, plural=guess_plural(gvk), scope=scope)
+        return self.plain_classes[gvk]
 
     @property
     def declaration(self) -> OperatorDeclaration:

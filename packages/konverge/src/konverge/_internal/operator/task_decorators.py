@@ -6,7 +6,9 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, TypeVar
 
+from konverge._internal.kube import GroupVersionKind
 from konverge._internal.operator.function_calls import Reconciler, accepts, is_async, name_function
+from konverge._internal.operator.kind_argument import Kind
 from konverge._internal.operator.registrations import OperatorRegistrations, TaskRegistration, list_limit_errors
 from konverge._internal.runtime import DEFAULT_TIMEOUT, DEFAULT_WORKERS
 from konverge.errors import BuildError
@@ -26,7 +28,7 @@ class TaskDecorators:
 
     def runs_timer(
         self,
-        cls: type[T],
+        cls: type[T] | GroupVersionKind | str,
         *,
         interval: timedelta,
         initial_delay: timedelta | None = None,
@@ -47,7 +49,7 @@ class TaskDecorators:
         is repeated after a backoff. The intervals begin anew when the operator starts: for fixed times, use a CronJob.
 
         Args:
-            cls: A class that is also registered with `manages` or `reconciles`.
+            cls: A class or kind that is also registered with `manages` or `reconciles`.
             interval: The time from the end of a run to the next one; a `Result` with ``requeue_after`` replaces it
                 once.
             initial_delay: The time before the first run; None for a random time of at most the interval and a minute.
@@ -63,10 +65,16 @@ class TaskDecorators:
         if initial_delay is not None and initial_delay < timedelta(0):
             mistakes.append(f"initial_delay: expected zero or more, found {initial_delay}")
         return self._build_registrar(
-            lambda function: TaskRegistration(cls, function, interval, initial_delay, workers, timeout), mistakes
+            lambda owner_class, function: TaskRegistration(
+                owner_class, function, interval, initial_delay, workers, timeout
+            ),
+            cls,
+            mistakes,
         )
 
-    def runs_task(self, cls: type[T], *, limit: int = _DEFAULT_TASK_LIMIT) -> Callable[[Reconciler[T]], Reconciler[T]]:
+    def runs_task(
+        self, cls: type[T] | GroupVersionKind | str, *, limit: int = _DEFAULT_TASK_LIMIT
+    ) -> Callable[[Reconciler[T]], Reconciler[T]]:
         """Register a long-running function that runs for each owner of the class; it stays callable.
 
         ::
@@ -84,7 +92,7 @@ class TaskDecorators:
         ``requeue_after`` runs it again. An exception is a Warning event, and the function runs again after a backoff.
 
         Args:
-            cls: A class that is also registered with `manages` or `reconciles`.
+            cls: A class or kind that is also registered with `manages` or `reconciles`.
             limit: The number of owners for which the function runs at the same time; further owners wait.
 
         Raises:
@@ -92,14 +100,16 @@ class TaskDecorators:
         """
         mistakes = [mistake.replace("workers:", "limit:", 1) for mistake in list_limit_errors(limit, timedelta.max)]
         return self._build_registrar(
-            lambda function: TaskRegistration(cls, function, None, None, limit, timedelta.max), mistakes
+            lambda owner_class, function: TaskRegistration(owner_class, function, None, None, limit, timedelta.max),
+            cls,
+            mistakes,
         )
 
     def _build_registrar(
-        self, build: Callable[[Any], TaskRegistration], mistakes: list[str]
+        self, build: Callable[[type[Any], Any], TaskRegistration], kind: Kind, mistakes: list[str]
     ) -> Callable[[Reconciler[T]], Reconciler[T]]:
         def register(function: Reconciler[T]) -> Reconciler[T]:
-            task, errors = build(function), [*mistakes]
+            task, errors = build(self.registered.find_class(kind), function), [*mistakes]
             if not is_async(function) or not accepts(function, 2):
                 errors.append("expected an async function of the owner and the context, found another one")
             if any((other.cls, other.name) == (task.cls, task.name) for other in self.registered.tasks):

@@ -41,7 +41,7 @@ class TaskFunction(Generic[T]):
             Exception: The error of the function, or of the status write.
         """
         ctx = self._reconciler.create_context(owner, client)
-        typed: T = ctx.call(decode, self._reconciler.cls, ctx.owner)
+        typed: T = ctx.call(decode, self._reconciler.cls, ctx.owner_as_read)
         assignments = StatusAssignments(typed)
         async with ctx.flushing_status():
             result = check_result(await self._function(typed, ctx), f"the function {name_function(self._function)}")

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from konverge._internal.component import TimeLimit
 from konverge._internal.crd import find_definition
+from konverge._internal.kube.selectors import LabelSelector
 from konverge._internal.operator.admission_handlers import (
     AdmissionHandler,
     AdmissionRequest,
@@ -64,6 +65,7 @@ class _AdmissionWebhook:
     cls: type[Any]
     failure_policy: FailurePolicy
     timeout: timedelta
+    labels: str = ""
     handlers: list[AdmissionHandler] = field(default_factory=list)
 
     def build_hook(self, limit: TimeLimit | None) -> AdmissionHook:
@@ -79,6 +81,7 @@ class _AdmissionWebhook:
             subresources=tuple(sorted({subresource for handler in handlers for subresource in handler.subresources})),
             failure_policy=self.failure_policy,
             timeout=self.timeout,
+            labels=LabelSelector.parse(self.labels),
             handlers=", ".join(handler.name for handler in handlers),
         )
 
@@ -111,11 +114,12 @@ class WebhookRegistry:
         subresources: Sequence[str] = (),
         failure_policy: FailurePolicy = "Fail",
         timeout: timedelta = DEFAULT_TIMEOUT,
+        labels: str = "",
     ) -> Callable[[Validator[T]], Validator[T]]:
         """Register a handler; see `Operator.validates`."""
 
         def register(handler: Validator[T]) -> Validator[T]:
-            self._register(Purpose.VALIDATE, cls, handler, on, subresources, failure_policy, timeout)
+            self._register(Purpose.VALIDATE, cls, handler, on, subresources, failure_policy, timeout, labels)
             return handler
 
         return register
@@ -128,11 +132,12 @@ class WebhookRegistry:
         subresources: Sequence[str] = (),
         failure_policy: FailurePolicy = "Fail",
         timeout: timedelta = DEFAULT_TIMEOUT,
+        labels: str = "",
     ) -> Callable[[Defaulter[T]], Defaulter[T]]:
         """Register a handler; see `Operator.defaults`."""
 
         def register(handler: Defaulter[T]) -> Defaulter[T]:
-            self._register(Purpose.DEFAULT, cls, handler, on, subresources, failure_policy, timeout)
+            self._register(Purpose.DEFAULT, cls, handler, on, subresources, failure_policy, timeout, labels)
             return handler
 
         return register
@@ -177,19 +182,36 @@ class WebhookRegistry:
         subresources: Sequence[str],
         failure_policy: FailurePolicy,
         timeout: timedelta,
+        labels: str,
     ) -> None:
         kind = find_definition(cls).gvk.kind
-        webhook = self._webhooks.get((purpose, cls)) or _AdmissionWebhook(purpose, cls, failure_policy, timeout)
+        webhook = self._webhooks.get((purpose, cls)) or _AdmissionWebhook(purpose, cls, failure_policy, timeout, labels)
         mistakes = _validate_arguments(purpose, on, subresources, failure_policy, timeout)
+        mistakes += _find_selector_errors(labels)
         if (webhook.failure_policy, webhook.timeout) != (failure_policy, timeout):
             mistakes.append(
                 f"handlers of {kind} for one purpose are one webhook: expected one failure_policy and one timeout, "
                 f"found {webhook.failure_policy}, {webhook.timeout} and {failure_policy}, {timeout}"
             )
+        if webhook.labels != labels:
+            mistakes.append(
+                f"handlers of {kind} for one purpose are one webhook: expected one label selector, found "
+                f"{webhook.labels!r} and {labels!r}"
+            )
         if mistakes:
             raise BuildError(f"webhook {purpose.value} of {kind}: {format_function_name(handler)}", mistakes)
         webhook.handlers.append(AdmissionHandler(handler, tuple(on), tuple(subresources)))
         self._webhooks[(purpose, cls)] = webhook
+
+
+def _find_selector_errors(labels: object) -> list[str]:
+    if not isinstance(labels, str):
+        return [f"labels: expected a label selector as text, found {type(labels).__name__}"]
+    try:
+        LabelSelector.parse(labels).to_object()
+    except ValueError as error:
+        return [f"labels: {error}"]
+    return []
 
 
 def _validate_arguments(

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeAlias
 
+import msgspec
+
 from konverge._internal.kube import GroupVersionKind, Object, ObjectKey, is_deleting
 from konverge._internal.kube.metadata import ObjectMeta
 from konverge._internal.runtime.cached_client import CachedClient, CachedClientFactory
@@ -95,6 +97,8 @@ class OwnerTaskRunner:
         self._assignment = assignment
         self._entropy = entropy
         self._has_warned = False
+        # Of each owner with a long-running task, as its last run began.
+        self._desired_states: dict[ObjectKey, int] = {}
         self.controller = Controller(
             task.name,
             self._run,
@@ -141,10 +145,9 @@ class OwnerTaskRunner:
         elif old is None or old.uid != meta.uid:
             self._cancel(meta.key)
             self._enqueue(meta.key, "the owner is new")
-        elif is_edit(old, new):
+        elif is_edit(old, new) or not meta.generation:
             if self._task.interval is None:
-                self._cancel(meta.key)
-                self._enqueue(meta.key, "the owner has changed")
+                self._restart(meta.key)
             elif meta.key not in self.controller.queue:
                 self._enqueue(meta.key, "the owner has changed")  # a timer that a terminal error has ended
 
@@ -168,7 +171,10 @@ class OwnerTaskRunner:
         """Run the function for one owner; an owner that is gone, or assigned elsewhere, ends without a further run."""
         task, owner = self._task, self._get_assigned_owner(key)
         if owner is None or is_deleting(owner):
+            self._desired_states.pop(key, None)
             return None
+        if task.interval is None:
+            self._desired_states[key] = _encode_desired_state(owner)
         self._warn_at_limit()
         permit = None if self._assignment is None else self._assignment.get_permit(owner["metadata"]["uid"])
         reader = ReadingOwner(task.gvk, key, task.name)
@@ -207,8 +213,18 @@ class OwnerTaskRunner:
             return self._task.initial_delay
         return min(interval, _SPREAD) * self._entropy.uniform(0.0, 1.0)
 
+    def _restart(self, key: ObjectKey) -> None:
+        """Restart the task of an owner if its desired state is another one than at the start of its last run."""
+        owner = self._get_assigned_owner(key)
+        # A generation alone proves nothing: that of a Deployment changes with its annotations, and few kinds without a
+        # spec have one.
+        if owner is not None and self._desired_states.get(key) != _encode_desired_state(owner):
+            self._cancel(key)
+            self._enqueue(key, "the owner has changed")
+
     def _end(self, key: ObjectKey) -> None:
         """Cancel the run of an owner, and remove its key from the queue: the next run finds no owner."""
+        self._desired_states.pop(key, None)
         self._cancel(key)
         if key in self.controller.queue:
             self.controller.enqueue(key, reason="the owner is deleted")
@@ -233,3 +249,9 @@ class OwnerTaskRunner:
 
     def _is_assigned(self, uid: str) -> bool:
         return self._assignment is None or self._assignment.is_ours(uid)
+
+
+def _encode_desired_state(owner: Object) -> int:
+    """Return a hash of everything in the owner except metadata and status."""
+    fields = {name: value for name, value in owner.items() if name not in ("metadata", "status")}
+    return hash(msgspec.json.encode(fields, order="sorted"))

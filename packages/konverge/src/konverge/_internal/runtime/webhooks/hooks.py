@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Literal, TypeAlias
 
 from konverge._internal.kube import Object, RestMapping
+from konverge._internal.kube.selectors import LabelSelector
 from konverge._internal.runtime.webhooks.responses import AdmissionResponse
 from konverge._internal.runtime.webhooks.reviews import AdmissionOperation, AdmissionReview
 
@@ -51,6 +52,7 @@ class AdmissionHook:
         subresources: The subresources that it reviews in addition, for example ``status``.
         failure_policy: Whether the API server refuses a request when it cannot call the webhook.
         timeout: Timeout of the API server, in whole seconds, 1 to 30.
+        labels: The objects that it reviews; an empty selector is all.
         handlers: Names of the handlers that `review` calls, for messages.
     """
 
@@ -61,6 +63,7 @@ class AdmissionHook:
     subresources: tuple[str, ...] = ()
     failure_policy: FailurePolicy = "Fail"
     timeout: timedelta = DEFAULT_TIMEOUT
+    labels: LabelSelector = field(default_factory=LabelSelector)
     handlers: str = "the handler"
 
     @property
@@ -72,7 +75,7 @@ class AdmissionHook:
     def name(self) -> str:
         """The fully qualified name that the API server reports with a refusal."""
         gvk = self.mapping.gvk
-        return f"{self.purpose.value}.{self.mapping.plural}.{gvk.version}.{gvk.group}"
+        return f"{self.purpose.value}.{self.mapping.plural}.{gvk.version}.{gvk.group or 'core'}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,4 +185,6 @@ def _build_webhook(hook: AdmissionHook, endpoint: WebhookEndpoint, selectors: Ma
     }
     if hook.purpose is Purpose.DEFAULT:
         entry["reinvocationPolicy"] = "Never"
+    if hook.labels.requirements:
+        entry["objectSelector"] = hook.labels.to_object()
     return {**entry, **dict(sorted(selectors.items()))}
