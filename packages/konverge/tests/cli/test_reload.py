@@ -321,6 +321,32 @@ async def test_however_the_command_ends_no_process_is_left(
     assert code == (-9 if number == signal.SIGKILL else 0)
 
 
+@pytest.mark.slow
+@pytest.mark.anyio
+@pytest.mark.embedded
+async def test_a_version_that_is_killed_is_reported_and_a_change_starts_the_next(
+    environment: dict[str, str], folder: Path
+) -> None:
+    async with running(folder, environment, "--local") as run:
+        await run.read_line("is running")
+        await eventually(lambda: len(run.list_children()) == 2, clock=SystemClock(), timeout_seconds=30)
+
+        os.kill(run.list_children()[0], signal.SIGKILL)
+
+        await run.read_line("the operator has ended: exit code -9; waiting for a change")
+        run.write("COLOR = 'red2'\n")
+        await run.read_line("the new version runs")
+        await run.read_line("operator lamps is running")
+        await eventually(lambda: len(run.list_children()) == 2, clock=SystemClock(), timeout_seconds=30)
+        for pid in run.list_children():
+            os.kill(pid, signal.SIGKILL)
+        await run.read_line("the operator has ended")
+
+        run.process.terminate()
+
+        assert await run.process.wait() == 1
+
+
 def test_a_box_reloads_itself(konverge: Konverge) -> None:
     done = konverge("run", "box.yaml", "--reload")
 

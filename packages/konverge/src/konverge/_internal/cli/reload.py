@@ -81,7 +81,7 @@ class ReloadSupervisor:
             if self._running is not None:
                 self._running.terminate()
                 self._exit_code = await self._running.wait()
-            return self._exit_code
+            return self._exit_code if self._exit_code >= 0 else ExitCode.FAILED  # negative: ended by a signal
         finally:
             # A running version that got a signal already gets its second one: it cancels its reconciles.
             for process in (self._candidate, self._spare, self._running):
