@@ -83,23 +83,37 @@ def test_what_was_reached_stays_reached() -> None:
     assert progress.is_complete
 
 
+def deployment(version: int = 1, uid: str = "1") -> Object:
+    return service(version, uid) | {"kind": "Deployment"}
+
+
 def test_what_is_missing_says_what_is_seen_instead() -> None:
-    before = DemoState("shop").with_object(service(uid="old"))
-    progress = StepProgress(step("The frontend's Service is deleted by hand"), before)
+    before = DemoState("shop").with_object(deployment(uid="old"))
+    progress = StepProgress(step("Its Deployment is deleted"), before)
+    goal = "expected: Deployment shop-frontend is back"
 
-    assert (
-        progress.describe_missing(before) == "expected: Service shop-frontend is back; found: it is still the old one"
-    )
-    assert progress.describe_missing(DemoState("shop")) == "expected: Service shop-frontend is back; found: it is gone"
+    assert progress.describe_missing(before) == f"{goal}; found: it is still the old one"
+    assert progress.describe_missing(DemoState("shop")) == f"{goal}; found: it is gone"
 
 
-def test_a_service_is_back_when_it_is_another_one_of_that_name() -> None:
-    before = DemoState("shop").with_object(service(uid="old"))
-    progress = StepProgress(step("The frontend's Service is deleted by hand"), before)
+def test_a_deployment_is_healed_when_another_one_of_that_name_is_ready() -> None:
+    before = DemoState("shop").with_object(deployment(uid="old"))
+    progress = StepProgress(step("Its Deployment is deleted"), before)
+    is_back = before.without_object("Deployment", "shop-frontend").with_object(deployment(version=2, uid="new"))
+    broken = {"type": "FrontendReady", "status": "False", "reason": "Creating", "observedGeneration": 1}
+    unready = webapp(version=2) | {"status": {"conditions": [broken, broken | {"type": "Ready"}]}}
+    steps = [
+        is_back.with_object(webapp(FrontendReady="Healthy", Ready="Healthy")),
+        is_back.with_object(unready),
+        is_back.with_object(webapp(3, FrontendReady="Healthy", Ready="Healthy")),
+    ]
 
-    progress.observe(before.without_object("Service", "shop-frontend").with_object(service(version=2, uid="new")))
+    reached = []
+    for state in steps:
+        progress.observe(state)
+        reached.append(progress.is_complete)
 
-    assert progress.is_complete
+    assert reached == [False, False, True]
 
 
 def test_a_condition_about_an_earlier_generation_does_not_count() -> None:
