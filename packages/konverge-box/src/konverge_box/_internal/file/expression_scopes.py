@@ -90,6 +90,8 @@ def check_scopes(source: YamlSource, crds: Mapping[str, Any]) -> dict[str, dict[
         if not isinstance(entry, dict):
             continue
         scope = _build_scope(entry, schemas)
+        if "pause" in entry:
+            _StepChecker(source, "pause", scope, {}).check_value(entry["pause"], ("spec", "crds", name, "pause"))
         late_reads: list[tuple[Path, Names]] = []
         for step in STEPS:
             if step in entry:
@@ -248,7 +250,7 @@ class _StepChecker:
     def _is_condition(self, path: Path) -> bool:
         if isinstance(path[-1], int) and len(path) >= 2 and path[-2] in CONDITION_LISTS:
             return not any(is_resource(path[:end]) for end in range(5, len(path) - 2))
-        return self._step == "validation" and len(path) == 5
+        return self._step in ("validation", "pause") and len(path) == 5
 
     def _check_loops(
         self,
@@ -348,7 +350,7 @@ class _StepChecker:
         if not name or name[0] in items:
             return
         root = name[0]
-        visible = _OBJECT_NAMES | STEPS[self._step]
+        visible = _OBJECT_NAMES | STEPS.get(self._step, frozenset())
         if root in _PRODUCING_STEPS and root not in visible:
             made = _PRODUCING_STEPS[root]
             why = f"{made} sets it after {self._step}" if made != self._step else f"{made} sets it"

@@ -173,6 +173,9 @@ def _check_entry(source: YamlSource, name: str, entry: dict[str, Any], crds: dic
                 )
     for step in STEPS:
         _check_conditions(source, entry.get(step), (*path, step), are_rules=step == "validation")
+    for index, condition in enumerate(_as_list(entry.get("pause"))):
+        if isinstance(condition, dict):
+            _check_condition(source, condition, (*path, "pause", index), is_rule=False)
     _check_groups(source, entry, path)
     on_delete = entry.get("onDelete")
     for place, group in enumerate(_as_list(on_delete.get("groups")) if isinstance(on_delete, dict) else ()):

@@ -455,9 +455,13 @@ class OnDelete(ConditionalEntry, frozen=True, kw_only=True):
 
 
 class CustomResource(_BoxStruct, frozen=True, kw_only=True):
-    """One custom resource with the steps of its pipeline in execution order."""
+    """One custom resource with the steps of its pipeline in execution order.
+
+    While all of ``pause`` hold, an object of the kind is paused: nothing that belongs to it is changed or deleted.
+    """
 
     resource: ResourceType
+    pause: tuple[ConditionSpec, ...] = ()
     depends_on: dict[Identifier, Literal["started", "healthy"]] = {}
     reconcile: ReconcileSpec = ReconcileSpec()
     finalizers: tuple[Plain, ...] = ()

@@ -148,7 +148,8 @@ class BoxController:
             if self._owns_pool:
                 stack.push_async_callback(active.pool.close)
             caller = await stack.enter_async_context(self._make_caller(clock, operator_run.entropy))
-            run = BoxRun(active.box, active.pipelines, operator_run, process, caller)
+            indexes = self.operator.registered.indexes
+            run = BoxRun(active.box, active.pipelines, operator_run, process, caller, indexes)
             stack.enter_context(active.register_run(operator_run, run))
             if self._file is not None:
                 reloader = BoxReloader(active, self._file)

@@ -29,6 +29,7 @@ class BoxReconcileResult(StrEnum):
 
     SUCCESS = "success"
     DENIED = "denied"
+    PAUSED = "paused"
     WAITING = "waiting"
     ERROR = "error"
 
@@ -138,7 +139,8 @@ class BoxHealth:
         Args:
             name: The custom resource.
             key: The owner.
-            result: The result. A denied owner is invalid input, not a failure of the box.
+            result: The result. A denied owner is invalid input, not a failure of the box. A paused one counts as
+                reconciled, and ends no row of failures.
             error: The error of a failure, without secret values.
             at: The time of the end.
         """
@@ -150,7 +152,7 @@ class BoxHealth:
         if result is BoxReconcileResult.ERROR:
             health.failures += 1
             health.last_error, health.last_error_at = error[:_MAX_ERROR_LENGTH], at
-        else:
+        elif result is not BoxReconcileResult.PAUSED:
             health.failures = 0
 
     def take_unblocked(self) -> dict[str, set[ObjectKey]]:

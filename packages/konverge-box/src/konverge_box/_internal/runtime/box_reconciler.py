@@ -10,6 +10,7 @@ from konverge._internal.message_text import shorten
 from konverge._internal.operator import Result
 from konverge._internal.operator.deletion_reconciler import build_deletion_condition
 from konverge.errors import KonvergeError, format_error
+from konverge_box._internal.expressions import ExpressionError
 from konverge_box._internal.file.model import RESERVED_STATUS
 from konverge_box._internal.runtime.box_conditions import (
     MAX_MESSAGE_LENGTH,
@@ -19,6 +20,7 @@ from konverge_box._internal.runtime.box_conditions import (
     build_failed_condition,
     build_ready_condition,
 )
+from konverge_box._internal.runtime.pause import PAUSED, list_own_reports
 from konverge_box._internal.runtime.reconcile_state import ReconcileInputs, ReconcileState
 from konverge_box._internal.runtime.step_order import (
     STEP_ORDER,
@@ -86,12 +88,13 @@ class BoxReconciler:
         inputs, state = self._inputs, self.state
         ctx, pipeline = inputs.ctx, inputs.pipeline
         async with ctx.flushing_status(refused=self._remove_status_fields):
+            if self._is_paused():
+                self._request_timed_requeues()
+                return Result(requeue_after=pipeline.resync)
             for step in STEP_ORDER:
                 if state.failure is None or step.always:
                     await self._run_step(step)
-            ctx.request_requeue(pipeline.find_next_change(inputs.now))
-            wake_ups = state.scope.environment.wake_ups
-            ctx.request_requeue(wake_ups.earliest if wake_ups is not None else None)
+            self._request_timed_requeues()
             self._set_ready_condition()
             if isinstance(state.failure, DeniedError) and not pipeline.retries_denied:
                 return None
@@ -118,6 +121,14 @@ class BoxReconciler:
         """
         inputs, state = self._inputs, self.state
         ctx, pipeline = inputs.ctx, inputs.pipeline
+        if self._is_paused():
+            self._request_timed_requeues()
+            condition = ctx.condition(PAUSED)
+            waiting = f"it is paused. {condition.message if condition is not None else ''}"
+            ctx.stage(build_deletion_condition(ctx, READY, waiting))
+            return Result(requeue_after=pipeline.resync)
+        if state.failure is not None:
+            raise state.failure  # whether it is paused is unknown
         progress = await pipeline.deletion.run_step(state.scope, ctx.owner, ctx.cluster, inputs.now)
         for message in progress.kept:
             report_kept_object(ctx, message)
@@ -137,6 +148,26 @@ class BoxReconciler:
         leftovers = await pipeline.groups.find_leftovers(ctx.owner, ctx.cluster)
         await remove_leftovers(leftovers, ctx.owner, ctx.cluster, pipeline.where)
         return None
+
+    def _is_paused(self) -> bool:
+        """Tell whether the custom resource is paused, and report it; an invalid condition counts as the first error."""
+        state, ctx = self.state, self._inputs.ctx
+        try:
+            condition = self._inputs.pipeline.pause.find_pause(state.scope, ctx.owner)
+        except ExpressionError as error:
+            state.failure = error
+            return False
+        if condition is not None:
+            ctx.stage(condition)
+            state.is_paused = True
+        ctx.retire_conditions(*list_own_reports(ctx.owner))
+        return state.is_paused
+
+    def _request_timed_requeues(self) -> None:
+        ctx = self._inputs.ctx
+        ctx.request_requeue(self._inputs.pipeline.find_next_change(self._inputs.now))
+        wake_ups = self.state.scope.environment.wake_ups
+        ctx.request_requeue(wake_ups.earliest if wake_ups is not None else None)
 
     def _set_ready_condition(self) -> None:
         state, ctx = self.state, self._inputs.ctx

@@ -9,16 +9,26 @@ from typing import Any
 
 from konverge._internal.kube import Object, ObjectKey
 from konverge._internal.operator import OwnerContext, Result
+from konverge._internal.operator.deletion_reconciler import build_deletion_condition
+from konverge._internal.operator.dry_run_cluster import Indexes
 from konverge._internal.operator.owner_context import OperatorRun
 from konverge._internal.runtime import Process
 from konverge.errors import format_error
 from konverge_box._internal.calls import Caller
 from konverge_box._internal.file import OperatorBox
+from konverge_box._internal.runtime.box_conditions import READY
 from konverge_box._internal.runtime.box_health import BoxHealth, BoxReconcileResult, Wanted
 from konverge_box._internal.runtime.box_metrics import BoxMetrics, StepTimer
 from konverge_box._internal.runtime.box_reconciler import BoxReconciler, StepObserver
+from konverge_box._internal.runtime.pause import (
+    DRY_RUN_ANNOTATION,
+    PAUSED_ANNOTATION,
+    is_annotated,
+    list_own_reports,
+)
 from konverge_box._internal.runtime.pipeline import Pipeline
 from konverge_box._internal.runtime.reconcile_state import ReconcileInputs
+from konverge_box._internal.runtime.resource_dry_run import predict_reconcile
 from konverge_box._internal.runtime.step_order import DeniedError
 from konverge_box._internal.runtime.uniqueness import format_index_key, format_index_name, is_oldest
 
@@ -38,6 +48,7 @@ class BoxRun:
         run: The run of the operator.
         process: The process of the operator.
         caller: Sends external calls.
+        indexes: The indexes of the operator, for dry runs of single custom resources.
 
     Attributes:
         reload_problem: The error of the changed file that is not in use; empty without one.
@@ -50,6 +61,7 @@ class BoxRun:
         run: OperatorRun,
         process: Process,
         caller: Caller,
+        indexes: Indexes | None = None,
     ) -> None:
         self.name = box.metadata.name
         self.process = process
@@ -57,6 +69,7 @@ class BoxRun:
         self.health = BoxHealth(*_read_health_settings(box))
         self.reload_problem = ""
         self._caller = caller
+        self._indexes: Indexes = indexes or {}
         self._clock = run.clock
         self._entropy = run.entropy
         self._gvks = {name: pipeline.gvk for name, pipeline in pipelines.items()}
@@ -84,6 +97,12 @@ class BoxRun:
         if unmet:
             await reconciler.report_waiting(unmet)
             return Result(requeue_after=pipeline.resync)
+        if is_annotated(ctx.owner, DRY_RUN_ANNOTATION) and not is_annotated(ctx.owner, PAUSED_ANNOTATION):
+            async with ctx.flushing_status():
+                ctx.stage(await predict_reconcile(pipeline, ctx, self._indexes))
+                ctx.retire_conditions(*list_own_reports(ctx.owner))
+            self._record_reconcile(name, key, BoxReconcileResult.PAUSED)
+            return Result(requeue_after=pipeline.resync)
         started = ctx.clock.monotonic()
         try:
             result = await reconciler.reconcile()
@@ -103,8 +122,12 @@ class BoxRun:
             raise
         finally:
             self._record_step_results(pipeline, ctx, reconciler)
-        is_denied = isinstance(reconciler.state.failure, DeniedError)
-        self._record_reconcile(name, key, BoxReconcileResult.DENIED if is_denied else BoxReconcileResult.SUCCESS)
+        outcome = BoxReconcileResult.SUCCESS
+        if reconciler.state.is_paused:
+            outcome = BoxReconcileResult.PAUSED
+        elif isinstance(reconciler.state.failure, DeniedError):
+            outcome = BoxReconcileResult.DENIED
+        self._record_reconcile(name, key, outcome)
         return result
 
     async def finalize(self, pipeline: Pipeline, ctx: OwnerContext) -> Result | None:
@@ -113,6 +136,10 @@ class BoxRun:
         Raises:
             Exception: A part of the deletion failed.
         """
+        if is_annotated(ctx.owner, DRY_RUN_ANNOTATION):
+            waiting = f"nothing is deleted while the annotation {DRY_RUN_ANNOTATION} is set"
+            ctx.stage(build_deletion_condition(ctx, READY, waiting))
+            return Result(requeue_after=pipeline.resync)
         return await self._build_reconciler(pipeline, ctx).finalize()
 
     def build_debug_rows(self) -> list[dict[str, Any]]:

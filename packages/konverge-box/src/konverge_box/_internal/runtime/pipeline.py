@@ -10,6 +10,7 @@ from konverge_box._internal.calls import ExternalCalls
 from konverge_box._internal.expressions.schedules import parse_period
 from konverge_box._internal.file import KINDS, CustomResource, OperatorBox
 from konverge_box._internal.providers import PROVIDERS_ANNOTATION, ProviderPool, ProvidersStep
+from konverge_box._internal.runtime.pause import DRY_RUN_ANNOTATION, PAUSED_ANNOTATION, Pause, is_annotated
 from konverge_box._internal.steps import Scope
 from konverge_box._internal.steps.children import ChildrenReader
 from konverge_box._internal.steps.deletion import Deletion
@@ -48,6 +49,7 @@ class Pipeline:
         self.gvk = declared.resource.gvk
         self.resync = parse_period(declared.reconcile.resync)
         self.retries_denied = declared.reconcile.retry_denied
+        self.pause = Pause(declared.pause, f"{where}.pause")
         self.normalization = Normalization(declared.normalize, f"{where}.normalize")
         self.mutations = Mutations(declared.mutation, f"{where}.mutation")
         self.validation = Validation(declared.validation, f"{where}.validation")
@@ -85,7 +87,15 @@ class Pipeline:
 
     def find_next_change(self, now: datetime) -> datetime | None:
         """Return the next time at which a step can have another result without any change; None without such a time."""
-        timed = (self.mutations, self.validation, self.observations, self.calls, self.providers, self.status_fields)
+        timed = (
+            self.pause,
+            self.mutations,
+            self.validation,
+            self.observations,
+            self.calls,
+            self.providers,
+            self.status_fields,
+        )
         moments = [step.find_next_change(now) for step in timed]
         return min((moment for moment in moments if moment is not None), default=None)
 
@@ -106,6 +116,8 @@ class Pipeline:
         Args:
             owner: The object. Its annotations record the items of providers that an earlier file created.
         """
+        if is_annotated(owner, PAUSED_ANNOTATION) or is_annotated(owner, DRY_RUN_ANNOTATION):
+            return False  # nothing is created meanwhile
         annotations = owner["metadata"].get("annotations") or {}
         return self._needs_finalizers or PROVIDERS_ANNOTATION in annotations
 

@@ -91,6 +91,7 @@ class ReconcileState:
         failure: The first error, which stopped the steps; None without one.
         notes: Problems that stop nothing.
         requeue_after: The delay until the next reconcile; None without a request.
+        is_paused: The custom resource is paused, so that no step ran.
     """
 
     object: Object
@@ -99,6 +100,7 @@ class ReconcileState:
     failure: Exception | None = None
     notes: list[str] = field(default_factory=list)
     requeue_after: timedelta | None = None
+    is_paused: bool = False
 
     @classmethod
     def start(cls, inputs: ReconcileInputs) -> ReconcileState:
