@@ -2,8 +2,8 @@
 
 Each definition is a manifest and a blob of Debian's ``docker-registry`` on the loopback interface, on the same cores.
 It takes the way of a request: the engine, checked addresses, digests, the tar, and the parsed object. No result is
-cached. Every resolution opens a new connection, since its address is checked again. The floor is the same two requests
-over open connections, with digests only.
+cached. The resolutions of one namespace share open connections, as in a running process; "own connections" is the same
+without them. The floor is the same two requests over open connections, with digests only.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from konverge_resolution import Reference
 from konverge_resolution._internal.content_cache import CacheMode
 from konverge_resolution._internal.engine import EngineOptions
 from konverge_resolution._internal.network.concurrency import ConcurrencyLimiter
+from konverge_resolution.network import ConnectionPools
 from tests.resolution.bundles.sample_images import BUNDLE, MANIFEST, WEB, BundleHarness, digest_of
 from tests.resolution.servers.docker_registry import DockerRegistry, docker_registry
 
@@ -49,10 +50,11 @@ async def _measure_registry(ask: Ask, at_once: int) -> tuple[float, float, float
     return rate, hundredths[49] * 1000, hundredths[98] * 1000
 
 
-def _engine(registry: DockerRegistry, tail: str) -> Ask:
+def _engine(registry: DockerRegistry, tail: str, pools: ConnectionPools | None = None) -> Ask:
     options = EngineOptions(cache_mode=CacheMode.NEVER)
     # Parallel requests for the same reference would be one fetch: each request has another tenant.
-    engine = BundleHarness(registry.name).engine(options=options, bounds=ConcurrencyLimiter(per_server=64, total=64))
+    bounds: ConcurrencyLimiter[str] = ConcurrencyLimiter(per_server=64, total=64)
+    engine = BundleHarness(registry.name, pools=pools).engine(options=options, bounds=bounds)
     count = 0
 
     async def ask() -> None:
@@ -80,13 +82,18 @@ _LAYER = json.loads(BUNDLE[0])["layers"][0]["digest"]
 
 async def _rows(registry: DockerRegistry) -> list[str]:
     rows = []
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=64)) as session:
+    by_digest = f"@{digest_of(BUNDLE[0])}"
+    async with (
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=64)) as session,
+        ConnectionPools() as pools,
+    ):
         for at_once in _AT_ONCE:
             floor = 0.0
             for what, ask in (
                 ("floor", _floor(registry, session)),
-                ("by digest", _engine(registry, f"@{digest_of(BUNDLE[0])}")),
-                ("by tag", _engine(registry, ":1")),
+                ("by digest", _engine(registry, by_digest, pools)),
+                ("by tag", _engine(registry, ":1", pools)),
+                ("by digest, own connections", _engine(registry, by_digest)),
             ):
                 rate, median, slowest = await _measure_registry(ask, at_once)
                 floor = floor or rate

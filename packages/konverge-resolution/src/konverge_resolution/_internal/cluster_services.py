@@ -14,7 +14,7 @@ from konverge.errors import ApiError, ConnectionFailedError, ForbiddenError, Not
 from konverge_resolution._internal.engine import Requester
 from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.host_services import HostServices
-from konverge_resolution._internal.network import AllowedNetworks
+from konverge_resolution._internal.network import AllowedNetworks, ConnectionPools
 from konverge_resolution._internal.policy import PolicyDecision
 from konverge_resolution._internal.reasons import Reason
 from konverge_resolution._internal.resolver import Services
@@ -181,12 +181,20 @@ class ClusterServices:
         client: Client without a write permit, because services only read.
         clock: The clock.
         credentials_in: The namespaces whose Secrets may be read; requests of other namespaces have no credentials.
+        pools: Open connections that requests of a namespace share; None for connections of each resolution.
     """
 
-    def __init__(self, client: Client, *, clock: Clock, credentials_in: Collection[str] = (EVERY_NAMESPACE,)) -> None:
+    def __init__(
+        self,
+        client: Client,
+        *,
+        clock: Clock,
+        credentials_in: Collection[str] = (EVERY_NAMESPACE,),
+        pools: ConnectionPools | None = None,
+    ) -> None:
         self._client = client
         self._credentials_in = frozenset(credentials_in)
-        self._machine = HostServices(clock)
+        self._machine = HostServices(clock, pools=pools)
 
     def __call__(self, requester: Requester, admission: PolicyDecision) -> Services:
         """Build the services for one request. They reach the public internet and the networks that policies permit."""

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from konverge.clock import Clock
 from konverge_resolution._internal.address_resolver import GuardedAddressResolver
-from konverge_resolution._internal.network import AllowedNetworks, DnsResolver, GuardedHttp, TrustStore
+from konverge_resolution._internal.network import (
+    AllowedNetworks,
+    ConnectionPools,
+    DnsResolver,
+    GuardedHttp,
+    TrustStore,
+)
 from konverge_resolution._internal.resolver import ClusterReader, SecretReader, Services
 from konverge_resolution._internal.workspaces import TemporaryFolders
 
@@ -17,13 +23,15 @@ class HostServices:
     Args:
         clock: The clock.
         certificates: Trusted certificates (PEM) besides those of the system.
+        pools: Open connections that requests of a namespace share; None for connections of each resolution.
 
     Raises:
         ValueError: The certificates cannot be parsed.
     """
 
-    def __init__(self, clock: Clock, *, certificates: str = "") -> None:
+    def __init__(self, clock: Clock, *, certificates: str = "", pools: ConnectionPools | None = None) -> None:
         self._clock = clock
+        self._pools = pools
         self._trust = TrustStore(certificates)
         self._names = DnsResolver()
         self._folders = TemporaryFolders(clock)
@@ -41,7 +49,7 @@ class HostServices:
         """
         lookup = self._names.lookup_for(namespace)
         return Services(
-            http=GuardedHttp(lookup, tls=self._trust, networks=networks),
+            http=GuardedHttp(lookup, tls=self._trust, networks=networks, pools=self._pools, tenant=namespace),
             secrets=secrets,
             workspaces=self._folders,
             clock=self._clock,

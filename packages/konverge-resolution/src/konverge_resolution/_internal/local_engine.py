@@ -21,7 +21,7 @@ from konverge_resolution._internal.disk_cache import DiskCache
 from konverge_resolution._internal.engine import Engine, EngineOptions, Requester, Verifier
 from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.host_services import HostServices
-from konverge_resolution._internal.network import AllowedNetworks
+from konverge_resolution._internal.network import AllowedNetworks, ConnectionPools
 from konverge_resolution._internal.policy import Policy, PolicyDecision
 from konverge_resolution._internal.reasons import Reason
 from konverge_resolution._internal.resolver import ClusterReader, Resolver, Services
@@ -235,7 +235,8 @@ async def local_engine(
     time = clock or SystemClock()
     try:
         AllowedNetworks(setup.networks)
-        machine = HostServices(time, certificates=setup.certificates)
+        pools = ConnectionPools()
+        machine = HostServices(time, certificates=setup.certificates, pools=pools)
     except ValueError as error:
         raise ConfigurationError(str(error)) from None
 
@@ -247,16 +248,17 @@ async def local_engine(
         return machine.build_services(requester.namespace, networks, secrets=secrets, cluster=setup.cluster)
 
     try:
-        yield Engine(
-            ResolverRegistry.of(resolvers, _build_settings(resolvers, setup)),
-            build_services,
-            clock=time,
-            entropy=entropy or SystemEntropy(),
-            options=setup.options,
-            policies=setup.policies,
-            disk_cache=None if setup.cache_folder is None else DiskCache(setup.cache_folder, time),
-            verifier=setup.verifier,
-        )
+        async with pools:
+            yield Engine(
+                ResolverRegistry.of(resolvers, _build_settings(resolvers, setup)),
+                build_services,
+                clock=time,
+                entropy=entropy or SystemEntropy(),
+                options=setup.options,
+                policies=setup.policies,
+                disk_cache=None if setup.cache_folder is None else DiskCache(setup.cache_folder, time),
+                verifier=setup.verifier,
+            )
     finally:
         machine.close()
 

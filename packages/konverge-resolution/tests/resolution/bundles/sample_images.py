@@ -19,7 +19,7 @@ from konverge_resolution._internal.policy import PolicyDecision
 from konverge_resolution._internal.resolver_registry import ResolverRegistry
 from konverge_resolution._internal.resolver_settings import parse_settings
 from konverge_resolution._internal.resolvers.bundles import BundlesResolver
-from konverge_resolution.network import AllowedNetworks, GuardedHttp, TrustStore
+from konverge_resolution.network import AllowedNetworks, ConnectionPools, GuardedHttp, TrustStore
 
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 INDEX = "application/vnd.oci.image.index.v1+json"
@@ -147,6 +147,7 @@ class BundleHarness:
         secrets: By namespace.
         networks: Which networks may be reached.
         authorities: Whose certificates are trusted, in PEM.
+        pools: Open connections that requests of a namespace share; none by default.
     """
 
     registry: str
@@ -154,6 +155,7 @@ class BundleHarness:
     secrets: Mapping[str, Secrets] = field(default_factory=dict)
     networks: tuple[str, ...] = ("127.0.0.1/32",)
     authorities: str = ""
+    pools: ConnectionPools | None = None
 
     @property
     def _settings(self) -> dict[str, str]:
@@ -162,7 +164,11 @@ class BundleHarness:
     def services(self, requester: Requester, admission: PolicyDecision | None = None) -> Services:
         nothing: Any = None
         http = GuardedHttp(
-            resolve_to_loopback, tls=TrustStore(self.authorities), networks=AllowedNetworks(self.networks)
+            resolve_to_loopback,
+            tls=TrustStore(self.authorities),
+            networks=AllowedNetworks(self.networks),
+            pools=self.pools,
+            tenant=requester.namespace,
         )
         secrets = self.secrets.get(requester.namespace, Secrets())
         return Services(http=http, secrets=secrets, workspaces=nothing, clock=SystemClock())

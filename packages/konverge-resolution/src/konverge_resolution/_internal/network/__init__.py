@@ -7,6 +7,7 @@ these rules. Every failure is a `NetworkError`.
 
 from konverge_resolution._internal.network.allowed_networks import AllowedNetworks, parse_network
 from konverge_resolution._internal.network.concurrency import ConcurrencyLimiter
+from konverge_resolution._internal.network.connection_pools import ConnectionPools
 from konverge_resolution._internal.network.dialer import DnsResolver, Lookup, open_connection, resolve_permitted
 from konverge_resolution._internal.network.errors import (
     BrokenConnectionError,
@@ -39,6 +40,7 @@ __all__ = [
     "AllowedNetworks",
     "BrokenConnectionError",
     "ConcurrencyLimiter",
+    "ConnectionPools",
     "DnsResolver",
     "GuardedHttp",
     "HopCheck",

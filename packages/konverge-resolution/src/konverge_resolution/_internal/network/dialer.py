@@ -213,19 +213,21 @@ def _find_family(address: str) -> socket.AddressFamily:
 
 
 def create_connector(
-    lookup: Lookup, networks: AllowedNetworks, sockets: CheckedSockets, *, limit: int
+    lookup: Lookup, networks: AllowedNetworks, sockets: CheckedSockets, *, limit: int, idle_seconds: float
 ) -> aiohttp.TCPConnector:
-    """Return a connector for aiohttp. It caches no lookups, so that each connection is checked again.
+    """Return a connector for aiohttp. It caches no lookups, so that each new connection is checked.
 
     Args:
         lookup: Resolves names.
         networks: The permitted networks.
         sockets: The factory of sockets.
         limit: Maximum number of connections.
+        idle_seconds: A connection without requests is closed after this time.
     """
     return aiohttp.TCPConnector(
         resolver=CheckedResolver(lookup, networks),
         use_dns_cache=False,
         socket_factory=sockets,
         limit=limit,
+        keepalive_timeout=idle_seconds,
     )

@@ -4,7 +4,7 @@ Every hop is checked before its connection opens, for the first request and each
 `HopCheck`, then the address of the connection. This module follows redirects itself, never from TLS to none. Headers
 for one origin (a credential and most others) are never sent to another origin, nor restored when a redirect returns to
 the first. Bodies have a limit, both compressed and decompressed. There are no cookies, no retries, no environment
-variables and no timeouts: the caller has a deadline and cancels, which closes everything.
+variables and no timeouts: the caller has a deadline and cancels, which closes the connection of the request.
 """
 
 from __future__ import annotations
@@ -12,13 +12,20 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import aiohttp
 from yarl import URL
 
-from konverge._internal.aiohttp_errors import AIOHTTP_ERRORS, send_once
+from konverge._internal.aiohttp_errors import AIOHTTP_ERRORS, ConnectionBrokenError, send_once
 from konverge_resolution._internal.network.allowed_networks import AllowedNetworks, is_address
+from konverge_resolution._internal.network.connection_pools import (
+    IDLE_SECONDS,
+    ConnectionPools,
+    OpenConnections,
+    PoolKey,
+)
 from konverge_resolution._internal.network.content_encoding import DecompressionError, create_decompressor
 from konverge_resolution._internal.network.dialer import CheckedSockets, Lookup, create_connector
 from konverge_resolution._internal.network.error_translation import translate_error
@@ -43,8 +50,9 @@ from konverge_resolution._internal.network.url_parsing import parse_url, redact_
 
 __all__ = ["AddressNamer", "GuardedHttp", "HopCheck", "HttpResponse", "HttpSession", "HttpStream"]
 
-_CONNECTIONS = 16
-"""Maximum number of connections of one session."""
+_MAX_CONNECTIONS = 128
+"""Maximum number of connections of one pool; the engine permits fewer concurrent fetches of one namespace."""
+_SAFE_METHODS = frozenset({"GET", "HEAD"})
 
 HopCheck: TypeAlias = Callable[[str], None]
 """Check of an address that raises an error to refuse it, before the host is resolved."""
@@ -154,7 +162,9 @@ class HttpStream:
 class HttpSession:
     """Session of requests that share connections; made by `GuardedHttp.session`.
 
-    An address is checked once for each connection, which keeps that address.
+    An address is checked once for each connection, which keeps that address. Without `ConnectionPools`, a request is
+    sent once. A shared connection may be closed by its server while no request uses it. A GET or HEAD that finds this
+    out is sent again on another connection.
     """
 
     def __init__(
@@ -163,15 +173,18 @@ class HttpSession:
         route: Callable[[URL], dict[str, Any]],
         checks: Sequence[HopCheck] = (),
         name_address: AddressNamer = _keep_url,
+        *,
+        is_shared: bool = False,
     ) -> None:
         self._route = route
         self._session = session
+        self._is_shared = is_shared
         self._checks = checks
         self._name_address = name_address
 
     def with_address_names(self, *, name_address: AddressNamer) -> HttpSession:
         """Return a session with the same connections, whose checks use other names (`GuardedHttp.with_settings`)."""
-        return HttpSession(self._session, self._route, self._checks, name_address)
+        return HttpSession(self._session, self._route, self._checks, name_address, is_shared=self._is_shared)
 
     async def get(
         self, url: str, *, headers: Mapping[str, str] = {}, max_bytes: int, credential: OriginCredential | None = None
@@ -289,26 +302,53 @@ class HttpSession:
         if hop.url.scheme == "http":
             # The proxy reads plain HTTP requests itself; without CONNECT, aiohttp does not add the proxy headers.
             headers |= route.get("proxy_headers", {})
-        try:
-            return await self._session.request(
-                hop.method,
-                hop.url,
-                headers=headers,
-                data=hop.body,
-                allow_redirects=False,
-                **route,
-            )
-        except AIOHTTP_ERRORS as error:
-            raise translate_error(host, error) from None
-        except ValueError as error:
-            raise InvalidRequestError(host, f"cannot receive the request ({type(error).__name__})") from None
+        while True:
+            trace = _ConnectionTrace()
+            try:
+                return await self._session.request(
+                    hop.method,
+                    hop.url,
+                    headers=headers,
+                    data=hop.body,
+                    allow_redirects=False,
+                    trace_request_ctx=trace,
+                    **route,
+                )
+            except ConnectionBrokenError as error:
+                # Each repetition uses up one open connection, and a new one is not repeated: this ends.
+                if self._is_shared and trace.is_reused and hop.method in _SAFE_METHODS:
+                    continue
+                raise translate_error(host, error) from None
+            except AIOHTTP_ERRORS as error:
+                raise translate_error(host, error) from None
+            except ValueError as error:
+                raise InvalidRequestError(host, f"cannot receive the request ({type(error).__name__})") from None
+
+
+@dataclass(slots=True)
+class _ConnectionTrace:
+    """Whether a request uses a connection that was open before."""
+
+    is_reused: bool = False
+
+
+async def _mark_reuse(
+    session: aiohttp.ClientSession, context: SimpleNamespace, params: aiohttp.TraceConnectionReuseconnParams
+) -> None:
+    context.trace_request_ctx.is_reused = True
+
+
+def _create_trace_config() -> aiohttp.TraceConfig:
+    config = aiohttp.TraceConfig()
+    config.on_connection_reuseconn.append(_mark_reuse)
+    return config
 
 
 class GuardedHttp:
     """HTTP client with checks and limits; `konverge_resolution.Services.http`.
 
-    It has no state. Each request opens its own connection, and the requests of a `session` share theirs. No connection
-    is kept afterwards, so that the next one is checked again.
+    It has no state. The requests of a `session` share its connections. With `pools`, sessions of one tenant with the
+    same permitted networks share connections, which stay open for some seconds; otherwise they are closed at the end.
 
     Args:
         lookup: Resolves names.
@@ -318,6 +358,8 @@ class GuardedHttp:
             proxy resolves names then, while addresses in URLs are still checked here.
         checks: Check every URL of a request, including targets of redirects.
         name_address: Converts a URL for these checks (default: the URL without its query).
+        pools: Open connections of all tenants; None for connections of its own.
+        tenant: The namespace of the requests, for `pools`.
     """
 
     def __init__(
@@ -329,6 +371,8 @@ class GuardedHttp:
         proxy: Proxy | None = None,
         checks: Sequence[HopCheck] = (),
         name_address: AddressNamer = _keep_url,
+        pools: ConnectionPools | None = None,
+        tenant: str = "",
     ) -> None:
         self._lookup = lookup
         self._tls = tls
@@ -336,6 +380,8 @@ class GuardedHttp:
         self._proxy = proxy
         self._checks = tuple(checks)
         self._name_address = name_address
+        self._pools = pools
+        self._tenant = tenant
 
     def with_settings(
         self,
@@ -363,38 +409,47 @@ class GuardedHttp:
             proxy=proxy or self._proxy,
             checks=self._checks if check_hop is None else (*self._checks, check_hop),
             name_address=name_address or self._name_address,
+            pools=self._pools,
+            tenant=self._tenant,
         )
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[HttpSession]:
-        """Provide a session whose requests share connections; all are closed after the block."""
+        """Provide a session whose requests share connections; without `pools`, all are closed after the block."""
+        pools = self._pools or ConnectionPools(max_pools=0)
+        key = PoolKey(self._tenant, self._networks.names)
+        async with pools.borrow(key, self._create_connections) as connections:
+            is_shared = self._pools is not None
+            yield HttpSession(
+                connections.session, self._find_route, self._checks, self._name_address, is_shared=is_shared
+            )
+
+    def _create_connections(self) -> OpenConnections:
         sockets = CheckedSockets(self._networks)
+        connector = create_connector(
+            self._lookup, self._networks, sockets, limit=_MAX_CONNECTIONS, idle_seconds=IDLE_SECONDS
+        )
         session = aiohttp.ClientSession(
-            connector=create_connector(self._lookup, self._networks, sockets, limit=_CONNECTIONS),
+            connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             middlewares=(send_once,),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
+            trace_configs=[_create_trace_config()],
         )
-        try:
-            yield HttpSession(session, self._find_route, self._checks, self._name_address)
-        finally:
-            try:
-                await session.close()
-            finally:
-                await sockets.close_all()
+        return OpenConnections(session, sockets)
 
     async def get(
         self, url: str, *, headers: Mapping[str, str] = {}, max_bytes: int, credential: OriginCredential | None = None
     ) -> HttpResponse:
-        """Send a GET request on a connection of its own (`HttpSession.get`)."""
+        """Send a GET request in a session of its own (`HttpSession.get`)."""
         async with self.session() as session:
             return await session.get(url, headers=headers, max_bytes=max_bytes, credential=credential)
 
     async def head(
         self, url: str, *, headers: Mapping[str, str] = {}, credential: OriginCredential | None = None
     ) -> HttpResponse:
-        """Send a HEAD request on a connection of its own (`HttpSession.head`)."""
+        """Send a HEAD request in a session of its own (`HttpSession.head`)."""
         async with self.session() as session:
             return await session.head(url, headers=headers, credential=credential)
 
@@ -402,7 +457,7 @@ class GuardedHttp:
     async def stream(
         self, url: str, *, headers: Mapping[str, str] = {}, max_bytes: int, credential: OriginCredential | None = None
     ) -> AsyncIterator[HttpStream]:
-        """Stream a response on a connection of its own (`HttpSession.stream`)."""
+        """Stream a response in a session of its own (`HttpSession.stream`)."""
         async with (
             self.session() as session,
             session.stream(url, headers=headers, max_bytes=max_bytes, credential=credential) as response,

@@ -19,6 +19,7 @@ from konverge._internal.runtime import Process, Result
 from konverge.errors import BuildError, KonvergeError
 from konverge_resolution._internal.cluster_services import EVERY_NAMESPACE, ClusterServices
 from konverge_resolution._internal.engine import ServicesFactory, Verifier
+from konverge_resolution._internal.network import ConnectionPools
 from konverge_resolution._internal.policy import Policy
 from konverge_resolution._internal.requests.api_types import POLICY, ResolutionPolicy, ResolutionRequest
 from konverge_resolution._internal.requests.konverge_requests import KonvergeRequestFormat
@@ -156,7 +157,12 @@ class _ResolutionOperator:
         async with AsyncExitStack() as stack:
             services_for = self._services_for
             if services_for is None:
-                own = ClusterServices(process.client, clock=run.clock, credentials_in=self._credentials_in)
+                own = ClusterServices(
+                    process.client,
+                    clock=run.clock,
+                    credentials_in=self._credentials_in,
+                    pools=await stack.enter_async_context(ConnectionPools()),
+                )
                 stack.callback(own.close)
                 services_for = own
 
