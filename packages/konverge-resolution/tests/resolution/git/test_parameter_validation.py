@@ -14,6 +14,9 @@ from konverge_resolution._internal.resolvers.git.parameters import PARAMETERS
 from konverge_resolution._internal.resolvers.git.remotes import parse_remote
 from konverge_resolution._internal.resolvers.git.revisions import (
     find_commit,
+    find_highest_tag,
+    find_short_commit,
+    is_version_range,
     normalize_path,
     normalize_revision,
     parse_references,
@@ -117,7 +120,52 @@ def test_a_revision_that_is_no_name_is_refused(revision: str) -> None:
     # CVE-2026-40938: a revision that begins with a dash ran a program.
     with pytest.raises(ResolutionError) as caught:
         normalize_revision(revision)
-    assert caught.value.message.startswith("parameter 'revision': expected the name of a branch")
+    assert caught.value.message.startswith("parameter 'revision': expected a branch, a tag")
+
+
+@pytest.mark.parametrize("revision", ["^1.2", "~1", ">=1.2 <2", "1.2 - 1.4", "v1.x", "1.2.*", "1.x || >=3"])
+def test_a_range_of_versions_is_let_through_for_git_and_refused_for_an_api_unless_it_is_a_name(revision: str) -> None:
+    assert normalize_revision(revision) == revision
+    assert is_version_range(revision)
+    by_api = {"repo": "a", "org": "b", "pathInRepo": "a", "revision": revision}
+    if revision == "v1.x":
+        assert validate_params(by_api)["revision"] == revision
+    else:
+        assert "requires url" in expect_resolution_error(by_api)
+
+
+@pytest.mark.parametrize(
+    "revision",
+    ["main", "v1", "1.2", "v1.2.3", "0" * 40, "x", "feature-x", "refs/tags/v1.x", "1.x/y", "*", "x.x", "xx.1"],
+)
+def test_what_has_no_sign_of_a_range_is_none(revision: str) -> None:
+    assert not is_version_range(revision)
+
+
+@pytest.mark.parametrize(
+    "text", ["^main", ">=1.2; rm", "^1.2\n", "^" + "1" * 300, "~", "1.2 --upload-pack=x", "^1 \x00"]
+)
+def test_what_only_looks_like_a_range_is_refused(text: str) -> None:
+    with pytest.raises(ResolutionError):
+        normalize_revision(text)
+
+
+def test_of_several_commits_that_begin_so_none_is_taken() -> None:
+    commits = ["abcdef0" + "1" * 33, "abcdef0" + "2" * 33, "1" * 40]
+    output = "".join(f"{commit}\n" for commit in commits).encode()
+    assert find_short_commit("ABCDEF01", output) == commits[0]
+    assert find_short_commit("2222222", output) is None
+    assert find_short_commit("abcdef01", output * 2) == commits[0]
+    with pytest.raises(ResolutionError, match="2 commits begin with 'abcdef0'") as caught:
+        find_short_commit("abcdef0", output)
+    assert caught.value.reason is Reason.INVALID_PARAMETERS
+
+
+def test_the_highest_tag_is_that_of_its_commit() -> None:
+    references = {"refs/tags/v1.1": "1" * 40, "refs/tags/v1.1^{}": "2" * 40, "refs/tags/v1.0": "3" * 40,
+                  "refs/heads/v1.9": "4" * 40, "refs/tags/v1.5-rc": "5" * 40, "refs/tags/banana": "6" * 40}  # fmt: skip
+    assert find_highest_tag("1.x", references) == ("v1.1", "2" * 40)
+    assert find_highest_tag("2.x", references) is None
 
 
 @pytest.mark.parametrize("revision", ["main", "v1.2.3", "feature/x-y_z", "refs/pull/1/head", "HEAD", "ä", "0" * 40])

@@ -11,7 +11,7 @@ import pytest
 from konverge_resolution import Reason, ResolutionError, ResolvedContent
 from konverge_resolution._internal.resolvers.git import GitResolver
 from tests.resolution.git.sample_repositories import BOX, Loopback, SampleRepositories, build_fetch, list_files, resolve
-from tests.resolution.servers.git import GitServer
+from tests.resolution.servers.git import GitServer, git
 
 pytestmark = pytest.mark.anyio
 
@@ -266,3 +266,89 @@ async def test_a_servers_status_decides_the_reason(
     server.statuses["boxes.git"] = status
     assert (await expect_resolution_error(server, folder, {})).reason is reason
     assert len(server.seen) == 1  # trying again is the engine's business
+
+
+@pytest.fixture(scope="module")
+def released(samples: SampleRepositories) -> dict[str, str]:
+    """A repository with versions as tags; its commits by tag."""
+    work = samples.root / "released"
+    work.mkdir()
+    git("init", "--quiet", folder=work)
+    commits = {}
+    for tag in ("v0.9.0", "v1.0.0", "1.2.0", "v1.2.3", "v1.10.0", "v2.0.0-rc.1", "v2.0.0", "vfinal", "shop/v9.0.0"):
+        (work / "box.yaml").write_text(BOX.replace("a}", f"{tag.replace('/', '-').lower()}}}"))
+        git("add", ".", folder=work)
+        git("commit", "--quiet", "-m", tag, folder=work)
+        git("tag", *(["-a", "-m", "x"] if tag == "v1.10.0" else []), tag, folder=work)
+        commits[tag] = git("rev-parse", "HEAD", folder=work)
+    git("branch", "v3.x", "v0.9.0", folder=work)
+    git("clone", "--quiet", "--bare", str(work), str(samples.root / "released.git"), folder=samples.root)
+    git("config", "uploadpack.allowFilter", "true", folder=samples.root / "released.git")
+    return commits
+
+
+@pytest.mark.parametrize(
+    ("revision", "tag"),
+    [
+        ("v1.x", "v1.10.0"),
+        ("1.2.x", "v1.2.3"),
+        ("^1.2", "v1.10.0"),
+        ("~1.2", "v1.2.3"),
+        (">=1.2 <1.10", "v1.2.3"),
+        (">=0.1", "v2.0.0"),
+        ("0.9.x || 1.0.x", "v1.0.0"),
+        ("1.0 - 1.2", "v1.2.3"),
+        ("v3.x", "v0.9.0"),  # a branch of that name
+        ("v1.0.0", "v1.0.0"),
+    ],
+)
+async def test_a_range_of_versions_is_the_highest_tag_in_it_and_a_name_comes_first(
+    server: GitServer, released: dict[str, str], folder: Path, revision: str, tag: str
+) -> None:
+    resolved = await resolve_file(server, folder, revision, repo="released.git")
+    assert resolved.source.digest == {"sha1": released[tag]}
+    assert resolved.pinned["revision"] == released[tag]
+
+
+@pytest.mark.parametrize("revision", ["v4.x", "^7", "3.x.x", "v1.2", "1"])
+async def test_a_range_without_a_tag_and_a_part_of_a_version_are_not_found(
+    server: GitServer, released: dict[str, str], folder: Path, revision: str
+) -> None:
+    error = await expect_resolution_error(server, folder, {"url": server.url("released.git"), "revision": revision})
+    assert error.reason is Reason.NOT_FOUND
+    assert ("besides pre-releases" in error.message) == (revision not in ("v1.2", "1"))
+
+
+@pytest.mark.parametrize("length", [7, 12, 39])
+async def test_the_beginning_of_a_commit_id_is_found_among_all_commits(
+    server: GitServer, samples: SampleRepositories, released: dict[str, str], folder: Path, length: int
+) -> None:
+    for commit in (released["v1.0.0"], released["vfinal"]):
+        for revision in (commit[:length], commit[:length].upper()):
+            resolved = await resolve_file(server, folder, revision, repo="released.git")
+            assert resolved.source.digest == {"sha1": commit}
+    error = await expect_resolution_error(server, folder, {"revision": samples.deleted[:length]})
+    assert (error.reason, "no commit of its branches and tags begins so" in error.message) == (Reason.NOT_FOUND, True)
+
+
+async def test_the_beginning_of_a_commit_id_is_found_in_every_format_and_without_filters(
+    server: GitServer, samples: SampleRepositories, folder: Path
+) -> None:
+    long = await resolve_file(server, folder, samples.sha256[:10], repo="sha256.git")
+    assert long.source.digest == {"sha256": samples.sha256}
+    strict = await resolve_file(server, folder, samples.first[:10], repo="strict.git")
+    assert strict.source.digest == {"sha1": samples.first}
+
+
+async def test_a_beginning_costs_the_commits_and_none_of_the_files(
+    server: GitServer, samples: SampleRepositories, folder: Path
+) -> None:
+    server.reset_counters()
+    fetch = build_fetch(
+        folder, {"url": server.url("boxes.git"), "revision": samples.first[:8], "pathInRepo": "box.yaml"}
+    )
+    pinned = await GitResolver().pin(fetch)
+    assert pinned is not None
+    assert pinned["revision"] == samples.first
+    assert server.bytes_sent < 100_000  # a file of it has six megabytes
+    assert list_files(folder) == ["lock"]

@@ -25,10 +25,13 @@ __all__ = [
     "build_ssh_command",
     "cat_file",
     "fetch",
+    "fetch_history",
     "get_program_path",
     "git_version",
+    "list_commits",
     "list_folder",
     "list_references",
+    "list_tags",
     "ls_entry",
     "ls_remote",
     "ls_tree",
@@ -236,6 +239,23 @@ def list_folder(commit: str, folder: str) -> list[str]:
 def list_references() -> list[str]:
     """Return the command for all branches and tags."""
     return ["git", "ls-remote", "--quiet", "--heads", "--tags", "--refs", "--", "origin"]
+
+
+def list_tags() -> list[str]:
+    """Return the command for all tags, including the targets of annotated ones."""
+    return ["git", "ls-remote", "--quiet", "--tags", "--", "origin"]
+
+
+def fetch_history() -> list[str]:
+    """Return the command that fetches the commits of all branches and tags, without their files."""
+    options = ["--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules"]
+    references = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
+    return ["git", "fetch", *options, "--filter=tree:0", "--", "origin", *references]
+
+
+def list_commits() -> list[str]:
+    """Return the command that lists the ids of all commits of the fetched branches and tags."""
+    return ["git", "rev-list", "--all"]
 
 
 def fetch(commit: str, *, is_filtered: bool) -> list[str]:

@@ -15,7 +15,7 @@ from konverge_resolution._internal.reference import Parameters
 from konverge_resolution._internal.resolver import Parameter, ParameterRole, Setting
 from konverge_resolution._internal.resolver_settings import FETCH_SETTINGS, as_boolean
 from konverge_resolution._internal.resolvers.git.remotes import Remote, parse_remote
-from konverge_resolution._internal.resolvers.git.revisions import normalize_path, normalize_revision
+from konverge_resolution._internal.resolvers.git.revisions import is_name, normalize_path, normalize_revision
 
 __all__ = [
     "NAME",
@@ -41,7 +41,7 @@ PARAMETERS: dict[str, Parameter] = {
         setting="default-url",
     ),
     "revision": Parameter(
-        "A branch, a tag, a full reference or a full commit id",
+        "A branch, a tag, a full reference, a commit id, or a range of versions for tags (`v1.x`, `^1.2`)",
         required=True,
         setting="default-revision",
         default="main",
@@ -169,6 +169,8 @@ def validate_params(params: Parameters, settings: Mapping[str, str]) -> dict[str
         elif parameter.required:
             raise build_param_error(name, "expected one, found none")
     found["revision"] = normalize_revision(found["revision"])
+    if "repo" in found and not is_name(found["revision"]):
+        raise build_param_error("revision", "a range of versions requires url in place of repo")
     found["pathInRepo"] = normalize_path(found["pathInRepo"])
     check_secret(found, "gitToken", "gitTokenKey")
     check_secret(found, "gitSSHSecret")

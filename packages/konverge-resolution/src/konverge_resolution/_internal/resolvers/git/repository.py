@@ -34,6 +34,11 @@ from konverge_resolution._internal.resolvers.git.process_runner import ProcessLi
 from konverge_resolution._internal.resolvers.git.revisions import (
     build_not_found_error,
     find_commit,
+    find_highest_tag,
+    find_short_commit,
+    is_name,
+    is_short_commit,
+    is_version_range,
     list_candidates,
     parse_references,
 )
@@ -43,6 +48,8 @@ __all__ = ["Repository", "RepositoryLimits", "check_git"]
 _MEMORY_FOR_REFERENCES = 256 << 20  # a million of them take 150 MB
 _MEMORY_FOR_VERSION = 256 << 20
 _REFERENCES_BYTES = 64 * 1024
+_TAGS_BYTES = 4 << 20
+_COMMITS_BYTES = 32 << 20
 _HEADERS_BYTES = 4 * 1024
 _NAMES_BYTES = 64 * 1024
 _ONE_FILE_FACTOR = 4  # space for one packed file, its index and the links that lead to it
@@ -112,27 +119,54 @@ class Repository:
         await _write_in_thread(_write_private, self._folder, secrets)
 
     async def resolve_commit(self, revision: str) -> str:
-        """Return the commit of a branch, a tag or a reference.
+        """Return the commit of a branch, a tag, a reference, the beginning of a commit id, or a range of versions.
 
         Raises:
             ResolutionError: There is no such revision, or the repository cannot be read.
         """
-        finished = await self._run(
-            commands.ls_remote(list_candidates(revision)),
-            _REFERENCES_BYTES,
-            _SMALL_FILES,
-            memory_bytes=_MEMORY_FOR_REFERENCES,
-        )
+        if is_name(revision):
+            references = await self._read_references(commands.ls_remote(list_candidates(revision)), _REFERENCES_BYTES)
+            if (found := find_commit(revision, references)) is not None:
+                return found
+        if is_version_range(revision):
+            tags = await self._read_references(commands.list_tags(), _TAGS_BYTES)
+            # The server chooses the number of tags; the comparison of thousands of versions takes a while.
+            if (highest := await asyncio.to_thread(find_highest_tag, revision, tags)) is not None:
+                return highest[1]
+        available = await self._list_references()
+        if not available:
+            await self._check_protocol()
+        if is_short_commit(revision) and available:
+            commits = await self._list_commits(next(iter(available.values())))
+            if (found := find_short_commit(revision, commits)) is not None:
+                return found
+        raise build_not_found_error(revision, self._uri, available)
+
+    async def _read_references(self, command: Sequence[str], output_bytes: int) -> Mapping[str, str]:
+        finished = await self._run(command, output_bytes, _SMALL_FILES, memory_bytes=_MEMORY_FOR_REFERENCES)
         if finished.status:
             raise self._build_error(finished)
-        references = parse_references(finished.output)
-        found = find_commit(revision, references)
-        if found is None:
-            available = await self._list_references()
-            if not available:
-                await self._check_protocol()
-            raise build_not_found_error(revision, self._uri, available)
-        return found
+        return parse_references(finished.output)
+
+    async def _list_commits(self, example: str) -> bytes:
+        """Return the ids of all commits of branches and tags, one per line: servers find only whole ids.
+
+        Args:
+            example: One of the ids; its length determines the hash of the repository.
+
+        Raises:
+            ResolutionError: ``TooLarge``: there are too many commits.
+        """
+        files = commands.build_repository_files(example, is_filtered=True)
+        await _write_in_thread(_make_repository, self._folder / commands.REPOSITORY, files)
+        await self._run_history_command(commands.fetch_history(), _HEADERS_BYTES)
+        return await self._run_history_command(commands.list_commits(), _COMMITS_BYTES)
+
+    async def _run_history_command(self, command: Sequence[str], output_bytes: int) -> bytes:
+        finished = await self._run(command, output_bytes, self._limits.repository_bytes)
+        if finished.status:
+            raise self._build_error(finished)
+        return finished.output
 
     async def _list_references(self) -> Mapping[str, str]:
         """Return the first of all branches and tags for a message; none if they cannot be read."""

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import islice
 
+from konverge._internal.feature import VersionRange
 from konverge._internal.suggestions import did_you_mean
+from konverge.errors import KonvergeError
 from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.parameter_checks import build_param_error
 from konverge_resolution._internal.reasons import Reason
+from konverge_resolution._internal.version_selection import select_version
 
 __all__ = [
     "build_not_found_error",
     "find_commit",
+    "find_highest_tag",
+    "find_short_commit",
     "is_commit",
+    "is_name",
+    "is_short_commit",
+    "is_version_range",
     "list_candidates",
     "normalize_path",
     "normalize_revision",
@@ -23,7 +32,10 @@ __all__ = [
 _MAX_LENGTH = 1024
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _REFERENCE = re.compile(r"^refs/(?:heads|tags)/")
-_SHORT = re.compile(r"[0-9a-f]{4,63}", re.IGNORECASE)
+_SHORT_COMMIT = re.compile(r"[0-9a-f]{7,63}", re.IGNORECASE)
+_RANGE_SIGN = re.compile(r"[\^~<>=|* ]|(?:^|\.)[xX](?:\.|$)")
+_MAX_AMBIGUOUS = 100
+_TAGS, _PEELED = "refs/tags/", "^{}"
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//")
 _ENCODED = re.compile(r"%(?:2e|2f|5c|00|0a)", re.IGNORECASE)
 
@@ -34,7 +46,7 @@ def is_commit(revision: str) -> bool:
 
 
 def normalize_revision(text: str) -> str:
-    """Return a branch, a tag, a reference such as ``refs/tags/v1``, ``HEAD`` or a full commit id in lower case.
+    """Return a branch, a tag, a reference such as ``refs/tags/v1``, ``HEAD``, a commit id in lower case, or a range.
 
     The rules are those of ``git check-ref-format``, without a leading dash, which git would read as an option
     (CVE-2026-40938). Expressions such as ``HEAD~1``, ``main:file`` and ``a..b`` are refused.
@@ -42,8 +54,16 @@ def normalize_revision(text: str) -> str:
     Raises:
         ResolutionError: The text is not one of these.
     """
+    if not is_name(text) and not is_version_range(text):
+        message = "expected a branch, a tag, a full reference, a commit id, or a range of versions such as ^1.2"
+        raise build_param_error("revision", f"{message}, found {text[:80]!r}")
+    return text.lower() if is_commit(text.lower()) else text
+
+
+def is_name(text: str) -> bool:
+    """Tell whether a revision can be the name of a branch or a tag, or a commit id."""
     parts = text.split("/")
-    is_name = (
+    is_valid = (
         0 < len(text) <= _MAX_LENGTH
         and not text.startswith("-")
         and not text.endswith(".")
@@ -51,10 +71,59 @@ def normalize_revision(text: str) -> str:
         and not _FORBIDDEN.search(text)
         and all(part and not part.startswith((".", "-")) and not part.endswith(".lock") for part in parts)
     )
-    if not is_name or not text.isprintable():
-        message = "expected the name of a branch or a tag, a full reference, or a commit's id of 40 or 64 digits"
-        raise build_param_error("revision", f"{message}, found {text[:80]!r}")
-    return text.lower() if is_commit(text.lower()) else text
+    return is_valid and text.isprintable()
+
+
+def is_version_range(text: str) -> bool:
+    """Tell whether a revision is a range of versions with a sign of one: ``^1.2``, ``>=1.2 <2``, ``v1.x``.
+
+    ``v1.2`` is a name, and ``main`` too. A name with the form of a range (``v1.x``) is first looked up as a name.
+    """
+    if not _RANGE_SIGN.search(text) or not any(character.isdigit() for character in text) or not text.isprintable():
+        return False
+    try:
+        VersionRange(text)
+    except KonvergeError:
+        return False
+    return True
+
+
+def is_short_commit(revision: str) -> bool:
+    """Tell whether a revision can be the beginning of a commit id."""
+    return _SHORT_COMMIT.fullmatch(revision) is not None
+
+
+def find_short_commit(beginning: str, output: bytes) -> str | None:
+    """Return the only commit whose id begins with these digits; None without one.
+
+    Args:
+        beginning: The first digits, from `is_short_commit`.
+        output: The ids of all commits, one per line; there can be hundreds of thousands.
+
+    Raises:
+        ResolutionError: ``InvalidParams``: several commits begin so.
+    """
+    lines = re.finditer(rb"^%b[0-9a-f]*$" % beginning.lower().encode(), output, re.MULTILINE)
+    found = {line[0].decode() for line in islice(lines, _MAX_AMBIGUOUS)}
+    if len(found) > 1:
+        message = f"expected more digits of the commit id, since {len(found)} commits begin with {beginning!r}"
+        raise build_param_error("revision", message)
+    return found.pop() if found else None
+
+
+def find_highest_tag(revision: str, references: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the tag with the highest version in a range without pre-releases, and its commit; None without one.
+
+    Args:
+        revision: A range of versions.
+        references: From `parse_references`.
+    """
+    tags = [name.removeprefix(_TAGS) for name in references if name.startswith(_TAGS) and not name.endswith(_PEELED)]
+    best = select_version(tags, VersionRange(revision))
+    if best is None:
+        return None
+    name = f"{_TAGS}{best}"
+    return best, references.get(f"{name}{_PEELED}", references[name])
 
 
 def normalize_path(text: str) -> str:
@@ -108,15 +177,19 @@ def find_commit(revision: str, references: Mapping[str, str]) -> str | None:
 
 
 def build_not_found_error(revision: str, uri: str, references: Iterable[str]) -> ResolutionError:
-    """Return the error for an unknown revision. A shortened commit id has its own message: no server finds those.
+    """Return the error for an unknown revision.
 
     Args:
         revision: The revision.
         uri: The repository, as records name it.
         references: The names of its references.
     """
-    if _SHORT.fullmatch(revision):
-        message = f"has no branch or tag {revision!r}; for a commit give its id in full, all 40 or 64 digits"
+    if is_short_commit(revision):
+        message = (
+            f"has no branch or tag {revision!r}, and no commit of its branches and tags begins so; give all digits"
+        )
+    elif is_version_range(revision):
+        message = f"has no tag with a version in {revision[:120]!r} besides pre-releases"
     else:
         names = (_REFERENCE.sub("", each) for each in references)
         message = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -11,9 +11,6 @@ from urllib.parse import quote
 import msgspec
 
 from konverge._internal.client.json_decoding import DECODE_ERRORS
-from konverge._internal.feature import VersionRange
-from konverge._internal.feature.version_ranges import compare_versions
-from konverge.errors import KonvergeError
 
 __all__ = [
     "ARTIFACT",
@@ -23,7 +20,6 @@ __all__ = [
     "parse_content",
     "parse_exact_version",
     "parse_versions",
-    "select_version",
 ]
 
 ARTIFACT = "artifact"
@@ -31,7 +27,6 @@ TEKTON = "tekton"
 TYPES = (ARTIFACT, TEKTON)
 
 _EXACT = re.compile(r"v?([0-9]+)(?:\.([0-9]+)(?:\.([0-9]+))?)?(-[0-9A-Za-z.-]+)?")
-_PRERELEASE = re.compile(r"v?[0-9.]+-")
 _MOST_VERSIONS = 10_000
 
 
@@ -80,24 +75,6 @@ def parse_exact_version(text: str, hub_type: str) -> str | None:
     if hub_type == ARTIFACT:
         return f"{major}.{minor}.{patch or 0}{suffix}"
     return f"{major}.{minor}{suffix}"
-
-
-def select_version(versions: Iterable[str], wanted: VersionRange) -> str | None:
-    """Return the highest version of a range without pre-releases; None without one.
-
-    Args:
-        versions: The existing versions; invalid ones are skipped.
-        wanted: The range.
-    """
-    best: str | None = None
-    for version in versions:
-        try:
-            # Invalid versions are skipped, so that one of them does not make all others unusable.
-            if not _PRERELEASE.match(version) and wanted.enabled(version):
-                best = version if best is None or compare_versions(version, best) > 0 else best
-        except KonvergeError:
-            continue
-    return best
 
 
 class _ListedVersion(msgspec.Struct):

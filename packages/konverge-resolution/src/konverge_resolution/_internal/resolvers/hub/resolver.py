@@ -23,9 +23,9 @@ from konverge_resolution._internal.resolvers.hub.hub_api import (
     parse_content,
     parse_exact_version,
     parse_versions,
-    select_version,
 )
 from konverge_resolution._internal.resolvers.hub.hub_order import list_hubs, normalize_hub_url, resolve_in_order
+from konverge_resolution._internal.version_selection import select_version
 
 __all__ = ["HubResolver"]
 
