@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from datetime import timedelta
@@ -16,7 +17,7 @@ from konverge.dry_run import DryRun, DryRunReport, dry_run_component
 from konverge.errors import ConnectionFailedError, ForbiddenError
 from konverge.guards import blocked
 from konverge.kube import GroupVersionKind, Object, ObjectKey, format_time
-from konverge.primitives import ConfigMap, Deployment, Primitive, StatefulSet
+from konverge.primitives import ConfigMap, DaemonSet, Deployment, Job, Pod, Primitive, ReplicaSet, StatefulSet
 from tests.component.app import AGENT, SECRET, ComponentHarness, LaterClock
 
 pytestmark = pytest.mark.anyio
@@ -88,6 +89,31 @@ async def test_a_late_deployment_names_the_exit_code_of_a_crash_loop(late: Compo
     message = await wait_for_message(late, component, lambda text: "Pod web-" in text)
 
     assert message.endswith("container main: CrashLoopBackOff, last exit code 1 (Error))")
+
+
+@pytest.mark.parametrize("kind", [StatefulSet, DaemonSet, ReplicaSet, Job], ids=lambda kind: kind.__name__)
+async def test_each_kind_of_workload_names_the_cause(late: ComponentHarness, kind: Any) -> None:
+    obj = late.build_deployment(image=NEVER_READY)
+    if kind in (DaemonSet, Job):
+        del obj["spec"]["replicas"]
+    if kind is Job:
+        del obj["spec"]["selector"]
+        obj["spec"]["template"]["spec"]["restartPolicy"] = "Never"
+
+    message = await wait_for_message(late, frontend(kind(obj)), lambda text: "ImagePullBackOff" in text)
+
+    assert "(Pod web-" in message
+
+
+async def test_a_pod_of_its_own_names_its_exit_code(late: ComponentHarness) -> None:
+    obj = late.build_deployment(image=FAILING)
+    pod = Pod({"metadata": obj["metadata"], "spec": obj["spec"]["template"]["spec"]})
+
+    message = await wait_for_message(late, frontend(pod), lambda text: "exit code" in text)
+
+    assert message == (
+        "Container main is in CrashLoopBackOff (container main: CrashLoopBackOff, last exit code 1 (Error))"
+    )
 
 
 async def test_a_late_stateful_set_names_why_its_pod_has_no_node(late: ComponentHarness) -> None:
@@ -276,17 +302,52 @@ async def test_an_examination_that_the_server_refuses_leaves_the_condition_as_it
     assert ("--no-diagnosis" in caplog.text) is isinstance(error, ForbiddenError)
 
 
+async def test_a_failed_examination_keeps_the_causes_of_the_one_before(app: ComponentHarness) -> None:
+    clock = LaterClock(app.cluster.clock)
+    server = PodServer([build_pod(reason="Evicted")], [])
+    diagnosis = Diagnosis(server, clock=clock)
+    causes = await diagnosis.examine(LIVE)
+    assert causes == ("Pod web-1: Evicted",)
+
+    server.error = ConnectionFailedError("no answer")
+    clock.ahead = timedelta(minutes=1)
+    assert await diagnosis.examine(LIVE) == causes
+
+    server.error, server.pods = None, []
+    clock.ahead = timedelta(minutes=2)
+    assert await diagnosis.examine(LIVE) == ()
+
+
+class HangingReader(RefusingReader):
+    """A server that does not answer."""
+
+    async def list_page(self, gvk: GroupVersionKind, **options: Any) -> ListPage:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def test_a_server_that_does_not_answer_delays_a_reconcile_for_five_seconds_at_most(app: ComponentHarness) -> None:
+    diagnosis = Diagnosis(HangingReader(ValueError()), clock=app.clock)
+    start = app.clock.monotonic()
+
+    assert await diagnosis.examine(LIVE) == ()
+    assert 4.9 < app.clock.monotonic() - start < 7.0
+
+
 class PodServer:
     """A server with these pods and events, for states that no test cluster has."""
 
     def __init__(self, pods: list[Object], events: list[Object]) -> None:
         self.pods = pods
         self.events = events
+        self.error: Exception | None = None
 
     async def get(self, gvk: GroupVersionKind, key: ObjectKey) -> Object:
         raise NotImplementedError
 
     async def list_page(self, gvk: GroupVersionKind, **options: Any) -> ListPage:
+        if self.error is not None:
+            raise self.error
         found = self.events if gvk == EVENT else self.pods
         return ListPage([msgspec.Raw(msgspec.json.encode(obj)) for obj in found], "1", "")
 

@@ -134,6 +134,7 @@ class Diagnosis:
                 found.append(format_cause(f"its pods and events cannot be examined: {error}"))
         except (KonvergeError, TimeoutError) as error:
             _log.debug("%s is late; its examination failed: %s", subject, format_error(error))
+            found = found or [*self._cache.find_last(uid)]  # so that the condition stays as it is
         causes = tuple(found[:_MAX_CAUSES])
         self._cache.store(uid, causes, now)
         return causes

@@ -17,6 +17,7 @@ __all__ = ["ExaminationCache", "ExaminationSchedule"]
 _FIRST = timedelta(seconds=15)
 _LONGEST = timedelta(hours=1)
 _SHORTEST = timedelta(seconds=10)
+_MAX_SKEW = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +32,27 @@ class ExaminationSchedule:
 
     def is_late(self, now: datetime) -> bool:
         """Return True if the component has been not ready for long enough to examine its objects."""
-        return now >= self.since + _FIRST
+        return self._compute_age(now) >= _FIRST
 
     def find_next_time(self, now: datetime) -> datetime:
-        """Return the time of the next examination."""
-        age = max(now - self.since, timedelta(0))
-        interval = _FIRST
+        """Return the time of the next examination, at most an hour from now."""
+        age, interval = self._compute_age(now), _FIRST
         while interval <= age:
             if interval >= _LONGEST:
                 return now + _LONGEST
             interval *= 2
-        return self.since + interval
+        return now + (interval - age)
+
+    def _compute_age(self, now: datetime) -> timedelta:
+        """Return the time for which the component is not ready.
+
+        Any client can write the transition time of a condition. A time in the near future comes from another clock; any
+        other one counts as long ago, because the component would never be late.
+        """
+        age = now - self.since
+        if age < -_MAX_SKEW:
+            return 2 * _LONGEST
+        return max(age, timedelta(0))
 
 
 class ExaminationCache:
@@ -66,3 +77,7 @@ class ExaminationCache:
         """Return the causes of an object that was examined less than ten seconds ago; None for any other."""
         examined_at, causes = self._examined.get(uid, (None, ()))
         return causes if examined_at is not None and examined_at <= now < examined_at + _SHORTEST else None
+
+    def find_last(self, uid: str) -> tuple[str, ...]:
+        """Return the causes that the last examination of an object has found."""
+        return self._examined.get(uid, (None, ()))[1]
