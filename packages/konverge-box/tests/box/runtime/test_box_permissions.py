@@ -20,6 +20,8 @@ from tests.box.running.box_harness import (
 )
 from tests.operator.test_permissions_granted import acting_as, granting_permissions, takes_effect
 
+LATE = {"name": "{{ metadata.name }}", "image": "konverge.test/never-ready:1"}
+
 
 def permissions(box: OperatorBox) -> RequiredPermissions:
     return derive_permissions(build_box_operator(box).registered.declaration)
@@ -65,6 +67,25 @@ def test_each_step_brings_its_rights() -> None:
     assert verbs(found, "jobs") == {*read, "create", "delete"}
     assert verbs(found, "rolebindings") == {*read, "create", "patch", "delete"}
     assert verbs(found, "roles") == {"bind"}
+
+
+def test_a_workload_of_a_box_brings_the_reads_that_explain_it_when_it_is_late() -> None:
+    found = permissions(build_box(shelf=build_custom_resource("Shelf", onReconcile={"deployments": [LATE]})))
+
+    assert verbs(found, "pods") == {"list"}
+    assert verbs(found, "persistentvolumeclaims") == {"get"}
+
+
+@pytest.mark.anyio
+async def test_the_condition_of_a_late_workload_of_a_box_has_the_cause(cluster: Cluster) -> None:
+    library = BoxHarness(cluster)
+    box = build_box(shelf=build_custom_resource("Shelf", onReconcile={"deployments": [LATE]}))
+
+    async with library.running(box):
+        await library.create(SHELF, "top")
+        condition = await library.wait_for_condition(SHELF, "top", "Creating", message="(Pod top-")
+
+    assert 'container main: ImagePullBackOff, image "konverge.test/never-ready:1"' in condition.message
 
 
 @pytest.mark.anyio
