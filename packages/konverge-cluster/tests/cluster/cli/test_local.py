@@ -234,3 +234,11 @@ def test_two_names_are_two_clusters(konverge: Konverge, up: subprocess.Completed
     assert konverge("local", "down", "--name", "second").returncode == 0
     assert kubeconfig_in(second.stdout) != kubeconfig_in(up.stdout)
     assert konverge("local", "env").returncode == 0
+
+
+def test_capabilities_prints_what_the_embedded_cluster_lacks(konverge: Konverge) -> None:
+    table = konverge("local", "capabilities").stdout
+    listed = json.loads(konverge("local", "capabilities", "-o", "json").stdout)
+
+    assert {"area": "Subresources", "subject": "pods/exec (v1)", "effect": "not served: 404"} in listed
+    assert all(limitation["subject"] in table and limitation["effect"] in table for limitation in listed)

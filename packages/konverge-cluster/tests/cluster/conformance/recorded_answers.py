@@ -15,6 +15,7 @@ from konverge.client import Transport
 from konverge.kube import Object
 from konverge_cluster.testing import Cluster
 
+WARNING = re.compile(r'299 - "(?:\\.|[^"\\])*"')
 UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -26,7 +27,7 @@ class RecordedRequest(NamedTuple):
 
 
 async def ask(transport: Transport, request: RecordedRequest, namespace: str) -> dict[str, Any]:
-    """Return the status, the distinct causes in order of their fields, and the warnings."""
+    """Return the status, the distinct causes in order of their fields, and the warnings of a real server."""
     response = await transport.request(
         "POST",
         request.path.replace("{n}", namespace),
@@ -43,8 +44,10 @@ async def ask(transport: Transport, request: RecordedRequest, namespace: str) ->
         answer["causes"] = sorted(UID.sub("<uid>", line) for line in lines)
     elif response.status >= 400:
         answer["message"] = hide_namespace(body["message"], namespace)
-    if response.headers.get("warning"):
-        answer["warning"] = hide_namespace(response.headers["warning"], namespace)
+    found = WARNING.findall(response.headers.get("warning", ""))
+    warnings = [warning for warning in found if not warning.startswith('299 - "konverge: ')]
+    if warnings:
+        answer["warning"] = hide_namespace(", ".join(warnings), namespace)
     return answer
 
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import shlex
@@ -142,6 +143,31 @@ def env(instance: ClusterInstance) -> None:
             f'no cluster "{instance.name}" is running: start it with {instance.format_command("up")}'
         )
     click.echo(_format_export(record))
+
+
+@local.command()
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "markdown", "json"]),
+    default="table",
+    show_default=True,
+    help="Format of the list.",
+)
+@verbose_option
+def capabilities(output: str) -> None:
+    """List what a real cluster has and the embedded cluster lacks.
+
+    The list is collected from the code of this version. Areas: kinds and subresources that are not served, controllers
+    that are not simulated, fields without effect, parts of admission and of custom resources.
+    """
+    from konverge_cluster._internal.embedded.limitations.limitation_list import format_limitations, list_limitations
+
+    found = list_limitations()
+    if output == "json":
+        click.echo(json.dumps([limitation._asdict() for limitation in found], indent=2))
+    else:
+        click.echo(format_limitations(found, markdown=output == "markdown"))
 
 
 def _format_export(record: InstanceRecord) -> str:

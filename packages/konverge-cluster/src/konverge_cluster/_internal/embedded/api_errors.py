@@ -35,6 +35,7 @@ __all__ = [
     "new_unknown_patch_type",
     "new_unknown_path",
     "new_unreadable_patch",
+    "new_unserved",
     "new_unsupported_media_type",
     "new_unversioned_update",
     "new_wrong_name",
@@ -152,6 +153,12 @@ def new_unsupported_media_type(*accepted: str) -> ApiError:
 def new_unknown_path() -> NotFoundError:
     """Return 404: the server does not serve this path."""
     return NotFoundError("the server could not find the requested resource")
+
+
+def new_unserved(what: str) -> NotFoundError:
+    """Return 404: a real API server serves this resource, the embedded cluster does not."""
+    hint = f"konverge: the embedded cluster does not serve {what}; konverge local capabilities lists what it lacks"
+    return NotFoundError(f"the server could not find the requested resource ({hint})")
 
 
 def new_unreadable_patch(why: str) -> InvalidError:

@@ -14,6 +14,7 @@ from konverge_cluster._internal.embedded.access.request_attributes import parse_
 from konverge_cluster._internal.embedded.access.service_account_tokens import ServiceAccountTokens
 from konverge_cluster._internal.embedded.apiserver import ApiServer
 from konverge_cluster._internal.embedded.audit_log import AuditEntry, AuditLog
+from konverge_cluster._internal.embedded.limitations.unserved_resources import find_unserved
 from konverge_cluster._internal.embedded.messages import (
     ServerRequest,
     ServerResponse,
@@ -96,6 +97,8 @@ class RequestHandler:
             )
             target = parse_target(request.path, self._resources)
             if target is None:
+                if unserved := find_unserved(request.path):
+                    raise api_errors.new_unserved(unserved)
                 answer: ServerResponse | StreamingResponse = self._documents.handle(request, user)
             else:
                 matched_verb = find_verb(request.method, target, is_watch=is_watch)

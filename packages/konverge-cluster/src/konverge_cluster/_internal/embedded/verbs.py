@@ -19,6 +19,7 @@ from konverge_cluster._internal.embedded.admission_plugins import check_single_d
 from konverge_cluster._internal.embedded.bootstrap_objects import UNDELETABLE_NAMESPACES
 from konverge_cluster._internal.embedded.custom_resources import DEFINITIONS, get_storage_name
 from konverge_cluster._internal.embedded.deletion import DeleteOptions
+from konverge_cluster._internal.embedded.limitations.ignored_fields import list_ignored_fields
 from konverge_cluster._internal.embedded.object_decoding import read_body, read_patch_result
 from konverge_cluster._internal.embedded.object_patch import PatchType, apply_patch, check_identity
 from konverge_cluster._internal.embedded.pod_security import check_pod_security
@@ -253,7 +254,7 @@ class ServerVerbs:
         )
         if resource.storage == "services":
             service_addresses.allocate_addresses(obj, self._list_other_services(key), self._entropy)
-        write.warnings.extend(list_warnings(resource, obj))
+        write.warnings.extend([*list_warnings(resource, obj), *list_ignored_fields(resource, obj, None)])
         check_single_default(resource, obj, self._storage)
         write.warnings.extend(check_pod_security(resource, obj, None, "", self._storage))
         yield from self._webhooks.validate(self._build_admission("CREATE", resource, key, obj, None, "", write))
@@ -327,7 +328,7 @@ class ServerVerbs:
         if resource.storage == "services" and obj["spec"] != stored.object["spec"]:
             service_addresses.allocate_addresses(obj, self._list_other_services(stored.key), self._entropy)
         if not subresource:
-            write.warnings.extend(list_warnings(resource, obj))
+            write.warnings.extend([*list_warnings(resource, obj), *list_ignored_fields(resource, obj, old)])
         check_single_default(resource, obj, self._storage)
         write.warnings.extend(check_pod_security(resource, obj, old, subresource, self._storage))
         admission = self._build_admission("UPDATE", resource, stored.key, obj, old, subresource, write)

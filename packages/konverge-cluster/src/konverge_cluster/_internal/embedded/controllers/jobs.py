@@ -29,6 +29,9 @@ from konverge_cluster._internal.embedded.controllers.workload_conditions import 
 __all__ = ["JobController", "build_job_status"]
 
 
+_OWN_NAME = "kubernetes.io/job-controller"
+
+
 class JobController:
     """The controller. Its keys are those of Jobs."""
 
@@ -50,7 +53,7 @@ class JobController:
         """Start or stop pods and write the status if it changed; delete a finished Job after its TTL."""
         assert isinstance(key, ObjectKey)
         job = self._view.get(JOB, key)
-        if job is None or is_deleting(job):
+        if job is None or is_deleting(job) or job["spec"].get("managedBy", _OWN_NAME) != _OWN_NAME:
             return None
         now = self._clock.now()
         if finished_at := _get_finish_time(job):

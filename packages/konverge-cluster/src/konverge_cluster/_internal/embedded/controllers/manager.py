@@ -43,6 +43,9 @@ class ControllerManager:
         integrations: The kinds that become ready by what a cluster gets from outside: addresses, metrics, storage. A
             selection of `konverge_cluster._internal.embedded.controllers.integrations.INTEGRATIONS`.
         caller: Calls the webhooks for their writes.
+
+    Attributes:
+        names: The names of the controllers.
     """
 
     def __init__(
@@ -77,6 +80,7 @@ class ControllerManager:
             GarbageCollector(view, writer, self._is_served),
         ]
         controllers += build_integrations(integrations, api, view, clock)
+        self.names: frozenset[str] = frozenset(controller.name for controller in controllers)
         self._driver = ControllerDriver(controllers, clock, entropy, caller)
         self._group_kinds: dict[str, GroupKind] = {}
 

@@ -1,21 +1,29 @@
 """CEL expressions in the dialect of Kubernetes, evaluated by the package ``common-expression-language``.
 
-This module adds the parts of the dialect that the package lacks (strings, lists, regular expressions). Quantities, IP
-addresses, parts of URLs and named formats are not supported; an expression with them counts as unsupported.
+This module adds parts of the dialect that the package lacks (strings, lists, regular expressions). An expression with
+one of `UNSUPPORTED_FUNCTIONS` counts as unsupported.
 """
 
 from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from itertools import pairwise
 from typing import Any
 
 from konverge._internal.kube.re2 import Pattern, PatternSyntaxError
 
-__all__ = ["CelExpression", "CelExpressionError", "UnsupportedCelError", "build_optional", "can_evaluate"]
+__all__ = [
+    "UNSUPPORTED_FUNCTIONS",
+    "CelExpression",
+    "CelExpressionError",
+    "InvalidCelError",
+    "UnsupportedCelError",
+    "build_optional",
+    "can_evaluate",
+]
 
 
 class CelExpressionError(Exception):
@@ -24,6 +32,10 @@ class CelExpressionError(Exception):
 
 class UnsupportedCelError(Exception):
     """The expression uses an unsupported feature."""
+
+
+class InvalidCelError(UnsupportedCelError):
+    """No API server accepts the expression."""
 
 
 @cache
@@ -53,7 +65,8 @@ class CelExpression:
         text: The text of the expression.
 
     Raises:
-        UnsupportedCelError: The expression cannot be compiled here.
+        InvalidCelError: The text is no expression, or calls a function that does not exist.
+        UnsupportedCelError: The expression cannot be evaluated here.
     """
 
     def __init__(self, text: str) -> None:
@@ -61,9 +74,13 @@ class CelExpression:
         try:
             self._program = _load_cel().compile(text)
         except ValueError as error:
-            raise UnsupportedCelError(str(error).splitlines()[0]) from None
+            reason = str(error).splitlines()[0].partition("': ")[2] or str(error)
+            if "unsupported syntax" in reason:
+                raise UnsupportedCelError("optional fields are not supported") from None
+            raise InvalidCelError(reason) from None
         references = self._program.references()
         self.variables = frozenset(references["variables"])
+        _check_functions(references["functions"], self.variables)
         self._functions = {name: _FUNCTIONS[name] for name in references["functions"] if name in _FUNCTIONS}
 
     def evaluate(self, variables: Mapping[str, Any]) -> Any:
@@ -84,6 +101,16 @@ class CelExpression:
             raise CelExpressionError(f"no such key: {error.args[0]}") from None
         except (TypeError, ValueError, ArithmeticError, IndexError) as error:
             raise CelExpressionError(str(error)) from None
+
+
+def _check_functions(names: Iterable[str], variables: frozenset[str]) -> None:
+    for name in names:
+        if name.isidentifier() and not name.startswith("_") and name not in _ENGINE_FUNCTIONS | _FUNCTIONS.keys():
+            if name not in UNSUPPORTED_FUNCTIONS and not variables & _NAMESPACES:
+                raise InvalidCelError(f"undeclared reference to '{name}' (in container '')")
+            raise UnsupportedCelError(f"the function {name} is not supported")
+    for name in sorted(variables & _NAMESPACES):
+        raise UnsupportedCelError(f"the functions {name}.* are not supported")
 
 
 @cache
@@ -165,3 +192,38 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "trim": lambda text: text.strip(),
     "upperAscii": _restrict_to_ascii(str.upper),
 }
+
+# The functions of the package itself.
+_ENGINE_FUNCTIONS = frozenset(
+    {
+        *("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"),
+        *("contains", "endsWith", "matches", "size", "startsWith"),
+        *("getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear", "getHours", "getMilliseconds"),
+        *("getMinutes", "getMonth", "getSeconds", "max", "min"),
+        *("hasValue", "none", "of", "ofNonZeroValue", "or", "orValue", "value"),
+    }
+)
+# Functions with these names before a dot are not supported.
+_NAMESPACES = frozenset({"format", "ip", "lists", "sets", "strings"})
+UNSUPPORTED_FUNCTIONS = frozenset(
+    {
+        *(
+            "add",
+            "asApproximateFloat",
+            "asInteger",
+            "compareTo",
+            "isGreaterThan",
+            "isInteger",
+            "isLessThan",
+            "isQuantity",
+        ),
+        *("quantity", "sign", "sub", "isSemver", "major", "minor", "patch", "semver"),
+        *("cidr", "containsCIDR", "containsIP", "family", "ip", "isCIDR", "isGlobalUnicast", "isIP", "masked"),
+        *("isLinkLocalMulticast", "isLinkLocalUnicast", "isLoopback", "isUnspecified", "prefixLength"),
+        *("getEscapedPath", "getHost", "getHostname", "getPort", "getQuery", "getScheme", "isURL", "url"),
+        *("format", "validate", "optFlatMap", "optMap"),
+        *("all", "exists", "existsOne", "transformList", "transformMap", "transformMapEntry"),
+        *("distinct", "first", "flatten", "last", "reverse", "slice", "sort", "sortBy"),
+    }
+)
+"""The functions of the dialect that are not supported; macros are among them in their form with two variables."""

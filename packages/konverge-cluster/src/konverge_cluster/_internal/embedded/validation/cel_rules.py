@@ -1,12 +1,11 @@
 """Validation rules in CEL (``x-kubernetes-validations``) of custom resource definitions.
 
 The rules are evaluated if a CEL package is installed (``pip install 'konverge[cel]'``). Without it, or if a rule needs
-an unsupported feature, the rule is not enforced and the log reports this once.
+an unsupported feature, the rule is not checked, and a warning in the response reports it.
 """
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -27,9 +26,19 @@ from konverge_cluster._internal.embedded.validation.cel_expressions import (
 from konverge_cluster._internal.embedded.validation.field_errors import FieldError, format_value, quote
 from konverge_cluster._internal.embedded.validation.ratcheting import find_old_field, index_old_items, is_unchanged
 
-__all__ = ["BLOCKING", "UNCHECKED", "has_cel_rules", "validate_default_rules", "validate_rules"]
+__all__ = [
+    "BLOCKING",
+    "NO_PACKAGE",
+    "UNCHECKED",
+    "format_skipped_rule",
+    "has_cel_rules",
+    "validate_default_rules",
+    "validate_rules",
+]
 
-_log = logging.getLogger(__name__)
+NO_PACKAGE = "no CEL package is installed; run pip install 'konverge[cel]'"
+"""The reason why no rule is checked."""
+
 
 BLOCKING = frozenset({"FieldValueRequired", "FieldValueTypeInvalid", "FieldValueTooLong", "FieldValueTooMany"})
 """The reasons of errors that prevent the evaluation of rules: the object does not have the expected form."""
@@ -72,6 +81,13 @@ class _CelRule:
         return self.compares and not self.is_optional
 
 
+class _SkippedRule(NamedTuple):
+    """A rule that cannot be evaluated, and why."""
+
+    text: str
+    why: str
+
+
 @lru_cache(maxsize=4096)
 def has_cel_rules(schema: Schema) -> bool:
     """Return True if the schema, or a part of it, contains a rule."""
@@ -89,8 +105,8 @@ def _source_has_rules(source: Any) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _compile_rules(schema: Schema) -> tuple[_CelRule, ...]:
-    rules = []
+def _compile_rules(schema: Schema) -> tuple[_CelRule | _SkippedRule, ...]:
+    rules: list[_CelRule | _SkippedRule] = []
     for validation in schema.validations:
         text = str(validation.get("rule") or "")
         try:
@@ -106,13 +122,8 @@ def _compile_rules(schema: Schema) -> tuple[_CelRule, ...]:
                 )
             )
         except UnsupportedCelError as error:
-            _log_once(text, str(error))
+            rules.append(_SkippedRule(text, str(error)))
     return tuple(rules)
-
-
-@lru_cache(maxsize=1024)
-def _log_once(rule: str, why: str) -> None:
-    _log.warning("rule %s is not enforced: %s", format_value(rule), why)
 
 
 class _Ratchet(NamedTuple):
@@ -122,12 +133,34 @@ class _Ratchet(NamedTuple):
     """
 
     warnings: list[str]
+    is_enabled: bool = True
     new: Any = None
     old: Any = ABSENT
     schema: Schema = UNTYPED
 
     def is_unchanged(self) -> bool:
-        return is_unchanged(self.new, self.old, self.schema)
+        return self.is_enabled and is_unchanged(self.new, self.old, self.schema)
+
+    def descend(self, new: Any, old: Any, schema: Schema) -> _Ratchet:
+        """Return the ratchet of a part."""
+        return self if old is ABSENT else _Ratchet(self.warnings, self.is_enabled, new, old, schema)
+
+    def warn_of_skipped(self, rule: str, path: str, why: str) -> None:
+        """Add a warning about a rule that is not checked here."""
+        text = format_skipped_rule(rule, path or "the object", why)
+        if text not in self.warnings:
+            self.warnings.append(text)
+
+
+def format_skipped_rule(rule: str, path: str, why: str) -> str:
+    """Return the warning about a rule that the embedded cluster does not check.
+
+    Args:
+        rule: The rule.
+        path: The path of the value or of the schema.
+        why: The reason.
+    """
+    return f"konverge: {path}: the embedded cluster does not check the rule {quote(rule)}: {why}"
 
 
 def validate_rules(obj: Any, old: Any, schema: Schema, warnings: list[str]) -> Iterator[FieldError]:
@@ -139,9 +172,12 @@ def validate_rules(obj: Any, old: Any, schema: Schema, warnings: list[str]) -> I
         schema: The schema of the custom resource.
         warnings: Receives the warnings.
     """
-    if _is_evaluable(schema):
-        ratchet = _Ratchet(warnings) if old is not ABSENT else None
-        yield from _validate_value(_build_root(obj), _build_root(old), schema, "", ratchet)
+    if not has_cel_rules(schema):
+        return
+    if not can_evaluate():
+        _Ratchet(warnings).warn_of_skipped("x-kubernetes-validations", "", NO_PACKAGE)
+        return
+    yield from _validate_value(_build_root(obj), _build_root(old), schema, "", _Ratchet(warnings))
 
 
 def validate_default_rules(default: Any, schema: Schema) -> Iterator[FieldError]:
@@ -151,17 +187,8 @@ def validate_default_rules(default: Any, schema: Schema) -> Iterator[FieldError]
         default: The default value.
         schema: The schema of the field.
     """
-    if _is_evaluable(schema):
-        yield from _validate_value(default, default, schema, "", None)
-
-
-def _is_evaluable(schema: Schema) -> bool:
-    if not has_cel_rules(schema):
-        return False
-    if not can_evaluate():
-        _log_once("x-kubernetes-validations", "no CEL package is installed (pip install 'konverge[cel]')")
-        return False
-    return True
+    if has_cel_rules(schema) and can_evaluate():
+        yield from _validate_value(default, default, schema, "", _Ratchet([], is_enabled=False))
 
 
 def _build_root(obj: Any) -> Any:
@@ -170,7 +197,7 @@ def _build_root(obj: Any) -> Any:
     return obj | {"metadata": {name: obj["metadata"][name] for name in _ROOT_METADATA if name in obj["metadata"]}}
 
 
-def _validate_value(value: Any, old: Any, schema: Schema, path: str, ratchet: _Ratchet | None) -> Iterator[FieldError]:
+def _validate_value(value: Any, old: Any, schema: Schema, path: str, ratchet: _Ratchet) -> Iterator[FieldError]:
     if value is None or not has_cel_rules(schema):
         return
     rules = _compile_rules(schema)
@@ -178,10 +205,12 @@ def _validate_value(value: Any, old: Any, schema: Schema, path: str, ratchet: _R
         own = _to_cel_value(value, schema)
         before = ABSENT if old is ABSENT or old is None else _to_cel_value(old, schema)
         for rule in rules:
+            if isinstance(rule, _SkippedRule):
+                ratchet.warn_of_skipped(rule.text, path, rule.why)
+                continue
             yield from _evaluate_rule(rule, own, before, value, path, ratchet)
     for item, was, child, below in _iter_children(value, old, schema, path):
-        nearest = ratchet if ratchet is None or was is ABSENT else _Ratchet(ratchet.warnings, item, was, child)
-        yield from _validate_value(item, was, child, below, nearest)
+        yield from _validate_value(item, was, child, below, ratchet.descend(item, was, child))
 
 
 def _iter_children(value: Any, old: Any, schema: Schema, path: str) -> Iterator[tuple[Any, Any, Schema, str]]:
@@ -204,7 +233,7 @@ def _join_path(path: str, name: str, schema: Schema) -> str:
 
 
 def _evaluate_rule(
-    rule: _CelRule, own: Any, before: Any, value: Any, path: str, ratchet: _Ratchet | None
+    rule: _CelRule, own: Any, before: Any, value: Any, path: str, ratchet: _Ratchet
 ) -> Iterator[FieldError]:
     if rule.is_transition and before is ABSENT:
         return
@@ -226,10 +255,10 @@ def _evaluate_rule(
         yield FieldError(path or "<nil>", "FieldValueInvalid", f"Invalid value: {quote(kind)}: {detail}")
         return
     except UnsupportedCelError as error:
-        _log_once(rule.expression.text, str(error))
+        ratchet.warn_of_skipped(rule.expression.text, path, str(error))
         return
     failure = FieldError(field, rule.reason, _format_message(rule.reason, value, message))
-    if not rule.compares and ratchet is not None and ratchet.is_unchanged():
+    if not rule.compares and ratchet.is_unchanged():
         ratchet.warnings.append(str(failure))
     else:
         yield failure

@@ -12,7 +12,17 @@ from konverge._internal.kube import Object
 from konverge._internal.kube.name_validation import validate_dns_subdomain, validate_service_name
 from konverge._internal.kube.re2 import Pattern, PatternSyntaxError
 from konverge_cluster._internal.embedded.pruning import prune_value
-from konverge_cluster._internal.embedded.validation.cel_rules import validate_default_rules
+from konverge_cluster._internal.embedded.validation.cel_expressions import (
+    CelExpression,
+    InvalidCelError,
+    UnsupportedCelError,
+    can_evaluate,
+)
+from konverge_cluster._internal.embedded.validation.cel_rules import (
+    NO_PACKAGE,
+    format_skipped_rule,
+    validate_default_rules,
+)
 from konverge_cluster._internal.embedded.validation.client_configs import (
     validate_client_config,
     validate_review_versions,
@@ -27,7 +37,7 @@ from konverge_cluster._internal.embedded.validation.field_errors import (
     field_required,
 )
 
-__all__ = ["validate_definition", "validate_definition_update"]
+__all__ = ["list_definition_warnings", "validate_definition", "validate_definition_update"]
 
 _SCOPES = ("Cluster", "Namespaced")
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
@@ -145,15 +155,61 @@ def _validate_structure(schema: Any, field: str) -> Iterator[FieldError]:
         yield field_forbidden(
             f"{field}.additionalProperties", "additionalProperties and properties are mutual exclusive"
         )
-    if kind == "array" and "items" not in schema:
+    if schema.get("uniqueItems"):
+        detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+        yield field_forbidden(f"{field}.uniqueItems", detail)
+    if kind == "array" and not isinstance(schema.get("items"), Mapping):
         yield field_required(f"{field}.items", "must be specified")
     if schema.get("x-kubernetes-list-type") == "map" and not schema.get("x-kubernetes-list-map-keys"):
         detail = "must be specified if x-kubernetes-list-type is map"
         yield field_required(f"{field}.x-kubernetes-list-map-keys", detail)
+    yield from _validate_rules(schema, field)
     for name, below in (schema.get("properties") or {}).items():
         yield from _validate_structure(below, f"{field}.properties[{name}]")
     for name in ("items", "additionalProperties"):
         yield from _validate_structure(schema.get(name), f"{field}.{name}")
+
+
+def _validate_rules(schema: Mapping[str, Any], field: str) -> Iterator[FieldError]:
+    """Yield errors of CEL rules that no server can compile."""
+    for at, text in _iter_rules(schema, field) if can_evaluate() else ():
+        try:
+            CelExpression(text)
+        except InvalidCelError as error:
+            yield field_invalid(at, text, f"compilation failed: {error}")
+        except UnsupportedCelError:
+            continue
+
+
+def _iter_rules(schema: Mapping[str, Any], field: str) -> Iterator[tuple[str, str]]:
+    for index, entry in enumerate(schema.get("x-kubernetes-validations") or ()):
+        for name in ("rule", "messageExpression"):
+            if isinstance(entry, Mapping) and entry.get(name):
+                yield f"{field}.x-kubernetes-validations[{index}].{name}", str(entry[name])
+
+
+def list_definition_warnings(definition: Object) -> list[str]:
+    """Return the warnings about CEL rules that are not checked here."""
+    found: list[str] = []
+    for at, schema in _list_schemas((definition.get("spec") or {}).get("versions") or []):
+        found += _list_skipped_rules(schema, at)
+    return found
+
+
+def _list_skipped_rules(schema: Any, field: str) -> Iterator[str]:
+    if not isinstance(schema, Mapping):
+        return
+    for at, text in _iter_rules(schema, field):
+        try:
+            if not can_evaluate():
+                raise UnsupportedCelError(NO_PACKAGE)
+            CelExpression(text)
+        except UnsupportedCelError as error:
+            yield format_skipped_rule(text, at, str(error))
+    for name, below in (schema.get("properties") or {}).items():
+        yield from _list_skipped_rules(below, f"{field}.properties[{name}]")
+    for name in ("items", "additionalProperties"):
+        yield from _list_skipped_rules(schema.get(name), f"{field}.{name}")
 
 
 def _validate_defaults(schema: Any, field: str) -> Iterator[FieldError]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from konverge._internal.kube import Object
 from konverge_cluster._internal.embedded.resource_registry import ServedResource
+from konverge_cluster._internal.embedded.validation.custom_resource_definitions import list_definition_warnings
 from konverge_cluster._internal.embedded.validation.field_errors import quote
 
 __all__ = ["list_warnings"]
@@ -30,6 +31,8 @@ def list_warnings(resource: ServedResource, obj: Object) -> list[str]:
         warnings += _list_pod_warnings(template.get("spec") or {}, "spec.template.spec")
     if resource.storage == "statefulsets.apps" and (spec.get("revisionHistoryLimit") or 0) < 0:
         warnings.append(f"spec.revisionHistoryLimit: {_HISTORY}")
+    if resource.storage == "customresourcedefinitions.apiextensions.k8s.io":
+        warnings += list_definition_warnings(obj)
     if resource.storage == "endpoints":
         warnings.append("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
     return warnings
