@@ -205,3 +205,109 @@ async def test_what_is_applied_to_the_scale_is_a_scale(
     found, answer = await scaled.ask("PATCH", body, APPLY, part="/scale", fieldManager="scaler")
 
     assert (found, answer["message"]) == (status, message)
+
+
+# Bodies without a type
+
+
+BARE = {"none": ("apiVersion", "kind"), "no kind": ("kind",), "no apiVersion": ("apiVersion",)}
+
+
+@pytest.mark.parametrize("missing", BARE)
+async def test_a_built_in_kind_takes_a_scale_without_type(cluster: Cluster, missing: str) -> None:
+    scaled = await create(cluster, "deployments")
+    body = {name: value for name, value in scale(3).items() if name not in BARE[missing]}
+
+    status, _ = await scaled.ask("PUT", body, part="/scale", fieldManager="scaler")
+
+    assert status == 200
+    assert await scaled.list_owners() == [("scaler", "Update", "scale", scaled.api_version, False)]
+
+
+@pytest.mark.parametrize("missing", ["none", "no apiVersion"])
+async def test_a_custom_resource_forgets_the_owner_of_replicas_from_a_scale_without_type(
+    cluster: Cluster, missing: str
+) -> None:
+    scaled = await create(cluster, "widgets")
+    body = {name: value for name, value in scale(3).items() if name not in BARE[missing]}
+
+    status, _ = await scaled.ask("PUT", body, part="/scale", fieldManager="scaler")
+
+    assert (status, await scaled.get_replicas()) == (200, 3)
+    assert await scaled.list_owners() == []
+    assert await scaled.scale(4, "other") == 200
+    assert await scaled.list_owners() == []
+
+
+async def test_a_custom_resource_takes_a_scale_without_kind(cluster: Cluster) -> None:
+    scaled = await create(cluster, "widgets")
+    body = {name: value for name, value in scale(3).items() if name != "kind"}
+
+    assert (await scaled.ask("PUT", body, part="/scale", fieldManager="scaler"))[0] == 200
+
+    assert await scaled.list_owners() == [("scaler", "Update", "scale", scaled.api_version, False)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_replicas_that_nothing_owns_stay_so_when_they_are_scaled(cluster: Cluster, kind: str) -> None:
+    scaled = await create(cluster, kind)
+    await scaled.scale(0, "scaler")
+
+    assert await scaled.scale(2, "scaler") == 200
+
+    assert await scaled.list_owners() == []
+
+
+async def test_the_name_is_not_found_in_a_scale_of_a_built_in_kind_without_type(cluster: Cluster) -> None:
+    scaled = await create(cluster, "deployments")
+
+    status, body = await scaled.ask("PATCH", {"apiVersion": None, "kind": None}, MERGE, part="/scale")
+
+    message = "the name of the object (web based on URL) was undeterminable: name must be provided"
+    assert (status, body["message"]) == (400, message)
+
+
+async def test_a_patch_can_remove_the_type_of_a_scale(cluster: Cluster) -> None:
+    scaled = await create(cluster, "widgets")
+
+    status, _ = await scaled.ask(
+        "PATCH", {"apiVersion": None, "kind": None, "spec": {"replicas": 7}}, MERGE, part="/scale"
+    )
+
+    assert (status, await scaled.get_replicas(), await scaled.list_owners()) == (200, 7, [])
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (
+            "deployments",
+            'Deployment in version "v1" cannot be handled as a Scale: '
+            "converting (v1.Deployment) to (autoscaling.Scale): unknown conversion",
+        ),
+        ("widgets", 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'),
+    ],
+)
+async def test_a_scale_of_another_type_is_refused(cluster: Cluster, kind: str, message: str) -> None:
+    scaled = await create(cluster, kind)
+
+    status, body = await scaled.ask(
+        "PUT", {**scale(3), "apiVersion": "apps/v1", "kind": "Deployment"}, part="/scale", fieldManager="scaler"
+    )
+
+    assert (status, body["message"]) == (400, message)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_patch_to_another_type_is_refused(cluster: Cluster, kind: str) -> None:
+    scaled = await create(cluster, kind)
+
+    status, body = await scaled.ask("PATCH", {"kind": "X", "spec": {"replicas": 9}}, MERGE, part="/scale")
+
+    assert status == 422
+    assert [(cause["field"], cause["reason"]) for cause in body["details"]["causes"]] == [
+        ("patch", "FieldValueInvalid")
+    ]
+    assert body["message"].endswith(
+        'no kind "X" is registered for version "autoscaling/v1" in scheme "pkg/runtime/scheme.go:111"'
+    )

@@ -17,13 +17,24 @@ from konverge._internal.apply.managed_fields import (
 from konverge._internal.kube import Object, ObjectKey
 from konverge._internal.kube.selectors import LabelSelector, SelectorSyntaxError
 from konverge.errors import BadRequestError, ServerError
+from konverge_cluster._internal.embedded.api_errors import new_unreadable_patch
 from konverge_cluster._internal.embedded.resource_registry import ScalePaths, ServedResource
 from konverge_cluster._internal.embedded.validation.field_errors import field_invalid, new_invalid
 
-__all__ = ["apply_scale", "build_scale", "get_replicas", "with_replicas"]
+__all__ = [
+    "apply_scale",
+    "build_scale",
+    "check_patched_type",
+    "check_type",
+    "get_replicas",
+    "has_owner",
+    "with_replicas",
+    "without_owners",
+]
 
 _SCALE_TYPE = "autoscaling/v1, Kind=Scale"
 _NO_CONVERSION = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
+_SCHEME = 'in scheme "pkg/runtime/scheme.go:111"'
 _BUILTIN = ScalePaths(spec=("spec", "replicas"), status=("status", "replicas"), selector=())
 
 
@@ -73,6 +84,59 @@ def with_replicas(resource: ServedResource, obj: Object, scale: Any) -> Object:
     return _set_path(scaled, paths.spec, replicas)
 
 
+def check_type(resource: ServedResource, scale: Any) -> None:
+    """Check the type of the body of a PUT; a Scale can lack its apiVersion, its kind or both.
+
+    Raises:
+        BadRequestError: The body has another type.
+    """
+    version, kind = _get_type(scale)
+    if (version or "autoscaling/v1", kind or "Scale") == ("autoscaling/v1", "Scale"):
+        return
+    if resource.is_custom:
+        raise BadRequestError(f"no kind is registered for the type v1.Scale {_SCHEME}")
+    number = version.rpartition("/")[2] or "v1"
+    what = f"converting ({number}.{kind or 'Scale'}) to (autoscaling.Scale): unknown conversion"
+    raise BadRequestError(f'{kind or "Scale"} in version "{number}" cannot be handled as a Scale: {what}')
+
+
+def check_patched_type(resource: ServedResource, scale: Any, name: str) -> None:
+    """Check the type of a patched Scale.
+
+    Raises:
+        BadRequestError: The patch has removed the type of the Scale of a built-in kind.
+        InvalidError: The patch has changed the type.
+    """
+    version, kind = _get_type(scale)
+    if not version and not kind and not resource.is_custom:
+        raise BadRequestError(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+    if (version or "autoscaling/v1", kind or "Scale") != ("autoscaling/v1", "Scale"):
+        unknown = f'no kind "{kind or "Scale"}" is registered for version "{version or "autoscaling/v1"}" {_SCHEME}'
+        raise new_unreadable_patch(unknown)
+
+
+def without_owners(resource: ServedResource, obj: Object) -> Object:
+    """Return the object without owners of its replicas, as the real server leaves a custom resource.
+
+    It does so for a Scale without an apiVersion: it cannot find the fields of such a body.
+    """
+    path = _build_path(resource)
+    managed = decode_managed_fields(obj["metadata"].get("managedFields"))
+    for owner, entry in list(managed.items()):
+        fields = entry.fields - FieldSet.of((path,))
+        managed[owner] = replace(entry, fields=fields)
+        if not fields:
+            del managed[owner]
+    return obj | {"metadata": {**obj["metadata"], "managedFields": encode_managed_fields(managed)}}
+
+
+def has_owner(resource: ServedResource, obj: Object) -> bool:
+    """Return True if a manager owns the replicas of the object."""
+    path = _build_path(resource)
+    managed = decode_managed_fields(obj["metadata"].get("managedFields"))
+    return any(path in entry.fields for entry in managed.values())
+
+
 def get_replicas(resource: ServedResource, obj: Object) -> Any:
     """Return the desired number of replicas as it is in the object; None if absent."""
     return _get_path(obj, (resource.scale or _BUILTIN).spec)
@@ -89,7 +153,7 @@ def apply_scale(resource: ServedResource, obj: Object, scale: Any, *, manager: s
         ServerError: The configuration has unknown fields, or the object is a custom resource.
     """
     body: Mapping[str, Any] = scale if isinstance(scale, Mapping) else {}
-    version, kind = str(body.get("apiVersion") or ""), str(body.get("kind") or "")
+    version, kind = _get_type(scale)
     if (version, kind) != ("autoscaling/v1", "Scale"):
         raise BadRequestError(f"invalid object type: {version if '/' in version else f'/{version}'}, Kind={kind}")
     key = ObjectKey.of(obj)
@@ -99,7 +163,7 @@ def apply_scale(resource: ServedResource, obj: Object, scale: Any, *, manager: s
         what = f"failed to create typed patch object (/{key.name}; {_SCALE_TYPE})"
         raise ServerError(f"{what}: .spec.{unknown}: field not declared in schema", reason="", code=500)
     managed = decode_managed_fields(obj["metadata"].get("managedFields"))
-    path = tuple(field_element(name) for name in (resource.scale or _BUILTIN).spec)
+    path = _build_path(resource)
     applier = Manager.applier(manager, "scale")
     owners = {owner: FieldSet.of((path,)) for owner, entry in managed.items() if path in entry.fields}
     if resource.is_custom and not owners:
@@ -136,6 +200,15 @@ def _format_selector(resource: ServedResource, obj: Object) -> str:
     except SelectorSyntaxError:
         return ""
     return str(selector) if selector is not None else ""
+
+
+def _get_type(scale: Any) -> tuple[str, str]:
+    body: Mapping[str, Any] = scale if isinstance(scale, Mapping) else {}
+    return str(body.get("apiVersion") or ""), str(body.get("kind") or "")
+
+
+def _build_path(resource: ServedResource) -> tuple[str, ...]:
+    return tuple(field_element(name) for name in (resource.scale or _BUILTIN).spec)
 
 
 def _get_path(obj: Any, path: tuple[str, ...]) -> Any:

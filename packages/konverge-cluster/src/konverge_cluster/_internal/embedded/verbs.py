@@ -24,7 +24,14 @@ from konverge_cluster._internal.embedded.object_decoding import read_body, read_
 from konverge_cluster._internal.embedded.object_patch import PatchType, apply_patch, check_identity
 from konverge_cluster._internal.embedded.pod_security import check_pod_security
 from konverge_cluster._internal.embedded.resource_registry import ResourceRegistry, ServedResource
-from konverge_cluster._internal.embedded.scale import apply_scale, build_scale, with_replicas
+from konverge_cluster._internal.embedded.scale import (
+    apply_scale,
+    build_scale,
+    check_patched_type,
+    check_type,
+    with_replicas,
+    without_owners,
+)
 from konverge_cluster._internal.embedded.served_definitions import ServedDefinitions
 from konverge_cluster._internal.embedded.storage import Storage, StoredObject
 from konverge_cluster._internal.embedded.validation.object_warnings import list_warnings
@@ -110,6 +117,7 @@ class ServerVerbs:
             old = yield from self.conversions.to_served(resource, stored.copy())
             if subresource == "scale":
                 scale = apply_patch(resource, build_scale(resource, old), patch, patch_type)
+                check_patched_type(resource, scale, key.name)
                 return (yield from self._update_scale(resource, stored, old, scale, write))
             changed = apply_patch(resource, old, patch, patch_type)
             check_identity(changed, key)
@@ -278,6 +286,7 @@ class ServerVerbs:
         if subresource == "scale":
             stored = self._get_stored(resource, ObjectKey.of(obj))
             old = yield from self.conversions.to_served(resource, stored.object)
+            check_type(resource, obj)
             return (yield from self._update_scale(resource, stored, old, obj, write))
         body = read_body(resource, obj, write.fields)
         key = ObjectKey.of(body)
@@ -291,6 +300,8 @@ class ServerVerbs:
         self, resource: ServedResource, stored: StoredObject, old: Object, scale: Any, write: WriteOptions
     ) -> CallGenerator[Object]:
         body = with_replicas(resource, old, scale)
+        if resource.is_custom and not scale.get("apiVersion"):
+            body = without_owners(resource, body)
         return build_scale(resource, (yield from self._update(resource, stored, body, write, "scale")))
 
     def _update(

@@ -21,7 +21,7 @@ from konverge_cluster._internal.embedded.admission_plugins import (
 )
 from konverge_cluster._internal.embedded.object_decoding import FieldValidation, read_object
 from konverge_cluster._internal.embedded.resource_registry import ServedResource
-from konverge_cluster._internal.embedded.scale import get_replicas
+from konverge_cluster._internal.embedded.scale import get_replicas, has_owner
 from konverge_cluster._internal.embedded.service_addresses import release_addresses
 from konverge_cluster._internal.embedded.storage import Storage
 from konverge_cluster._internal.embedded.strategies import prepare_create, prepare_update
@@ -116,7 +116,7 @@ def begin_update(
     else:
         obj = track_update(old, obj, resource.schema, **_build_tracking_options(resource, author, subresource))
     if subresource == "scale":
-        _record_scaling(resource, obj)
+        _record_scaling(resource, obj, is_owned=has_owner(resource, body))
     run_update_plugins(resource, old, obj, subresource)
     return obj
 
@@ -125,10 +125,11 @@ def _keep_status_only(obj: Object) -> Object:
     return {name: obj[name] for name in ("apiVersion", "kind", "metadata", "status") if name in obj}
 
 
-def _record_scaling(resource: ServedResource, obj: Object) -> None:
+def _record_scaling(resource: ServedResource, obj: Object, *, is_owned: bool) -> None:
     """Record the author of a scaling as the real server does.
 
     The entry has no time and precedes the updates. Zero replicas have no owner: a Scale omits the number then.
+    Replicas without an owner stay without.
     """
     entries = obj["metadata"].get("managedFields") or []
     scaling = [entry for entry in entries if entry.get("subresource") == "scale"]
@@ -136,7 +137,7 @@ def _record_scaling(resource: ServedResource, obj: Object) -> None:
     for entry in scaling:
         entry.pop("time", None)
     first = next((at for at, entry in enumerate(others) if entry["operation"] == "Update"), len(others))
-    kept = scaling if get_replicas(resource, obj) else []
+    kept = scaling if is_owned and get_replicas(resource, obj) else []
     obj["metadata"]["managedFields"] = [*others[:first], *kept, *others[first:]]
 
 
