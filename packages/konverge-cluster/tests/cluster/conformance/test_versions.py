@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from konverge.errors import ServerError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge_cluster.testing import Cluster
 from tests.cluster.conformance.objects import CUSTOM_RESOURCE_DEFINITION, new
@@ -119,3 +120,70 @@ async def test_a_stored_object_keeps_its_version_until_it_is_written(gizmos: Giz
     await cluster.eventually(is_stored_as_v1)
     assert await gizmos.get(gizmos.v2) == {"a": "x", "only2": "z", "default2": "two"}
     assert await gizmos.get(gizmos.v1) == {"a": "x"}
+
+
+# Field owners in several versions
+
+Owner = tuple[str, str, str]
+
+
+class Owners:
+    """Writes one object and shows its managers as (manager, operation, version)."""
+
+    def __init__(self, cluster: Cluster, gizmos: Gizmos) -> None:
+        self._client = cluster.client
+        self._gizmos = gizmos
+        self.key = ObjectKey(cluster.namespace, "one")
+
+    async def merge(self, gvk: GroupVersionKind, manager: str, **spec: str) -> None:
+        await self._client.patch(gvk, self.key, {"spec": spec}, patch_type="merge", field_manager=manager)
+
+    async def apply(self, gvk: GroupVersionKind, manager: str, **spec: str) -> None:
+        wanted = new(gvk, self.key.namespace, "one", spec=spec)
+        await self._client.apply(wanted, field_manager=manager, force=True)
+
+    async def list(self) -> list[Owner]:
+        metadata = (await self._client.get(self._gizmos.v1, self.key))["metadata"]
+        return [
+            (entry["manager"], entry["operation"], entry["apiVersion"].rpartition("/")[2])
+            for entry in metadata.get("managedFields") or ()
+        ]
+
+
+@pytest.fixture
+def owners(cluster: Cluster, gizmos: Gizmos) -> Owners:
+    return Owners(cluster, gizmos)
+
+
+async def test_all_owners_are_forgotten_if_their_version_lacks_a_field(owners: Owners, gizmos: Gizmos) -> None:
+    await owners.apply(gizmos.v1, "ann", a="x")
+    assert await owners.list() == [("ann", "Apply", "v1")]
+
+    await owners.merge(gizmos.v2, "bob", only2="z")
+    assert await owners.list() == []
+    await owners.merge(gizmos.v1, "bob", a="y")
+    assert await owners.list() == []
+    await owners.apply(gizmos.v1, "ann", a="z")
+    assert ("ann", "Apply", "v1") in await owners.list()
+
+
+async def test_an_apply_fails_if_the_version_of_an_owner_lacks_a_field(owners: Owners, gizmos: Gizmos) -> None:
+    await owners.apply(gizmos.v1, "ann", a="x")
+
+    for manager in ("ann", "bob"):
+        with pytest.raises(ServerError) as refused:
+            await owners.apply(gizmos.v2, manager, only2="z")
+        assert (refused.value.code, refused.value.message) == (500, ".spec.default2: field not declared in schema")
+
+    assert await owners.list() == [("ann", "Apply", "v1")]
+
+
+async def test_owners_stay_if_their_version_knows_all_fields(cluster: Cluster, gizmos: Gizmos, owners: Owners) -> None:
+    fields = {"a": TEXT, "only2": TEXT}
+    await cluster.client.apply(gizmos.definition(fields), field_manager="konverge-testing", force=True)
+    await owners.apply(gizmos.v1, "ann", a="x")
+    await gizmos.until(gizmos.v2, {"a": "x"})
+
+    await owners.merge(gizmos.v2, "bob", a="y")
+
+    assert await owners.list() == [("bob", "Update", "v2")]

@@ -12,8 +12,9 @@ from datetime import datetime
 from typing import Any
 
 from konverge._internal.apply import FieldSet, server_side_apply, track_update
+from konverge._internal.apply.schema_errors import find_schema_errors
 from konverge._internal.kube import Object
-from konverge.errors import BadRequestError
+from konverge.errors import BadRequestError, ServerError
 from konverge_cluster._internal.embedded.admission_plugins import (
     run_create_plugins,
     run_update_plugins,
@@ -24,6 +25,7 @@ from konverge_cluster._internal.embedded.resource_registry import ServedResource
 from konverge_cluster._internal.embedded.scale import get_replicas, has_owner
 from konverge_cluster._internal.embedded.service_addresses import release_addresses
 from konverge_cluster._internal.embedded.storage import Storage
+from konverge_cluster._internal.embedded.storage_conversion import VersionConversion
 from konverge_cluster._internal.embedded.strategies import prepare_create, prepare_update
 from konverge_cluster._internal.embedded.validation.object_validation import check_create, check_update
 
@@ -104,7 +106,10 @@ def begin_update(
         subresource: The subresource; empty for the object itself.
     """
     obj = _complete_identity(old, body)
-    if subresource in _UNTRACKED:
+    if subresource != "scale" and _find_undeclared(resource, body["metadata"], old, obj):
+        # The real server cannot compare the fields of that manager: it forgets all managers.
+        obj["metadata"].pop("managedFields", None)
+    elif subresource in _UNTRACKED:
         if "managedFields" in old["metadata"]:
             obj["metadata"]["managedFields"] = old["metadata"]["managedFields"]
     elif subresource == "status":
@@ -165,6 +170,7 @@ def begin_apply(
     Raises:
         BadRequestError: The configuration has another type.
         ApplyConflictError: Other managers own fields that the configuration changes.
+        ServerError: A manager wrote in another version, whose schema lacks a field of the object.
     """
     gvk = resource.gvk
     if not isinstance(body, Mapping) or (body.get("apiVersion"), body.get("kind")) != (gvk.api_version, gvk.kind):
@@ -172,6 +178,9 @@ def begin_apply(
         group, _, version = str(version).rpartition("/")
         raise BadRequestError(f"invalid object type: {group}/{version}, Kind={kind}")
     fields.report_unknown(())
+    undeclared = _find_undeclared(resource, old["metadata"], old) if old is not None else ""
+    if undeclared:
+        raise ServerError(undeclared, reason="", code=500)
     merged = server_side_apply(
         old, dict(body), resource.schema, force=force, **_build_tracking_options(resource, author, subresource)
     )
@@ -206,6 +215,23 @@ def finish_update(
     check_update(resource, old, obj, warnings, sent=sent, subresource=subresource)
     obj["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
     return obj
+
+
+def _find_undeclared(resource: ServedResource, metadata: Mapping[str, Any], *objects: Object) -> str:
+    """Return the error of the objects in another version in which a manager wrote, or an empty string.
+
+    Such a version of a custom resource can lack their fields, because the conversion strategy None converts nothing.
+    """
+    if not isinstance(resource.conversion, VersionConversion):
+        return ""
+    versions = {entry.get("apiVersion") for entry in metadata.get("managedFields") or ()}
+    schemas = resource.conversion.schemas
+    for version in sorted(versions & schemas.keys() - {resource.gvk.api_version}):
+        for obj in objects:
+            fields = {name: value for name, value in obj.items() if name != "metadata"}
+            for error in find_schema_errors(fields, schemas[version]):
+                return error
+    return ""
 
 
 def _build_tracking_options(resource: ServedResource, author: WriteAuthor, subresource: str) -> dict[str, Any]:
