@@ -23,6 +23,7 @@ __all__ = ["box", "find_document_kind", "read_box"]
 
 # Commands in their own modules, which are imported when a command is called or listed: module and command.
 _COMMANDS = {
+    "graph": ("konverge_box._internal.cli.box_graph", "box_graph"),
     "import": ("konverge_box._internal.cli.box_import", "box_import"),
     "lock": ("konverge_box._internal.cli.box_lock", "box_lock"),
     "package": ("konverge_box._internal.cli.box_package", "box_package"),
