@@ -125,6 +125,18 @@ CASES = {
         "onDelete: {groups: [{run: [{name: a, image: b, readyWhen: [{field: spec.a}]}]}]}",
         "readyWhen: valid only in onCreate and onReconcile",
     ),
+    "an item with the name of something else": (
+        "onReconcile: {configMaps: [{name: '{{ item }}', forEach: {field: spec.a, as: children}}]}",
+        "forEach.as: children has another meaning in expressions; use another name",
+    ),
+    "an item with the name of its key": (
+        "onReconcile: {configMaps: [{forEach: {field: spec.a, as: key}}]}",
+        "forEach.as: key has another meaning in expressions; use another name",
+    ),
+    "a list of no loops": (
+        "onReconcile: {configMaps: [{forEach: []}]}",
+        "onReconcile.configMaps[0].forEach: expected at least one loop, found an empty list",
+    ),
     "two loops of one name": (
         "onReconcile: {configMaps: [{name: '{{ key }}', forEach: [{field: spec.a}, {field: spec.b}]}]}",
         "onReconcile.configMaps[0].forEach[1]: two loops have the name item; set as",

@@ -51,6 +51,7 @@ CONDITION_LISTS = ("when", "or", "anyOf", "suspend", "waitFor", "readyWhen")
 
 _PRODUCING_STEPS = {"cross": "cross", "external": "external", "providers": "providers", "children": "onReconcile"}
 _ITEM_NAMES = frozenset({"item", "index", "value", "key"})
+_RESERVED_ITEM_NAMES = _OBJECT_NAMES | _PRODUCING_STEPS.keys() | _ITEM_NAMES - {"item"} | {"self"}
 _MAX_LOOPS = 4
 _CROSS_FIELDS = ("found", "name", "namespace", "spec", "status", "labels", "annotations", "items")
 _DATA_KINDS = ("Secret", "ConfigMap")
@@ -233,6 +234,8 @@ class _StepChecker:
             entry = get_result_name(self._step, value)
             self._reads.setdefault(entry, set())
         loops = _list_loops(value, path)
+        if value.get("forEach") == [] and not any(is_resource(path[:end]) for end in range(5, len(path))):
+            self._source.add_error((*path, "forEach"), "expected at least one loop, found an empty list")
         if loops:
             items = self._check_loops(value, loops, path, items, entry)
         for key, each in value.items():
@@ -269,6 +272,8 @@ class _StepChecker:
             name = str(loop.get("as", "item"))
             if name in names:
                 self._source.add_error(at, f"two loops have the name {name}; set as")
+            if name in _RESERVED_ITEM_NAMES:
+                self._source.add_error((*at, "as"), f"{name} has another meaning in expressions; use another name")
             names.append(name)
             is_keyed = self._check_loop(loop, at, items, entry)
             items = items | {"item", "value", name}

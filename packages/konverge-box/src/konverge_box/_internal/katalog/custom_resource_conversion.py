@@ -37,7 +37,7 @@ _PROFILES = {"high-throughput": {"workers": 10, "resync": "5m"}}
 _GO = FindingReason(
     "code in Go", "a box contains no code", "write an operator in Python, or call a service with external"
 )
-_GATE = FindingReason("a gate before reconciles", "each change triggers a reconcile", "put conditions on the resources")
+_GATE = FindingReason("a gate before reconciles", "each change triggers a reconcile", "set pause to the opposite")
 _NAMESPACES = FindingReason("a selection of namespaces", "a box does not select them", "run it with --namespace")
 _SCALE = FindingReason("workers by load", "the number of workers is fixed", "set reconcile.workers")
 _UNFINISHED = FindingReason("a rollback", "a box has none", "keep the version in the custom resource, and reset it")
