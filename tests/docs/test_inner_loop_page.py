@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import subprocess
 import sys
 from inspect import CO_COROUTINE
 from pathlib import Path
@@ -82,8 +83,19 @@ async def test_the_cells_of_the_page_work_in_order(
     assert variables["running"].cancelled()
 
 
+@pytest.mark.slow
+@pytest.mark.embedded
+def test_the_page_shows_what_konverge_test_prints(tmp_path: Path) -> None:
+    save_page_code("README.md", tmp_path, "sites.py")
+    command = [sys.executable, "-m", "konverge", "test", "sites.py"]
+
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=100)
+
+    assert find_code_blocks(PAGE, "text")[1] in done.stdout
+
+
 def test_the_commands_of_the_page_exist() -> None:
     names = {command[1] for command in find_commands(PAGE) if command[0] == "konverge"}
 
-    assert names == {"crd", "local", "run"}
+    assert names == {"crd", "local", "run", "test"}
     assert names <= set(konverge.list_commands(None))  # type: ignore[arg-type]

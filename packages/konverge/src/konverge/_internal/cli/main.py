@@ -35,6 +35,7 @@ _KNOWN = {
     "resolve": ("resolution", "Fetch a remote definition and lock its references."),
     "resolvers": ("resolution", "Run resolvers of remote definitions in a cluster."),
     "run": ("", "Run an operator file against a cluster."),
+    "test": ("local", "Test an operator file with sample owners on an embedded cluster."),
     "types": ("", "Print TypedDicts for custom resources, for editors and type checkers."),
     "webhooks": ("", "Print the webhook configurations of an operator file."),
     "version": ("", "Print the version of konverge."),
