@@ -51,7 +51,7 @@ def test_the_list_has_all_commands_and_says_what_they_need(capsys: pytest.Captur
 
     text = " ".join(capsys.readouterr().out.split())
     assert "local Start and stop a cluster on this machine. Needs konverge[local]." in text
-    assert "run Run an operator file against a cluster. types" in text
+    assert "run Run an operator file against a cluster. test" in text
 
 
 def test_a_package_adds_a_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
