@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from konverge import (
     TerminalError,
     custom_resource,
 )
+from konverge.errors import ConfigurationError
 from konverge.kube import Object, build_owner_reference
 from konverge.primitives import ConfigMap, Static
 from konverge_cluster._internal.cli.demo import find_example_folder
@@ -171,6 +173,48 @@ def test_owners_of_files_replace_the_samples_of_their_kind() -> None:
 
     assert list_owners(operator, [key("mine")], 4) == [key("mine")]
     assert len(list_owners(operator, [], 2)) == 2
+
+
+@pytest.mark.parametrize(
+    ("owner", "problem"),
+    [
+        (
+            {"apiVersion": "v1", "kind": "Pod"},
+            "expected owners of the operator (smoke.konverge.test/v1 Key), found v1 Pod",
+        ),
+        ({"kind": "Key"}, "found another object"),
+        ({"apiVersion": "smoke.konverge.test/v2", "kind": "Key"}, "found smoke.konverge.test/v2 Key"),
+        ({"apiVersion": "smoke.konverge.test/v1", "kind": "Key"}, "metadata.name: expected a name"),
+        ({"apiVersion": "smoke.konverge.test/v1", "kind": "Key", "metadata": {"name": 5}}, "metadata.name: expected"),
+    ],
+)
+def test_an_object_that_is_no_owner_is_named(owner: Object, problem: str) -> None:
+    operator = Operator("keys")
+    right(operator)
+
+    with pytest.raises(ConfigurationError, match=re.escape(problem)):
+        list_owners(operator, [owner], 4)
+
+
+@custom_resource(group="smoke.konverge.test", version="v1", scope="Cluster")
+@dataclass
+class Realm:
+    metadata: Metadata
+    spec: KeySpec
+
+
+def test_an_owner_of_the_cluster_needs_no_namespace_and_one_of_a_namespace_gets_it() -> None:
+    def build(owner: Realm) -> Component:
+        configuration = ConfigMap({"metadata": {"name": "one", "namespace": "default"}, "data": {"a": "b"}})
+        return ComponentBuilder("map", condition_type="MapReady").with_resource(configuration).build()
+
+    operator = Operator("realms")
+    operator.manages(Realm, build)
+    (owner,) = list_owners(operator, [], 1)
+    without_namespace = key() | {"metadata": {"name": "one"}}
+
+    assert run_owner(operator, owner, []).problems == ()
+    assert run(right, without_namespace).problems == ()
 
 
 def run_command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:

@@ -19,6 +19,7 @@ from konverge_cluster._internal.testing.smoke_run import OwnerReport, list_owner
 
 __all__ = ["test"]
 
+_DEFINITION = "CustomResourceDefinition"
 _OWNER_SECONDS = 60.0
 
 
@@ -60,7 +61,9 @@ def test(
     if reference.is_box:
         raise ConfigurationError(f"{reference.file}: expected a Python file, found a box; use konverge box simulate")
     given = [obj for sample in samples for obj in read_objects(sample)]
-    installed = [obj for path in definitions for obj in read_objects(path)]
+    installed = [obj for path in definitions for obj in read_objects(path) if obj.get("kind") == _DEFINITION]
+    if definitions and not installed:
+        raise ConfigurationError("--crd: expected CustomResourceDefinitions, found none")
     with redirect_stdout_to_stderr():
         operator = load_operator(reference)
     logging.basicConfig(level=logging.DEBUG if is_verbose(ctx) else logging.CRITICAL)

@@ -18,7 +18,7 @@ from konverge._internal.kube import Condition, GroupVersionKind, Object, ObjectK
 from konverge._internal.operator import Operator
 from konverge._internal.operator.placeholder_definitions import install_placeholders
 from konverge.clock import SeededEntropy, SimulatedClock, SimulatedLoop
-from konverge.errors import ApiError, KonvergeError, NotFoundError, format_error
+from konverge.errors import ApiError, ConfigurationError, KonvergeError, NotFoundError, format_error
 from konverge_cluster._internal.embedded import LocalCluster
 from konverge_cluster._internal.testing.audit_requests import AuditedRequest
 from konverge_cluster._internal.testing.cluster import Cluster
@@ -60,12 +60,25 @@ def list_owners(operator: Operator, given: Sequence[Object], limit: int) -> list
         operator: The operator.
         given: The owners of files.
         limit: The number of samples of each kind.
+
+    Raises:
+        konverge.errors.ConfigurationError: An object of a file is no owner of the operator, or has no name.
     """
-    kinds = {(obj["apiVersion"], obj["kind"]) for obj in given}
+    kinds = {find_definition(entry.cls).gvk: entry for entry in operator.registered.classes}
     owners = list(given)
+    for obj in given:
+        found = GroupVersionKind.of(obj) if {"apiVersion", "kind"} <= obj.keys() else None
+        if found not in kinds:
+            expected = ", ".join(f"{gvk.api_version} {gvk.kind}" for gvk in kinds) or "none"
+            actual = "another object" if found is None else f"{found.api_version} {found.kind}"
+            raise ConfigurationError(f"--sample: expected owners of the operator ({expected}), found {actual}")
+        metadata = obj.get("metadata")
+        if not (isinstance(metadata, dict) and isinstance(metadata.get("name"), str)):
+            raise ConfigurationError(f"--sample: {obj['kind']}: metadata.name: expected a name, found none")
+    given_kinds = {GroupVersionKind.of(obj) for obj in given}
     for cls in operator.defined_resources:
         definition = find_definition(cls)
-        if (definition.gvk.api_version, definition.gvk.kind) not in kinds:
+        if definition.gvk not in given_kinds:
             owners += build_sample_objects(definition, limit).objects
     return owners
 
@@ -98,15 +111,13 @@ class _Run:
     def __init__(self, cluster: Cluster, operator: Operator, owner: Object) -> None:
         self._cluster = cluster
         self._operator = operator
-        self._owner = _build_owner(owner)
+        self._gvk = GroupVersionKind.of(owner)
+        [registration] = [entry for entry in operator.registered.classes if find_definition(entry.cls).gvk == self._gvk]
+        self._condition_type = registration.condition_type
+        self._owner = _build_owner(owner, is_namespaced=find_definition(registration.cls).namespaced)
+        self._key = ObjectKey.of(self._owner)
         # Works without discovery, for the paths of requests.
         self._sender = Sender(cluster.new_transport(), "konverge-test", 30.0, cluster.clock, SeededEntropy())
-        self._gvk, self._key = GroupVersionKind.of(owner), ObjectKey.of(self._owner)
-        self._condition_type = next(
-            entry.condition_type
-            for entry in operator.registered.classes
-            if find_definition(entry.cls).gvk.group_kind == self._gvk.group_kind
-        )
 
     async def report(self) -> OwnerReport:
         """Create the owner, restart the operator, delete the owner, and return the problems."""
@@ -179,12 +190,12 @@ class _Run:
         return [request for request in requests if request.verb not in _READS and not _UNCOUNTED.search(request.path)]
 
 
-def _build_owner(owner: Object) -> Object:
+def _build_owner(owner: Object, *, is_namespaced: bool) -> Object:
     """Return the owner as a user creates it."""
     found = {name: value for name, value in copy.deepcopy(owner).items() if name != "status"}
     metadata = found["metadata"]
     kept = {name: metadata[name] for name in ("name", "labels", "annotations") if name in metadata}
-    return {**found, "metadata": {**kept, **({"namespace": _NAMESPACE} if "namespace" in metadata else {})}}
+    return {**found, "metadata": {**kept, **({"namespace": _NAMESPACE} if is_namespaced else {})}}
 
 
 def _format_requests(requests: Sequence[AuditedRequest]) -> str:
