@@ -18,6 +18,7 @@ from konverge_resolution._internal.resolvers.bundles.layer_selection import API_
 from konverge_resolution._internal.signatures import BUNDLE, SIGNATURE, object_signatures
 from konverge_resolution._internal.signatures.cosign_signatures import SIGSTORE_BUNDLE, SIMPLE_SIGNING
 from konverge_resolution._internal.signatures.keys import PublicKey
+from konverge_resolution._internal.signatures.tekton_signatures import TEKTON_SIGNATURE
 from konverge_resolution._internal.source_prefix import SourcePrefix
 from tests.docs.pages import find_code_blocks, read_page
 from tests.docs.resolver_tables import build_parameter_table, build_setting_table
@@ -74,7 +75,7 @@ def test_the_annotations_and_limits_of_the_pages_are_those_of_the_code() -> None
     page_text = read_page(SIGNATURES)
     assert f"up to {object_signatures.MAX_SIGNATURES} between commas" in page_text
     assert f"Up to {MAX_SIGNATURES} are looked at" in page_text
-    assert all(f"`{name}" in page_text for name in (SIMPLE_SIGNING, SIGSTORE_BUNDLE, object_signatures.TEKTON))
+    assert all(f"`{name}" in page_text for name in (SIMPLE_SIGNING, SIGSTORE_BUNDLE, TEKTON_SIGNATURE))
 
 
 def test_the_policy_that_the_page_shows_is_one() -> None:
@@ -84,6 +85,15 @@ def test_the_policy_that_the_page_shows_is_one() -> None:
     (key,) = policy.signature.keys
     PublicKey(key)
     assert policy.signature.identities[0][1].startswith("https://")
+
+
+def test_the_page_requires_a_statement_that_a_policy_can_require() -> None:
+    spec = yaml.safe_load(find_code_blocks(SIGNATURES, "yaml")[1])["spec"]
+    policy = parse_policy({"metadata": {"name": "a"}, "spec": spec})
+    assert isinstance(policy, Policy)
+    assert policy.signature is not None
+    assert policy.signature.attestation is not None
+    assert policy.signature.attestation.predicate_type.startswith("https://slsa.dev/")
 
 
 def test_what_the_page_signs_is_signed() -> None:

@@ -100,6 +100,8 @@ async def test_a_missing_file_is_not_found_with_a_suggestion(boxes: Path) -> Non
     assert error.message.endswith(f"directory {boxes} has no such file; did you mean 'box.yaml'?")
     assert (await expect_error(boxes, "shop/box.yaml/x")).reason is Reason.NOT_FOUND
     assert (await expect_error(boxes, "a" * 300)).reason is Reason.DENIED
+    error = await expect_error(boxes, "a/" * 1000)
+    assert error.message == "parameter 'path': expected at most 1000 characters, found 2000"
 
 
 async def test_a_file_above_the_limit_is_too_large(boxes: Path) -> None:

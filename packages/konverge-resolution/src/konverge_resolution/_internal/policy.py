@@ -24,6 +24,7 @@ from konverge_resolution._internal.resolver_registry import list_resolvers
 from konverge_resolution._internal.source_prefix import SourcePrefix, canonicalize_source
 
 __all__ = [
+    "Attestation",
     "Policy",
     "PolicyDecision",
     "RequestPolicies",
@@ -45,18 +46,33 @@ class SignatureMode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Attestation:
+    """Statement about an image that must be signed, in place of the content.
+
+    Args:
+        predicate_type: The type of the statement, for example ``https://slsa.dev/provenance/v1``.
+        builders: The accepted builders of a provenance statement; empty for all.
+    """
+
+    predicate_type: str
+    builders: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SignatureRule:
-    """Signers; at least one of them must have signed the content.
+    """Signers; at least one of them must have signed the content, or a statement about its image.
 
     Args:
         mode: Treatment of content without a valid signature.
         keys: Public keys in PEM.
         identities: Subject and issuer of keyless signatures.
+        attestation: The statement that must be signed; None for the content itself.
     """
 
     mode: SignatureMode = SignatureMode.ENFORCE
     keys: tuple[str, ...] = ()
     identities: tuple[tuple[str, str], ...] = ()
+    attestation: Attestation | None = None
 
 
 @dataclass(frozen=True, slots=True)

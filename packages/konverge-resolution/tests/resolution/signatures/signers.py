@@ -40,15 +40,23 @@ class Signer:
         payload, signature = self.sign_simple(digest, **critical)
         return AttachedSignature(SIMPLE_SIGNING, payload, subject or digest, signature)
 
-    def sign_bundle(self, digest: str, *, predicate: str = SIGN, type_: str = "application/vnd.in-toto+json") -> bytes:
+    def sign_bundle(
+        self,
+        digest: str,
+        *,
+        predicate: str = SIGN,
+        type_: str = "application/vnd.in-toto+json",
+        statement_type: str = "https://in-toto.io/Statement/v1",
+        content: Any = None,
+    ) -> bytes:
         """A bundle of sigstore with a statement about an image."""
         algorithm, _, hex_ = digest.partition(":")
         statement = json.dumps(
             {
-                "_type": "https://in-toto.io/Statement/v1",
+                "_type": statement_type,
                 "subject": [{"name": "", "digest": {algorithm: hex_}}],
                 "predicateType": predicate,
-                "predicate": {},
+                "predicate": content or {},
             }
         ).encode()
         message = b"DSSEv1 %d %b %d %b" % (len(type_), type_.encode(), len(statement), statement)

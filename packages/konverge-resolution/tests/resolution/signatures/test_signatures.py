@@ -76,9 +76,9 @@ async def test_only_the_first_ten_signatures_are_looked_at() -> None:
     assert await problem(sign(late, RIGHT.private), RIGHT.public) != ""
 
 
-async def test_tektons_own_annotation_is_told_as_what_cannot_be_verified() -> None:
+async def test_tektons_own_annotation_does_not_count_for_other_kinds() -> None:
     obj = {**BOX, "metadata": {"name": "a", "annotations": {"tekton.dev/signature": "AAAA"}}}
-    assert "only Tekton can reproduce" in await problem(obj, RIGHT.public)
+    assert "tekton.dev/signature: Tekton signs no objects of kind 'ConfigMap'" in await problem(obj, RIGHT.public)
 
 
 def test_whoever_formats_it_anew_breaks_nothing() -> None:

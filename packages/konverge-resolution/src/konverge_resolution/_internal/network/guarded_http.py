@@ -327,7 +327,7 @@ class HttpSession:
 
 @dataclass(slots=True)
 class _ConnectionTrace:
-    """Whether a request uses a connection that was open before."""
+    """Record of a request: a mark if its connection was open before."""
 
     is_reused: bool = False
 

@@ -152,6 +152,19 @@ class KeylessIdentity:
 
 
 @dataclass(frozen=True)
+class AttestationRequirement:
+    """Statement about an image that must be signed, in place of the content.
+
+    Attributes:
+        predicate_type: The type of the statement, for example ``https://slsa.dev/provenance/v1``.
+        builders: The accepted builders of a provenance statement; all if empty.
+    """
+
+    predicate_type: str
+    builders: Annotated[list[str], Meta(max_length=64)] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class SignatureRequirement:
     """Possible signers; at least one of them must have signed.
 
@@ -159,11 +172,13 @@ class SignatureRequirement:
         mode: Refuse content without a valid signature, or only warn.
         keys: Public keys in PEM.
         identities: Identities of keyless signatures.
+        attestation: The statement about an image that must be signed; the content itself if absent.
     """
 
     mode: Literal["enforce", "warn"] = "enforce"
     keys: Annotated[list[str], Meta(max_length=64)] = field(default_factory=list)
     identities: Annotated[list[KeylessIdentity], Meta(max_length=64)] = field(default_factory=list)
+    attestation: AttestationRequirement | None = None
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from konverge._internal.crd import decode
 from konverge._internal.kube import Object
 from konverge.errors import DecodeError
 from konverge_resolution._internal.errors import ResolutionError
-from konverge_resolution._internal.policy import Policy, SignatureMode, SignatureRule, parse_networks
+from konverge_resolution._internal.policy import Attestation, Policy, SignatureMode, SignatureRule, parse_networks
 from konverge_resolution._internal.reasons import Reason
 from konverge_resolution._internal.requests.api_types import ResolutionPolicy, SignatureRequirement
 from konverge_resolution._internal.source_prefix import SourcePrefix
@@ -138,7 +138,12 @@ def _parse_signature(requirement: SignatureRequirement, mistakes: list[str]) -> 
     if not requirement.keys and not requirement.identities:
         mistakes.append("spec.signature: expected at least one key or identity")
     identities = tuple((identity.subject, identity.issuer) for identity in requirement.identities)
-    return SignatureRule(SignatureMode(requirement.mode), tuple(requirement.keys), identities)
+    attestation = None
+    if (required := requirement.attestation) is not None:
+        if not required.predicate_type:
+            mistakes.append("spec.signature.attestation.predicateType: expected a type of statement, found none")
+        attestation = Attestation(required.predicate_type, tuple(required.builders))
+    return SignatureRule(SignatureMode(requirement.mode), tuple(requirement.keys), identities, attestation)
 
 
 def _parse_scope(name: str, spec: Any) -> Policy:

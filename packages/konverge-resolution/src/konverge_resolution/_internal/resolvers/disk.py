@@ -27,6 +27,7 @@ from konverge_resolution._internal.resolver import FetchRequest, Parameter, Para
 
 __all__ = ["DiskResolver"]
 
+_MAX_PATH = 1000
 _MAX_NAMES = 1000
 """Maximum number of file names that are compared for a suggestion."""
 
@@ -62,6 +63,8 @@ class DiskResolver:
         texts = {name: get_text(params, name).strip() for name in params}
         if not texts.get("path"):
             raise build_param_error("path", "expected the path of a file, found none")
+        if len(texts["path"]) > _MAX_PATH:
+            raise build_param_error("path", f"expected at most {_MAX_PATH} characters, found {len(texts['path'])}")
         try:
             validated = {**texts, "path": join_path("", texts["path"])}
         except ResolutionError as error:

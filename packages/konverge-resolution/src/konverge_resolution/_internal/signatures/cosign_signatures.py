@@ -17,6 +17,7 @@ from konverge._internal.client.json_decoding import DECODE_ERRORS
 from konverge_resolution._internal.resolved_content import AttachedSignature
 
 if TYPE_CHECKING:
+    from konverge_resolution._internal.policy import Attestation
     from konverge_resolution._internal.signatures.keys import PublicKey
 
 __all__ = [
@@ -36,7 +37,10 @@ SIGSTORE_BUNDLE = "application/vnd.dev.sigstore.bundle"
 _SIMPLE_TYPE = "cosign container image signature"
 _IN_TOTO = "application/vnd.in-toto+json"
 _STATEMENT = "https://in-toto.io/Statement/v1"
+_OLDER_STATEMENT = "https://in-toto.io/Statement/v0.1"
 _PREDICATE = "https://sigstore.dev/cosign/sign/v1"
+_BUILDERS = (("runDetails", "builder", "id"), ("builder", "id"))
+"""Paths of the builder in statements of SLSA's provenance: of version 1, and of older ones."""
 
 
 class _Signature(msgspec.Struct, frozen=True):
@@ -58,14 +62,19 @@ def is_attached_signature(media_type: str) -> bool:
     return media_type == SIMPLE_SIGNING or media_type.startswith(SIGSTORE_BUNDLE)
 
 
-def is_signed_by(keys: Iterable[PublicKey], attached: AttachedSignature) -> bool:
+def is_signed_by(
+    keys: Iterable[PublicKey], attached: AttachedSignature, attestation: Attestation | None = None
+) -> bool:
     """Tell whether one of the keys has signed the image that a signature is attached to.
 
     Args:
         keys: The keys; one match is enough.
         attached: The signature, with the digest of its image.
+        attestation: The statement that must be signed; None for the image itself.
     """
     if attached.media_type == SIMPLE_SIGNING:
+        if attestation is not None:
+            return False
         signature = _decode_base64(attached.signature)
         is_valid = any(key.has_signed(signature, attached.payload) for key in keys)
         return is_valid and _is_document_for(attached.payload, attached.subject)
@@ -78,26 +87,43 @@ def is_signed_by(keys: Iterable[PublicKey], attached: AttachedSignature) -> bool
     statement, signature = _decode_base64(envelope.payload), _decode_base64(envelope.signatures[0].sig)
     message = _encode_dsse_payload(envelope.payload_type, statement)
     is_valid = any(key.has_signed(signature, message) for key in keys)
-    return is_valid and is_statement_for(envelope.payload_type, statement, attached.subject)
+    return is_valid and is_statement_for(envelope.payload_type, statement, attached.subject, attestation)
 
 
-def is_statement_for(payload_type: str, statement: bytes, subject: str) -> bool:
-    """Tell whether an in-toto statement declares the image of that digest as signed; others have another purpose.
+def is_statement_for(payload_type: str, statement: bytes, subject: str, attestation: Attestation | None = None) -> bool:
+    """Tell whether an in-toto statement is the required one about the image of that digest.
 
     Args:
         payload_type: The type of the statement in its envelope.
         statement: The statement; its signature is valid.
         subject: The digest of the image.
+        attestation: The required statement; None for the one that declares the image as signed.
     """
     document = _parse_json(statement)
-    types = payload_type, _get_member(document, "_type"), _get_member(document, "predicateType")
-    if types != (_IN_TOTO, _STATEMENT, _PREDICATE):
+    kind, predicate_type = _get_member(document, "_type"), _get_member(document, "predicateType")
+    if attestation is None:
+        is_required = (kind, predicate_type) == (_STATEMENT, _PREDICATE)
+    else:
+        is_required = kind in (_STATEMENT, _OLDER_STATEMENT) and predicate_type == attestation.predicate_type
+        is_required = is_required and _has_builder(document, attestation.builders)
+    if payload_type != _IN_TOTO or not is_required:
         return False
     algorithm, _, digest = subject.partition(":")
     subjects = _get_member(document, "subject")
     return isinstance(subjects, list) and any(
         _get_member(_get_member(entry, "digest"), algorithm) == digest for entry in subjects
     )
+
+
+def _has_builder(document: Any, builders: tuple[str, ...]) -> bool:
+    """Tell whether a provenance statement names one of the builders; True without any required builder."""
+    found: list[Any] = []
+    for path in _BUILDERS:
+        value = _get_member(document, "predicate")
+        for name in path:
+            value = _get_member(value, name)
+        found.append(value)
+    return not builders or any(builder in found for builder in builders)
 
 
 def _is_document_for(payload: bytes, subject: str) -> bool:

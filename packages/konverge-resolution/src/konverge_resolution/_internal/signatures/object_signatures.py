@@ -12,16 +12,16 @@ from typing import Any
 
 from konverge._internal.kube import Object
 from konverge_resolution._internal.reference import to_canonical_json
+from konverge_resolution._internal.signatures.tekton_signatures import TEKTON_SIGNATURE
 
 __all__ = [
     "BUNDLE",
     "MAX_SIGNATURES",
     "SIGNATURE",
-    "TEKTON",
     "encode_for_signing",
-    "has_tekton_signature",
     "read_bundle",
     "read_signatures",
+    "read_tekton_signature",
     "sign",
 ]
 
@@ -30,10 +30,6 @@ SIGNATURE = "resolution.konverge.dev/signature"
 
 BUNDLE = "resolution.konverge.dev/sigstore-bundle"
 """Annotation with a keyless signature: a sigstore bundle as JSON."""
-
-TEKTON = "tekton.dev/signature"
-"""Tekton's own annotation. It covers a text that only Go programs with Tekton's types can reproduce: it proves nothing.
-"""
 
 MAX_SIGNATURES = 10
 """Maximum number of signatures of one object; further ones are ignored."""
@@ -51,13 +47,8 @@ def encode_for_signing(obj: Object) -> bytes:
 
 def read_signatures(obj: Object) -> tuple[bytes, ...]:
     """Return the signatures of an object; skip invalid base64."""
-    signatures = []
-    for text in _get_annotation(obj, SIGNATURE).split(",")[:MAX_SIGNATURES]:
-        try:
-            signatures.append(base64.b64decode("".join(text.split()), validate=True))
-        except (binascii.Error, ValueError):
-            continue
-    return tuple(signature for signature in signatures if signature)
+    texts = _get_annotation(obj, SIGNATURE).split(",")[:MAX_SIGNATURES]
+    return tuple(signature for text in texts if (signature := _decode_base64(text)))
 
 
 def read_bundle(obj: Object) -> str:
@@ -65,9 +56,9 @@ def read_bundle(obj: Object) -> str:
     return _get_annotation(obj, BUNDLE)
 
 
-def has_tekton_signature(obj: Object) -> bool:
-    """Tell whether the object has Tekton's own signature."""
-    return bool(_get_annotation(obj, TEKTON))
+def read_tekton_signature(obj: Object) -> bytes:
+    """Return Tekton's own signature of an object; empty without a valid one."""
+    return _decode_base64(_get_annotation(obj, TEKTON_SIGNATURE))
 
 
 def sign(obj: Object, private_key_pem: str) -> Object:
@@ -87,6 +78,13 @@ def sign(obj: Object, private_key_pem: str) -> Object:
     before = _get_annotation(obj, SIGNATURE)
     annotations = {**(metadata.get("annotations") or {}), SIGNATURE: f"{before},{signature}" if before else signature}
     return {**obj, "metadata": {**metadata, "annotations": annotations}}
+
+
+def _decode_base64(text: str) -> bytes:
+    try:
+        return base64.b64decode("".join(text.split()), validate=True)
+    except (binascii.Error, ValueError):
+        return b""
 
 
 def _get_annotation(obj: Object, name: str) -> str:
