@@ -250,7 +250,7 @@ async def test_an_api_that_redirects_to_another_owner_is_no_way_around_a_policy(
                 failure = await desk.wait_for_failure("a")
 
     assert failure.reason == "Denied"
-    assert f"git+{url}/goodorg/boxes.git leads to another address: no policy allows namespace" in failure.message
+    assert f"git+{url}/goodorg/boxes leads to another address: no policy allows namespace" in failure.message
     assert f"fetch {there}/api/v1/repos/evilorg/boxes/commits with resolver git" in failure.message
     assert f"{desk.namespace}-good (it allows other sources)" in failure.message
     assert (len(good.requests), evil.requests) == (1, [])
