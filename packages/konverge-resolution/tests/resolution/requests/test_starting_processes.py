@@ -12,9 +12,10 @@ from konverge_resolution.requests import REQUEST
 from tests.resolution.fake_resolver import BOX, FakeResolver
 from tests.resolution.requests.request_namespace import EMBEDDED, RequestNamespace, decode_data
 
-pytestmark = [pytest.mark.anyio, EMBEDDED]
+pytestmark = pytest.mark.anyio
 
 
+@EMBEDDED
 async def test_a_request_waits_for_an_installed_resolver_whose_process_is_starting(desk: RequestNamespace) -> None:
     async with desk.running_resolvers(FakeResolver()):
         await desk.create_request("early", "hub")
@@ -24,6 +25,7 @@ async def test_a_request_waits_for_an_installed_resolver_whose_process_is_starti
             assert decode_data(await desk.wait_until_ended("early", within=5)) == BOX
 
 
+@EMBEDDED
 async def test_a_request_whose_process_never_starts_ends_in_time_and_names_the_cause(desk: RequestNamespace) -> None:
     async with desk.running_resolvers(FakeResolver()):
         await desk.create_request("early", "hub")
@@ -37,6 +39,7 @@ async def test_a_request_whose_process_never_starts_ends_in_time_and_names_the_c
     assert late.reason == "ResolverNotAvailable"
 
 
+@EMBEDDED
 async def test_a_misspelled_resolver_is_refused_at_once_while_processes_start(desk: RequestNamespace) -> None:
     async with desk.running_resolvers(FakeResolver()):
         await desk.create_request("a", "hbu")
@@ -48,15 +51,19 @@ async def test_the_manifests_of_a_process_announce_its_resolvers_before_it_start
     packaging = ResolverPackaging("image", name="attic-resolution", home=desk.namespace, keeps_lifecycle=False)
     (lease,) = [obj for obj in package_resolvers([attic], packaging) if obj["kind"] == "Lease"]
     async with desk.running_resolvers(FakeResolver()):
-        await desk.cluster.clock.sleep(100)
+        await desk.create_request("unknown", "attic")
+        refused = await desk.wait_for_failure("unknown", within=2)
         await desk.cluster.client.create(lease)
+        await desk.cluster.clock.sleep(1)  # the watch delivers the Lease
         await desk.create_request("early", "attic")
         await desk.wait_until_pending("early")
-        await desk.cluster.clock.sleep(20)
         async with desk.running_resolvers(attic, name="attic-resolution", keeps_lifecycle=False):
             assert decode_data(await desk.wait_until_ended("early", within=5)) == BOX
 
+    assert refused.reason == "ResolverNotAvailable"
 
+
+@EMBEDDED
 async def test_a_request_does_not_wait_for_hundreds_of_another_namespace(desk: RequestNamespace) -> None:
     client, quiet = desk.cluster.client, f"{desk.namespace}-quiet"
     await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": quiet}})
