@@ -162,6 +162,19 @@ async def test_a_stateful_set_without_pods_shows_why_none_is_created(late: Compo
 
 
 @pytest.mark.parametrize("cluster_kind", [pytest.param("real", marks=pytest.mark.real)])
+async def test_an_unbound_claim_of_the_real_server_is_the_cause_of_a_late_stateful_set(late: ComponentHarness) -> None:
+    resources = {"requests": {"storage": "1Gi"}}
+    claim = {"accessModes": ["ReadWriteOnce"], "storageClassName": "none", "resources": resources}
+    obj = build_stateful_set(late, volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": claim}])
+
+    message = await wait_for_message(late, frontend(StatefulSet(obj)), lambda text: "ProvisioningFailed" in text)
+
+    assert "unbound immediate PersistentVolumeClaims" in message
+    assert "PersistentVolumeClaim data-web-0 is not bound (phase Pending): ProvisioningFailed: " in message
+    assert 'storageclass.storage.k8s.io "none" not found' in message
+
+
+@pytest.mark.parametrize("cluster_kind", [pytest.param("real", marks=pytest.mark.real)])
 async def test_a_quota_of_the_real_server_is_the_cause_of_a_late_stateful_set(late: ComponentHarness) -> None:
     quota = {"metadata": {"name": "none", "namespace": late.key.namespace}, "spec": {"hard": {"pods": "0"}}}
     await late.cluster.client.create({"apiVersion": "v1", "kind": "ResourceQuota", **quota})
@@ -334,6 +347,16 @@ async def test_a_server_that_does_not_answer_delays_a_reconcile_for_five_seconds
     assert 4.9 < app.clock.monotonic() - start < 7.0
 
 
+async def test_a_missing_permission_is_logged_once(app: ComponentHarness, caplog: pytest.LogCaptureFixture) -> None:
+    diagnosis = Diagnosis(RefusingReader(ForbiddenError("pods is forbidden")), clock=app.clock)
+
+    with caplog.at_level(logging.INFO, "konverge.component"):
+        for uid in ("1", "2", "3"):
+            await diagnosis.examine({**LIVE, "metadata": {**LIVE["metadata"], "uid": uid}})
+
+    assert len(caplog.records) == 1
+
+
 class PodServer:
     """A server with these pods and events, for states that no test cluster has."""
 
@@ -358,7 +381,7 @@ def build_pod(name: str = "web-1", **status: Any) -> Object:
     return {"metadata": metadata, "spec": {}, "status": {"phase": "Pending", **status}}
 
 
-LIVE = {
+LIVE: Object = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
     "metadata": {"name": "web", "namespace": "shop", "uid": "1"},

@@ -104,6 +104,7 @@ class Diagnosis:
         self._reader = reader
         self._clock = clock or SystemClock()
         self._cache = ExaminationCache()
+        self._has_reported_refusal = False
 
     async def examine(self, live: Object, *, reports_refusal: bool = False) -> tuple[str, ...]:
         """Return the causes why an object is not ready, at most three; empty if none is found.
@@ -129,7 +130,9 @@ class Diagnosis:
             async with asyncio.timeout(_MAX_SECONDS):
                 await self._collect_causes(live, found)
         except ForbiddenError as error:
-            _log.info("%s is late, and its pods and events cannot be examined: %s. %s", subject, error, _ADVICE)
+            level = logging.DEBUG if self._has_reported_refusal else logging.INFO
+            self._has_reported_refusal = True
+            _log.log(level, "%s is late, and its pods and events cannot be examined: %s. %s", subject, error, _ADVICE)
             if reports_refusal:
                 found.append(format_cause(f"its pods and events cannot be examined: {error}"))
         except (KonvergeError, TimeoutError) as error:
