@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from konverge.errors import BadRequestError, InvalidError, KindNotServedError
@@ -351,3 +353,85 @@ async def test_a_null_is_replaced_by_the_default(widgets: Widgets, cluster: Clus
     created = await cluster.client.create(widgets.new(colour=None))
 
     assert created["spec"]["colour"] == "blue"
+
+
+# Types of the values in a definition
+
+TEXT: Object = {"type": "string"}
+FIELDS = "spec.versions.schema.openAPIV3Schema.properties.properties"
+STRUCT = "Go struct field JSONSchemaProps"
+# The schema of a field, and the part of the message about it, which may be that of a validation error.
+WRONG_TYPES: dict[str, tuple[Object, str]] = {
+    "a number for a boolean": (
+        {**TEXT, "nullable": 1},
+        f"json: cannot unmarshal number into {STRUCT}.{FIELDS}.nullable of type bool",
+    ),
+    "a text for a number": (
+        {**TEXT, "maxLength": "3"},
+        f"json: cannot unmarshal string into {STRUCT}.{FIELDS}.maxLength of type int64",
+    ),
+    "a number for a schema or boolean": (
+        {"type": "object", "additionalProperties": 1},
+        "boolean or JSON schema expected",
+    ),
+    "a text for a schema or boolean": (
+        {"type": "object", "additionalProperties": "true"},
+        "boolean or JSON schema expected",
+    ),
+    "a list for a schema or boolean": (
+        {"type": "object", "additionalProperties": []},
+        "boolean or JSON schema expected",
+    ),
+    "a text for a number below values": (
+        {"type": "object", "additionalProperties": {**TEXT, "maxLength": "3"}},
+        f"json: cannot unmarshal string into {STRUCT}.{FIELDS}.additionalProperties.maxLength of type int64",
+    ),
+    "a text for a number below items": (
+        {"type": "array", "items": {**TEXT, "maxLength": "3"}},
+        f"json: cannot unmarshal string into {STRUCT}.{FIELDS}.items.maxLength of type int64",
+    ),
+    "a text for a number below fields of items": (
+        {"type": "array", "items": {"type": "object", "properties": {"a": {**TEXT, "maxLength": "3"}}}},
+        f"json: cannot unmarshal string into {STRUCT}.{FIELDS}.items.properties.maxLength of type int64",
+    ),
+    "a number for a schema of items": ({"type": "array", "items": 1}, ".items: Required value: must be specified"),
+    "a boolean for a schema of items": ({"type": "array", "items": True}, ".items: Required value: must be specified"),
+    "unique items": (
+        {"type": "array", "items": TEXT, "uniqueItems": True},
+        ".uniqueItems: Forbidden: uniqueItems cannot be set to true since the runtime complexity becomes quadratic",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_TYPES)
+async def test_a_wrong_type_in_a_schema_is_refused(cluster: Cluster, name: str) -> None:
+    field, message = WRONG_TYPES[name]
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"f": field}}}}
+    definition = Widgets(cluster, f"{cluster.namespace}.konverge.test").definition(schema={"openAPIV3Schema": schema})
+
+    with pytest.raises((BadRequestError, InvalidError)) as refused:
+        await cluster.client.create(definition, dry_run=True)
+
+    assert refused.value.message.endswith(message)
+
+
+@pytest.mark.parametrize("below", ["items", "additionalProperties"])
+async def test_an_unknown_keyword_below_values_and_items_is_dropped(cluster: Cluster, below: str) -> None:
+    kind = "array" if below == "items" else "object"
+    field = {"type": kind, below: {**TEXT, "maxLenght": 3}}
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"f": field}}}}
+    definition = Widgets(cluster, f"{cluster.namespace}.konverge.test").definition(schema={"openAPIV3Schema": schema})
+
+    response = await cluster.new_transport().request(
+        "POST",
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        query={"dryRun": "All", "fieldValidation": "Strict"},
+        headers={"content-type": "application/json", "accept": "application/json"},
+        body=json.dumps(definition).encode(),
+        timeout_seconds=60,
+    )
+
+    assert (response.status, response.headers.get("warning")) == (201, None)
+    (version,) = json.loads(response.body)["spec"]["versions"]
+    stored = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["f"]
+    assert stored == {"type": kind, below: TEXT}

@@ -102,7 +102,12 @@ class _TypedDecoder:
             if child is not None:
                 if actual_type is not None:
                     below = f"{path}.{name}" if path else name
-                    decoded[name] = self.decode(actual_type, child, below, f"{field}.{name}" if field else name, owner)
+                    at = f"{field}.{name}" if field else name
+                    if _is_schema(actual_type, child):
+                        # Its type is that of the schema above. The real server reports no unknown fields below it.
+                        decoded[name] = _TypedDecoder([]).decode(actual_type, schema, below, at, owner)
+                    else:
+                        decoded[name] = self.decode(actual_type, child, below, at, owner)
             elif anything is None:
                 self._unknown.append(f"{path}.{name}" if path else name)
             elif actual_type is None:
@@ -110,6 +115,14 @@ class _TypedDecoder:
             else:
                 decoded[name] = self.decode(actual_type, anything, f"{path}.{name}", field, owner)
         return decoded
+
+
+def _is_schema(value: Any, schema: Schema) -> bool:
+    """Return True for a schema where a JSONSchemaProps can have a schema or something else."""
+    kind = schema.name.rpartition(".")[2]
+    if kind == "JSONSchemaPropsOrBool" and not isinstance(value, bool | Mapping):
+        raise BadRequestError("boolean or JSON schema expected")
+    return kind in ("JSONSchemaPropsOrBool", "JSONSchemaPropsOrArray") and isinstance(value, Mapping)
 
 
 def _decode_quantity(value: Any) -> Any:
