@@ -94,12 +94,12 @@ class _ArchiveScan:
         entries = 0
         while not is_end(block := stream.read(BLOCK)):
             header = parse_header(block, self.what)
-            entries += 1
-            if entries > _MAX_ENTRIES:
-                raise build_unsupported_error(self.what, f"an archive of at most {_MAX_ENTRIES} entries", "more")
             if header.is_extension:
                 long_name = self._read_extension(header, stream) or long_name
                 continue
+            entries += 1
+            if entries > _MAX_ENTRIES:
+                raise build_unsupported_error(self.what, f"an archive of at most {_MAX_ENTRIES} entries", "more")
             self._read_entry(header, normalize_archive_path(long_name or header.name), stream)
             long_name = None
 
