@@ -18,13 +18,13 @@ class ListedDefinition:
 
     Args:
         params: The parameters that select it, besides those of the source.
-        size_bytes: Its size in the source, which can be packed.
+        size_bytes: Its size in the source, which can be packed; None if the source does not know it.
         digest: The digest of the part of the source that has it.
         details: Further information: its version, its media type.
     """
 
     params: Mapping[str, str]
-    size_bytes: int
+    size_bytes: int | None
     digest: str
     details: Mapping[str, str] = field(default_factory=dict)
 

@@ -164,6 +164,24 @@ def test_what_is_compared_with_its_source_does_not_come_from_the_cache(
     assert server.seen
 
 
+def test_the_files_of_a_repository_are_listed(asking: Asking, konverge: Konverge, tmp_path: Path) -> None:
+    list_files = ["resolve", "git", "--url", asking.url, "--revision", "HEAD", "--list"]
+    done = konverge(*list_files, "--allow-network", "127.0.0.0/8")
+    assert (done.stdout, done.stderr, done.returncode) == ("ci/p.yaml\nci/wrong.yaml\ntasks/t.yaml\n", "", 0)
+    record = json.loads(konverge(*list_files, "--allow-network", "127.0.0.0/8", "-o", "json").stdout)
+    assert [each["params"]["pathInRepo"] for each in record] == ["ci/p.yaml", "ci/wrong.yaml", "tasks/t.yaml"]
+    policy = {
+        "apiVersion": "resolution.konverge.dev/v1alpha1",
+        "kind": "ResolutionPolicy",
+        "metadata": {"name": "ours"},
+        "spec": {"privateNetworks": ["127.0.0.0/8"], "parameters": {"pathInRepo": ["ci/*"]}},
+    }
+    file = tmp_path / "policy.yaml"
+    file.write_text(yaml.safe_dump(policy))
+    denied = konverge(*list_files, "--policy", file)
+    assert (denied.returncode, denied.stdout) == (3, "")
+
+
 FAILURES = {
     "a missing file": (["--path", "missing.yaml"], "NotFound", "user", False, 1),
     "an invalid path": (["--path", "../x"], "InvalidParams", "user", False, 1),

@@ -48,7 +48,7 @@ def test_the_command_prints_a_line_for_each(konverge: Konverge, fake: FakeRegist
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["git", "--url", "https://a.example/b", "--list"], 2, "No such option '--list'"),
+        (["hub", "--name", "a", "--list"], 2, "No such option '--list'"),
         (["bundles", "--bundle", "a.example/b", "--list", "--lock", "x"], 2, "remove --lock and --digest"),
         (["bundles", "--bundle", "a.example/b", "--list", "--name", "x"], 1, "--name: has no effect on a list"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -352,3 +353,37 @@ async def test_a_beginning_costs_the_commits_and_none_of_the_files(
     assert pinned["revision"] == samples.first
     assert server.bytes_sent < 100_000  # a file of it has six megabytes
     assert list_files(folder) == ["lock"]
+
+
+async def test_the_files_of_a_revision_are_listed_without_their_content(
+    server: GitServer, samples: SampleRepositories, folder: Path
+) -> None:
+    resolver = GitResolver()
+    fetch = build_fetch(folder, {"url": server.url("boxes.git"), "revision": "v2", "pathInRepo": "box.yaml"})
+    params = resolver.validate_listing({"url": server.url("boxes.git"), "revision": "v2"}, fetch.settings)
+    server.reset_counters()
+    listed = await resolver.list_definitions(replace(fetch, params=params))
+    assert [each.params["pathInRepo"] for each in listed] == [
+        "a file.yaml",
+        "box.yaml",
+        "deep/er/box.yaml",
+        "filtered.yaml",
+        "pointer.yaml",
+        "windows.yaml",
+    ]  # neither links nor the submodule
+    assert listed[1].digest == f"sha1:{git('rev-parse', 'v2:box.yaml', folder=samples.root / 'boxes.git')}"
+    assert {each.size_bytes for each in listed} == {None}
+    assert server.bytes_sent < 100_000
+
+
+@pytest.mark.parametrize(
+    ("params", "told"),
+    [
+        ({"pathInRepo": "a"}, "parameter 'pathInRepo': has no effect on a list"),
+        ({"repo": "a", "org": "b"}, "parameter 'repo': cannot list files"),
+        ({"url": "file:///etc"}, "parameter 'url': expected http"),
+    ],
+)
+def test_a_list_of_files_has_no_file(params: dict[str, str], told: str) -> None:
+    with pytest.raises(ResolutionError, match=told):
+        GitResolver().validate_listing(params, {})

@@ -114,7 +114,11 @@ async def list_source(flags: ResolveFlags) -> bytes:
             for each in listed
         ]
         return f"{json.dumps(records, indent=2)}\n".encode()
-    rows = [("/".join(each.params.values()) or "-", *each.details.values(), f"{each.size_bytes} B") for each in listed]
+    sizes = ["" if each.size_bytes is None else f"{each.size_bytes} B" for each in listed]
+    rows = [
+        ("/".join(each.params.values()) or "-", *each.details.values(), size)
+        for each, size in zip(listed, sizes, strict=True)
+    ]
     return "".join(f"{line}\n" for line in _align_columns(rows)).encode()
 
 

@@ -31,6 +31,8 @@ COMMIT_BYTES = 256 * 1024
 """Maximum size of a commit with its message, which precedes the file."""
 
 _FOUND = re.compile(rb"(?P<id>[0-9a-f]{40,64}) (?P<kind>commit|blob|tree|tag) (?P<size>[0-9]{1,18})")
+_FILE_MODES = (b"100644", b"100755")
+_ENDINGS = (b".yaml", b".yml", b".json")
 _ODD = re.compile(rb"(?P<kind>symlink|dangling|loop|notdir) (?P<size>[0-9]{1,18})")
 
 
@@ -125,6 +127,21 @@ def parse_entries(output: bytes) -> dict[str, TreeEntry]:
         what, _, name = line.partition(b"\t")
         mode, _, id_ = what.split(b" ")[:3]
         found[name.decode("utf-8", "replace")] = TreeEntry(mode == b"120000", id_.decode("ascii"))
+    return found
+
+
+def parse_definition_files(output: bytes) -> dict[str, str]:
+    """Return the ids of plain files with the extension of a definition by path, from ``git ls-tree -r -z``.
+
+    Args:
+        output: The output.
+    """
+    found = {}
+    for line in output.split(b"\0")[:-1]:
+        what, _, name = line.partition(b"\t")
+        mode, _, id_ = what.split(b" ")[:3]
+        if mode in _FILE_MODES and name.endswith(_ENDINGS):
+            found[name.decode("utf-8", "replace")] = id_.decode("ascii")
     return found
 
 

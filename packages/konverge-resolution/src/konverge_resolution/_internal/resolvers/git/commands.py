@@ -29,6 +29,7 @@ __all__ = [
     "get_program_path",
     "git_version",
     "list_commits",
+    "list_files",
     "list_folder",
     "list_references",
     "list_tags",
@@ -234,6 +235,11 @@ def list_folder(commit: str, folder: str) -> list[str]:
         folder: The folder; empty for the root.
     """
     return ["git", "ls-tree", "-z", "--name-only", f"{commit}:{folder}"]
+
+
+def list_files(commit: str) -> list[str]:
+    """Return the command that lists all files of a commit."""
+    return ["git", "ls-tree", "-r", "-z", "--full-tree", commit]
 
 
 def list_references() -> list[str]:

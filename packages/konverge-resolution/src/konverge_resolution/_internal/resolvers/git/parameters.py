@@ -27,6 +27,7 @@ __all__ = [
     "get_max_memory_bytes",
     "get_max_repository_bytes",
     "parse_target",
+    "validate_listing_params",
     "validate_params",
 ]
 
@@ -92,6 +93,7 @@ SETTINGS: dict[str, Setting] = {
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 """Name of a repository or its owner."""
 
+_ANY_PATH = "any"
 _OF_API = frozenset({"repo", "org", "scmType", "serverURL", "token", "tokenKey"})
 _OF_GIT = frozenset({"url", "gitToken", "gitTokenKey", "gitUser", "gitSSHSecret"})
 
@@ -184,6 +186,20 @@ def validate_params(params: Parameters, settings: Mapping[str, str]) -> dict[str
     return found
 
 
+def validate_listing_params(params: Parameters, settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the normalized parameters of a repository, without a file.
+
+    Raises:
+        ResolutionError: As `validate_params`; ``InvalidParams``: a file is named, or the server's API is used.
+    """
+    if "pathInRepo" in params:
+        raise build_param_error("pathInRepo", "has no effect on a list of all files; remove it")
+    if "repo" in params:
+        raise build_param_error("repo", "cannot list files by the server's API; use url")
+    validated = validate_params({**params, "pathInRepo": _ANY_PATH}, settings)
+    return {name: value for name, value in validated.items() if name != "pathInRepo"}
+
+
 def parse_target(params: Parameters, settings: Mapping[str, str]) -> FileTarget:
     """Parse parameters from `validate_params`.
 
@@ -194,7 +210,7 @@ def parse_target(params: Parameters, settings: Mapping[str, str]) -> FileTarget:
     Raises:
         ResolutionError: ``InvalidParams`` with the parameter; ``InvalidConfiguration`` with the setting.
     """
-    revision, path = str(params["revision"]), str(params["pathInRepo"])
+    revision, path = str(params["revision"]), str(params.get("pathInRepo", ""))  # none for a list of all files
     if "repo" in params:
         return FileTarget(revision, path, _parse_api_source(params, settings))
     if "url" not in params:

@@ -24,6 +24,7 @@ from konverge_resolution._internal.resolvers.git.command_output import (
     find_folder,
     find_submodule,
     parse_batch,
+    parse_definition_files,
     parse_entries,
     parse_link,
     parse_names,
@@ -50,6 +51,7 @@ _MEMORY_FOR_VERSION = 256 << 20
 _REFERENCES_BYTES = 64 * 1024
 _TAGS_BYTES = 4 << 20
 _COMMITS_BYTES = 32 << 20
+_LIST_BYTES = 8 << 20
 _HEADERS_BYTES = 4 * 1024
 _NAMES_BYTES = 64 * 1024
 _ONE_FILE_FACTOR = 4  # space for one packed file, its index and the links that lead to it
@@ -167,6 +169,18 @@ class Repository:
         if finished.status:
             raise self._build_error(finished)
         return finished.output
+
+    async def list_files(self, commit: str) -> Mapping[str, str]:
+        """Return the ids of the files of a commit that can be definitions, by path; their content is not fetched.
+
+        Raises:
+            ResolutionError: There is no such commit, or it has too many files.
+        """
+        await self._fetch(commit, is_filtered=True)
+        finished = await self._run(commands.list_files(commit), _LIST_BYTES, _SMALL_FILES)
+        if finished.status:
+            raise self._build_error(finished)
+        return parse_definition_files(finished.output)
 
     async def _list_references(self) -> Mapping[str, str]:
         """Return the first of all branches and tags for a message; none if they cannot be read."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
 from konverge_resolution._internal.credential_hosts import check_host, check_tls
+from konverge_resolution._internal.definition_listing import ListedDefinition
 from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.http_failures import build_http_client, parse_proxy
 from konverge_resolution._internal.network import HttpResponse
@@ -33,6 +34,7 @@ from konverge_resolution._internal.resolvers.git.parameters import (
     get_max_memory_bytes,
     get_max_repository_bytes,
     parse_target,
+    validate_listing_params,
     validate_params,
 )
 from konverge_resolution._internal.resolvers.git.remotes import Remote
@@ -91,6 +93,31 @@ class GitResolver:
             ResolutionError: ``InvalidParams``: the path leaves the repository.
         """
         return {**params, "pathInRepo": join_path(str(params["pathInRepo"]), path)}
+
+    def validate_listing(self, params: Parameters, settings: Mapping[str, str]) -> Parameters:
+        """Return the normalized parameters of a repository, without a file.
+
+        Raises:
+            ResolutionError: As `validate`; ``InvalidParams``: a file is named, or the server's API is used.
+        """
+        return validate_listing_params(params, settings)
+
+    async def list_definitions(self, fetch: FetchRequest) -> Sequence[ListedDefinition]:
+        """Return the files of a revision with the extension of a definition, sorted by path.
+
+        Raises:
+            ResolutionError: The repository or the revision does not exist or cannot be read.
+        """
+        found = parse_target(fetch.params, fetch.settings)
+        assert isinstance(found.source, Remote), "a list by the server's API is refused"
+        async with self._open_repository(fetch, found.source) as repository:
+            is_pinned = is_commit(found.revision)
+            commit = found.revision if is_pinned else await repository.resolve_commit(found.revision)
+            files = await repository.list_files(commit)
+        (algorithm,) = _build_digest(commit)
+        return [
+            ListedDefinition({"pathInRepo": path}, None, f"{algorithm}:{id_}") for path, id_ in sorted(files.items())
+        ]
 
     async def pin(self, fetch: FetchRequest) -> Parameters | None:
         """Return the parameters with the current commit of the revision: one ``ls-remote``, or one API request.
