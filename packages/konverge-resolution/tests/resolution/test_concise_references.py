@@ -37,6 +37,9 @@ FORMS = {
     f"oci://registry.example.com/boxes@sha256:{'0' * 64}#build": (
         "bundles", {"bundle": f"registry.example.com/boxes@sha256:{'0' * 64}", "name": "build"}
     ),
+    "oci://registry.example.com/flux:1#tasks/build.yaml": (
+        "bundles", {"bundle": "registry.example.com/flux:1", "name": "tasks/build.yaml"}
+    ),
     "hub://task/git-clone@0.9": ("hub", {"kind": "task", "name": "git-clone", "version": "0.9"}),
     "hub://my-catalog/task/git-clone@%3E%3D0.7%20%3C2?type=artifact": (
         "hub",
@@ -78,8 +81,8 @@ WRONG = {
     "cluster://catalog/task": "the form cluster://NAMESPACE",
     "cluster://catalog/task/a/b": "the form cluster://NAMESPACE",
     "https://example.com/a#b": "without a fragment",
-    "git+https://git.example.com/boxes@v1?revision=v2#a": "each parameter once: 'revision'",
-    "oci://registry.example.com/boxes?name=a#b": "each parameter once: 'name'",
+    "git+https://git.example.com/boxes@v1?revision=v2#a": "each parameter once, found 'revision' twice",
+    "oci://registry.example.com/boxes?name=a#b": "each parameter once, found 'name' twice",
     "git+https://git.example.com/bo xes#a": "printable characters",
     "git+https://git.example.com/b\u00f6xes#a": "printable characters",
     f"git+https://git.example.com/{'x' * 5000}#a": "at most 4096",

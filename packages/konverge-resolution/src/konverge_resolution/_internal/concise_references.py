@@ -1,7 +1,7 @@
 """Concise references: one URL in place of a resolver and its parameters. Pure.
 
     git+https://host/path@revision#file         git: a branch, a tag or a commit; without it the default
-    oci://registry/repository:tag#kind/name     bundles: also @sha256:…; without a kind the default kind
+    oci://registry/repository:tag#kind/name     bundles: also @sha256:…, without a kind, or the path of a file
     hub://kind/name@version                     hub: a version or a range; also hub://catalog/kind/name@version
     cluster://namespace/kind/name               cluster
     https://host/path?query                     http
@@ -25,6 +25,7 @@ __all__ = ["find_concise_scheme", "parse_concise_reference"]
 
 _MAX_LENGTH = 4096
 _MAX_SCHEME = 20
+_FILES = (".yaml", ".yml", ".json")
 _SEPARATOR = "://"
 _Params: TypeAlias = dict[str, str]
 
@@ -65,7 +66,8 @@ def parse_concise_reference(text: str) -> tuple[str, dict[str, str]]:
         raise _build_error(f"the form {form}") from None
     for name, value in further:
         if name in params:
-            raise _build_error(f"each parameter once: {name[:80]!r}")
+            message = f"the concise reference: expected each parameter once, found {name[:80]!r} twice"
+            raise ResolutionError(Reason.INVALID_PARAMETERS, message)
         params[name] = value
     return resolver, params
 
@@ -83,8 +85,11 @@ def _parse_git(parts: SplitResult) -> _Params:
 def _parse_oci(parts: SplitResult) -> _Params:
     if not parts.netloc or not parts.path.strip("/") or not parts.fragment:
         raise ValueError
-    kind, has_kind, name = unquote(parts.fragment).partition("/")
-    return {"bundle": f"{parts.netloc}{parts.path}", **({"kind": kind, "name": name} if has_kind else {"name": kind})}
+    bundle, selector = f"{parts.netloc}{parts.path}", unquote(parts.fragment)
+    kind, _, name = selector.rpartition("/")
+    if not kind or selector.endswith(_FILES):
+        return {"bundle": bundle, "name": selector}
+    return {"bundle": bundle, "kind": kind, "name": name}
 
 
 def _parse_hub(parts: SplitResult) -> _Params:
