@@ -38,7 +38,7 @@ def test_a_reference_without_a_resolver_asks_those_that_the_operator_has_as_defa
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        ("git", "expected a mapping with resolver and params, or with path, found 'git'"),
+        ("git", "expected a mapping with resolver and params, with url, or with path, found 'git'"),
         ({}, "the reference.resolver: expected the name of a resolver, found nothing"),
         ({"params": {"a": "b"}}, "the reference.resolver: expected the name of a resolver, found nothing"),
         ({"resolver": 1}, "the reference.resolver: expected the name of a resolver, found int"),
