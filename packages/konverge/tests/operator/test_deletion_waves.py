@@ -14,6 +14,7 @@ from konverge.kube import GroupVersionKind, Object
 from konverge.operator import Operator, OwnerContext, Result
 from konverge.options import Option, delete, deletion_wave, orphan_when, read_only, unowned
 from konverge.primitives import ConfigMap, StatefulSet
+from tests.operator.faulty_transport import ErrorResponse, FaultyTransport, build_error_response
 from tests.operator.sample_operator import (
     CONFIG_MAP,
     LOOSE_SHOP,
@@ -326,6 +327,43 @@ async def test_the_function_of_the_author_runs_before_the_waves_and_is_complete_
         await wait_until_gone(town)
 
     assert calls == [{"till", "door", "sign"}]
+
+
+async def test_a_refused_deletion_holds_later_waves_until_the_time_limit(town: OperatorHarness) -> None:
+    def rule(method: str, path: str) -> ErrorResponse | None:
+        is_door = method == "DELETE" and path.endswith("corner-door")
+        return build_error_response(403, "the door is locked", "Forbidden") if is_door else None
+
+    transport = FaultyTransport(town.cluster.new_transport(), rule)
+    async with town.running_operator(build_operator(impatient), transport=transport):
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
+        await town.client.delete(SHOP, town.key("corner"))
+        message = await wait_for_message(town, "The object cannot be deleted")
+        assert "the door is locked" in message
+        assert await list_parts(town) == {"door", "till"}
+
+        await wait_until_gone(town)
+        await wait_for_parts(town)
+
+
+async def test_a_missing_right_to_the_finalizer_stops_only_the_component_with_waves(town: OperatorHarness) -> None:
+    """Without the finalizer, the order could not be kept: no object of the component is created."""
+
+    def rule(method: str, path: str) -> ErrorResponse | None:
+        is_owner = method == "PATCH" and path.endswith("/shops/corner")
+        return build_error_response(403, "not your shop", "Forbidden") if is_owner else None
+
+    transport = FaultyTransport(town.cluster.new_transport(), rule)
+    async with town.running_operator(build_operator(counter, settings), transport=transport):
+        await town.create_shop("corner")
+        message = await wait_for_message(town, "not your shop")
+        await town.wait_for_condition("corner", "Healthy", "SettingsReady")
+        assert await list_parts(town) == {"settings"}
+        transport.rule = lambda method, path: None
+        await town.wait_until_ready("corner")
+
+    assert message.startswith('the finalizer for component "counter": ')
 
 
 async def test_a_function_of_the_author_deletes_in_waves(town: OperatorHarness) -> None:

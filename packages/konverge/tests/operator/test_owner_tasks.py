@@ -11,13 +11,16 @@ import aiohttp
 import pytest
 
 from konverge._internal.operator.process_builder import build_process
+from konverge.cache import CacheOptions
 from konverge.clock import SystemEntropy
 from konverge.errors import BuildError, TerminalError
 from konverge.kube import Condition, GroupVersionKind, Object
 from konverge.observability import ObservabilityOptions
 from konverge.operator import Operator, OwnerContext, Result, RunOptions
+from konverge.types import apps_v1
 from tests.operator.sample_operator import (
     CONFIG_MAP,
+    DEPLOYMENT,
     SHOP,
     LooseShop,
     OperatorHarness,
@@ -436,10 +439,87 @@ def test_functions_that_cannot_run_are_refused() -> None:
 
     assert failure.value.errors == (
         "workers: expected a whole number, 1 or more, found 0",
-        "interval: expected a time of 0.1 s or more, found 0:00:00",
-        "initial_delay: expected zero or more, found -1 day, 23:59:59",
+        "interval: expected 0.1 s or more, found 0:00:00",
+        "initial_delay: expected 0 s or more, found -1 day, 23:59:59",
         "expected an async function of the owner and the context, found another one",
     )
+
+
+def test_times_of_another_type_are_refused() -> None:
+    operator = build_operator()
+
+    with pytest.raises(BuildError) as failure:
+        operator.runs_timer(Shop, interval=5, initial_delay="1 s", timeout=60)(Tasks().follow)  # type: ignore[arg-type]  # the mistake
+
+    assert failure.value.errors == (
+        "timeout: expected a timedelta, found int",
+        "interval: expected a timedelta, found int",
+        "initial_delay: expected a timedelta, found str",
+    )
+
+
+async def test_results_and_exceptions_of_any_kind_end_neither_the_task_nor_the_operator(
+    town: OperatorHarness,
+) -> None:
+    operator, runs = build_operator(), Counter[str]()
+
+    @operator.runs_timer(Shop, interval=SECOND, initial_delay=NOW)
+    async def nonsense(shop: Shop, ctx: OwnerContext) -> Result | None:
+        runs["nonsense"] += 1
+        return "soon"  # type: ignore[return-value]  # the mistake
+
+    @operator.runs_task(Shop)
+    async def quits(shop: Shop, ctx: OwnerContext) -> None:
+        runs["quits"] += 1
+        raise SystemExit(1)
+
+    @operator.runs_task(Shop)
+    async def gives_up(shop: Shop, ctx: OwnerContext) -> None:
+        runs["gives_up"] += 1
+        raise asyncio.CancelledError
+
+    async with town.running_operator(operator):
+        await town.create_shop("corner")
+        await town.cluster.eventually(
+            lambda: min(runs["nonsense"], runs["quits"], runs["gives_up"]) >= 3, describe="all are repeated"
+        )
+        await town.wait_until_ready("corner")
+
+
+async def test_a_task_that_stages_conditions_of_its_deployment_is_not_restarted_by_them(
+    town: OperatorHarness,
+) -> None:
+    """The API server gives a Deployment a new generation with each change of its annotations."""
+    operator, starts = Operator("sidecars"), list[int]()
+    operator.caches("apps/v1/Deployment", CacheOptions(label_selector="example.com/followed"))
+
+    @operator.reconciles("apps/v1/Deployment")
+    async def reconcile(deployment: apps_v1.Deployment, ctx: OwnerContext) -> None:
+        return
+
+    @operator.runs_task("apps/v1/Deployment")
+    async def follow(deployment: apps_v1.Deployment, ctx: OwnerContext) -> None:
+        starts.append(deployment["spec"]["replicas"])
+        for text in ("one", "two", "three"):
+            ctx.stage(Condition("Followed", "True", "Seen", text))
+            await ctx.flush_status()
+        await asyncio.Event().wait()
+
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "konverge.test/app:1"}]}}
+    metadata = {"name": "web", "namespace": town.namespace, "labels": {"example.com/followed": "true"}}
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata}
+    async with town.running_operator(operator):
+        await town.client.create(
+            {**deployment, "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}}
+        )
+        await town.cluster.eventually(lambda: starts == [1], describe="it runs")
+        await town.wait_until_quiet()
+        live = await town.client.get(DEPLOYMENT, town.key("web"))
+        assert live["metadata"]["generation"] >= 4
+        assert starts == [1]
+        await town.client.patch(DEPLOYMENT, town.key("web"), {"spec": {"replicas": 2}}, patch_type="merge")
+        await town.cluster.eventually(lambda: starts == [1, 2], describe="the changed one runs")
 
 
 def test_a_limit_of_none_is_refused() -> None:

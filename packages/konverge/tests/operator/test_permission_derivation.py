@@ -141,6 +141,22 @@ def test_deletion_waves_need_the_deletion_of_their_objects_and_a_finalizer() -> 
     assert verbs(rules, find_definition(Bakery).gvk.group, "bakeries") == ("get", "list", "patch", "watch")
 
 
+def test_a_sample_without_a_namespace_is_in_one() -> None:
+    sample: Object = {
+        "apiVersion": find_definition(Bakery).gvk.api_version,
+        "kind": "Bakery",
+        "metadata": {"name": "corner"},
+        "spec": {"sign": "open"},
+    }
+    declaration = OperatorDeclaration("bakery", (DeclaredOwner(Bakery, (shop,)),))
+
+    permissions = derive_permissions(declaration, QUIET, samples=[sample])
+
+    assert verbs(permissions.rules, "batch", "jobs")
+    assert permissions.cluster_rules == ()
+    assert permissions.gaps == ()
+
+
 def test_each_option_of_a_resource_needs_the_verbs_that_the_engine_sends_for_it() -> None:
     rules = derive_permissions(BAKERY, QUIET).rules
 

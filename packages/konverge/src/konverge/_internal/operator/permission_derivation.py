@@ -258,7 +258,11 @@ def _list_component_access(
     if not owner.factories:
         return []
     made = build_sample_objects(definition)
-    own = [obj for obj in given if (obj.get("apiVersion"), obj.get("kind")) == _group_kind(definition.gvk)]
+    own = [
+        _complete_namespace(obj) if definition.namespaced else obj
+        for obj in given
+        if (obj.get("apiVersion"), obj.get("kind")) == _group_kind(definition.gvk)
+    ]
     if not own:
         gaps += (f"{definition.gvk.kind} {gap}; give a sample object that has one" for gap in made.gaps)
     readable: list[Any] = []
@@ -353,6 +357,11 @@ def _describe_unknown_kinds(kinds: Iterable[GroupVersionKind], uses: Sequence[Re
                 f"{gvk} grants permissions, and the API server requires that the operator has them itself: "
                 "declare them with operator.uses(...)"
             )
+
+
+def _complete_namespace(obj: Object) -> Object:
+    """Return the object with a namespace: its components would seem to have cluster-scoped objects without one."""
+    return {**obj, "metadata": {"namespace": "default", **(obj.get("metadata") or {})}}
 
 
 def _group_kind(gvk: GroupVersionKind) -> tuple[str, str]:

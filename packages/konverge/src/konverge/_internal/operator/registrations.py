@@ -28,6 +28,7 @@ __all__ = [
     "OwnerRegistration",
     "TaskRegistration",
     "list_limit_errors",
+    "list_time_errors",
 ]
 
 
@@ -235,11 +236,22 @@ class OperatorRegistrations:
             raise BuildError(f"operator {self.name}", mistakes)
 
 
-def list_limit_errors(workers: object, timeout: timedelta) -> list[str]:
+def list_limit_errors(workers: object, timeout: object) -> list[str]:
     """List the errors in the limits of a registration, one sentence each."""
     mistakes = []
     if type(workers) is not int or workers < 1:
         mistakes.append(f"workers: expected a whole number, 1 or more, found {workers!r}")
-    if timeout <= timedelta(0):
-        mistakes.append(f"timeout: expected a time above zero, found {timeout}")
-    return mistakes
+    return mistakes + list_time_errors("timeout", timeout, above=timedelta(0))
+
+
+def list_time_errors(
+    name: str, time: object, *, above: timedelta | None = None, least: timedelta | None = None
+) -> list[str]:
+    """List the errors in a time of a registration, one sentence each."""
+    if not isinstance(time, timedelta):
+        return [f"{name}: expected a timedelta, found {type(time).__name__}"]
+    if above is not None and time <= above:
+        return [f"{name}: expected a time above zero, found {time}"]
+    if least is not None and time < least:
+        return [f"{name}: expected {least.total_seconds():g} s or more, found {time}"]
+    return []

@@ -9,7 +9,12 @@ from typing import Any, TypeVar
 from konverge._internal.kube import GroupVersionKind
 from konverge._internal.operator.function_calls import Reconciler, accepts, is_async, name_function
 from konverge._internal.operator.kind_argument import Kind
-from konverge._internal.operator.registrations import OperatorRegistrations, TaskRegistration, list_limit_errors
+from konverge._internal.operator.registrations import (
+    OperatorRegistrations,
+    TaskRegistration,
+    list_limit_errors,
+    list_time_errors,
+)
 from konverge._internal.runtime import DEFAULT_TIMEOUT, DEFAULT_WORKERS
 from konverge.errors import BuildError
 
@@ -59,11 +64,9 @@ class TaskDecorators:
         Raises:
             BuildError: The function is not async or has other parameters, or an argument is invalid.
         """
-        mistakes = list_limit_errors(workers, timeout)
-        if interval < _MIN_INTERVAL:
-            mistakes.append(f"interval: expected a time of {_MIN_INTERVAL.total_seconds()} s or more, found {interval}")
-        if initial_delay is not None and initial_delay < timedelta(0):
-            mistakes.append(f"initial_delay: expected zero or more, found {initial_delay}")
+        mistakes = list_limit_errors(workers, timeout) + list_time_errors("interval", interval, least=_MIN_INTERVAL)
+        if initial_delay is not None:
+            mistakes += list_time_errors("initial_delay", initial_delay, least=timedelta(0))
         return self._build_registrar(
             lambda owner_class, function: TaskRegistration(
                 owner_class, function, interval, initial_delay, workers, timeout
