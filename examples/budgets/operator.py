@@ -3,16 +3,15 @@
 The value of the label is the number of Pods that may be absent at the same time.
 """
 
-from konverge import CacheOptions, Component, ComponentBuilder, Operator, TerminalError
+from konverge import CacheOptions, Component, ComponentBuilder, Object, Operator, TerminalError
 from konverge.primitives import PodDisruptionBudget
-from konverge.types import apps_v1
 
 LABEL = "example.com/budget"
 
 operator = Operator("budgets", adopt=False)
 
 
-def budget(workload: apps_v1.Deployment | apps_v1.StatefulSet) -> Component:
+def budget(workload: Object) -> Component:
     """Build the budget of a workload; a budget that a user has created stays, and the condition says so."""
     metadata = workload["metadata"]
     text = metadata["labels"][LABEL]

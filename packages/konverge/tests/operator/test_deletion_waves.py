@@ -399,6 +399,21 @@ async def test_a_function_of_the_author_deletes_in_waves(town: OperatorHarness) 
         await wait_for_parts(town)
 
 
+async def test_waves_that_no_finalizer_would_keep_are_an_error(town: OperatorHarness) -> None:
+    operator = Operator("shops")
+
+    @operator.reconciles(Shop)
+    async def reconcile(shop: Shop, ctx: OwnerContext) -> None:
+        await counter(shop).reconcile(ctx)
+
+    async with town.running_operator(operator):
+        await town.create_shop("corner")
+        condition = await town.wait_for_condition("corner", "Error", "CounterReady")
+        assert await list_parts(town) == set()
+
+    assert condition.message.startswith('component "counter": it has deletion waves, and the owner has no finalizer')
+
+
 async def test_an_owner_that_is_not_being_deleted_has_no_waves(town: OperatorHarness) -> None:
     operator = Operator("shops")
     errors: list[Exception] = []

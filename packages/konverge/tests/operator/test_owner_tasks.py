@@ -28,7 +28,7 @@ from tests.operator.sample_operator import (
     find_free_address,
     settings,
 )
-from tests.operator.test_leadership import election, replica, take_lease
+from tests.operator.test_leadership import election, replica, shards, take_lease
 
 pytestmark = pytest.mark.anyio
 
@@ -373,6 +373,32 @@ async def test_only_the_replica_with_the_lease_runs_tasks_and_timers(town: Opera
 
         await one.stop()
         await town.cluster.eventually(lambda: second.running and runs["two"], describe="the other one took over")
+
+    assert first.running == second.running == set()
+
+
+async def test_with_shards_each_owner_has_one_task(town: OperatorHarness) -> None:
+    first, second = Tasks(), Tasks()
+    names = [f"shop-{number:02}" for number in range(12)]
+
+    def build(tasks: Tasks) -> Operator:
+        operator = build_operator()
+        operator.runs_task(Shop)(tasks.follow)
+        return operator
+
+    async with AsyncExitStack() as stack:
+        one = await stack.enter_async_context(replica(town, "replica-1", shards(town, "one"), build(first)))
+        for name in names:
+            await town.create_shop(name)
+        await town.cluster.eventually(lambda: first.running == set(names), describe="one replica runs all")
+        await stack.enter_async_context(replica(town, "replica-2", shards(town, "two"), build(second)))
+        await town.cluster.eventually(
+            lambda: second.running and first.running | second.running == set(names), 90.0, describe="both run some"
+        )
+        assert not first.running & second.running
+
+        await one.stop()
+        await town.cluster.eventually(lambda: second.running == set(names), 90.0, describe="the other one runs all")
 
     assert first.running == second.running == set()
 

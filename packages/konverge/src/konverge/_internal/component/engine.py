@@ -148,6 +148,8 @@ class ComponentReconcile:
             objects = {entry.identity: entry.treatment.mode is ResourceMode.MANAGED for entry in written}
             if other := self._ctx.register(component.name, component.condition_type, objects):
                 error = TerminalError(f'component "{component.name}": {other}')
+            elif component.has_deletion_waves and (missing := self._ctx.describe_missing_finalizer()):
+                error = TerminalError(f'component "{component.name}": {missing}')
         if error is not None:
             self._stage(AggregatedStatus(ConditionReason.ERROR, str(error)))
             raise error

@@ -188,6 +188,10 @@ class ReconcileContext:
         self._objects.update((identity, (component, is_applied)) for identity, is_applied in objects.items())
         return ""
 
+    def describe_missing_finalizer(self) -> str:
+        """Describe why no finalizer will delete the owner's components in waves; empty if one does, or if not known."""
+        return ""
+
     def record_live(self, component: str, identity: str, live: Object) -> None:
         """Record the live object of a resource for the author's later functions."""
         self._live_objects[component][identity] = live

@@ -65,6 +65,7 @@ class AuthorReconciler(Generic[T]):
         reports_errors: True if `condition_type` reports errors of an author's reconcile function.
         diagnosis: The examination of late workloads; None examines nothing.
         wave_finalizer: The finalizer of owners whose components are deleted in waves; empty adds none.
+        finalizers: The finalizers of the author's function.
         condition_annotation: The annotation with the conditions of owners whose status belongs to another controller.
     """
 
@@ -84,6 +85,7 @@ class AuthorReconciler(Generic[T]):
     reports_errors: bool = True
     diagnosis: Diagnosis | None = None
     wave_finalizer: str = ""
+    finalizers: tuple[str, ...] = ()
     condition_annotation: str = ""
 
     def __call__(self, owner: Object, client: CachedClient) -> Awaitable[Result | None]:
@@ -147,6 +149,7 @@ class AuthorReconciler(Generic[T]):
             diagnosis=self.diagnosis,
             owner_class=self.cls,
             wave_finalizer=self.wave_finalizer,
+            finalizers=self.finalizers,
         )
 
     async def decode(self, ctx: OwnerContext) -> T:

@@ -57,6 +57,7 @@ class OwnerContext(ReconcileContext):
     source: Object | None = field(default=None, repr=False)
     condition_annotation: str = field(default="", repr=False)
     wave_finalizer: str = field(default="", repr=False)
+    finalizers: tuple[str, ...] = field(default=(), repr=False)
     deletion_waits_for: str = field(default="", init=False, repr=False)
 
     @property
@@ -73,6 +74,16 @@ class OwnerContext(ReconcileContext):
             primary = ctx.components["primary"].find("apps/v1/StatefulSet")
         """
         return ReconciledComponents(self)
+
+    def describe_missing_finalizer(self) -> str:
+        """Describe why no finalizer will delete the owner's components in waves; empty if one does, or if not known."""
+        present = self.owner["metadata"].get("finalizers") or ()
+        if not self.wave_finalizer or any(name in present for name in (self.wave_finalizer, *self.finalizers)):
+            return ""
+        return (
+            "it has deletion waves, and the owner has no finalizer of this operator: expected a function of "
+            "operator.finalizes() that returns await ctx.delete_in_waves(...). operator.manages() needs none"
+        )
 
     def stage_status(self, status: object) -> None:
         """Set the fields of the owner's status in memory, like `stage` for conditions; one write contains both.

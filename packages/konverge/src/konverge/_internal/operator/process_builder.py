@@ -212,6 +212,7 @@ class _ProcessParts:
         metrics: ConditionMetrics | None = None if self.metrics is None else self.metrics.conditions
         controller = find_definition(registration.cls).singular
         applies = None if self.metrics is None else _ControllerApplyMetrics(self.metrics.resources, controller)
+        cleanup = self._registered.finalizers.get(registration.cls)
         return AuthorReconciler(
             registration.cls,
             registration.reconciler,
@@ -228,6 +229,7 @@ class _ProcessParts:
             reports_errors=registration.reports_errors,
             diagnosis=self._diagnosis,
             wave_finalizer=build_wave_finalizer_name(self._registered.name),
+            finalizers=() if cleanup is None else cleanup.names,
             condition_annotation=build_annotation_name(self._registered.name),
         )
 
