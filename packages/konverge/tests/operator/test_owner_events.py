@@ -47,7 +47,7 @@ def oven(shop: Shop) -> Component:
 async def test_failing_reconciles_are_one_series_and_the_recovery_is_told_once(town: OperatorHarness) -> None:
     operator = Operator("shops")
     failures: list[int] = []
-    enough = 1_000 if town.cluster.name == "embedded" else 40
+    enough = 300 if town.cluster.name == "embedded" else 40
 
     @operator.reconciles(Shop)
     async def moody(shop: Shop, ctx: OwnerContext) -> None:

@@ -53,7 +53,7 @@ def test_a_credential_takes_the_place_of_a_header_of_its_name_in_any_case() -> N
     assert credential.add_to({"authorization": "mine", "A": "b"}) == {"A": "b", "Authorization": "Bearer hunter2"}
 
 
-def test_an_error_behind_a_redirect_has_one_text() -> None:
+def test_an_error_behind_a_redirect_blames_the_target_and_not_the_host_that_redirects() -> None:
     error = HostUnreachableError("https://there.example", "cannot be connected to").with_redirect()
     assert error.problem == "redirects to an address that cannot be connected to"
-    assert str(error) == f"https://there.example {error.problem}"
+    assert str(error) == "https://there.example cannot be connected to"

@@ -30,6 +30,10 @@ class NetworkError(Exception):
     Args:
         host: The requested host, or scheme, host and port.
         problem: The problem as a predicate of the host: ``cannot be connected to``.
+
+    Attributes:
+        problem: The problem as a predicate of the address that the user gave. It differs behind a redirect, whose
+            target only the text of the error names.
     """
 
     def __init__(self, host: str, problem: str) -> None:
@@ -37,11 +41,8 @@ class NetworkError(Exception):
         self.host = host
         self.problem: str = problem
 
-    def __str__(self) -> str:
-        return f"{self.host} {self.problem}"
-
     def with_redirect(self) -> Self:
-        """Return this error in terms of the redirecting host: the user has not given the target of the redirect."""
+        """Return this error as one behind a redirect."""
         self.problem = f"redirects to an address that {self.problem}"
         return self
 
