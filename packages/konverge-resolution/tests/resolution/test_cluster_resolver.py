@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from konverge.clock import SeededEntropy
+from konverge.clock import SeededEntropy, SystemClock
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge_cluster.controlplane import RealCluster
 from konverge_cluster.testing import Cluster
-from konverge_resolution import Digest, Reason, Reference, ResolutionError
+from konverge_resolution import Digest, FetchRequest, Reason, Reference, ResolutionError, Services
 from konverge_resolution._internal.cluster_services import ClusterObjectReader, ClusterServices, NamespaceSecrets
 from konverge_resolution._internal.engine import Engine, Requester, ResolutionResult
 from konverge_resolution._internal.policy import Policy, SignatureMode, SignatureRule
@@ -350,3 +350,28 @@ async def test_the_pull_secrets_of_a_service_account_are_named(cluster: Cluster)
     assert await secrets.list_pull_secrets("puller") == ("a", "b")
     with pytest.raises(ResolutionError):
         await secrets.list_pull_secrets("nobody")
+
+
+async def test_a_misspelled_kind_or_name_has_a_suggestion_for_the_user_of_the_process(cluster: Cluster) -> None:
+    config_map: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "home-page"}}
+    config_map["metadata"]["namespace"] = cluster.namespace
+    await cluster.client.create(config_map)
+
+    async def fail(is_requester: bool, **params: str) -> str:
+        services = build_services(ClusterObjectReader(cluster.client, is_requester=is_requester))
+        given = {"kind": "ConfigMap", "name": "home-page", "namespace": cluster.namespace, **params}
+        with pytest.raises(ResolutionError) as caught:
+            await ClusterResolver().resolve(FetchRequest(given, DEFAULTS, cluster.namespace, "", 10, services))
+        return caught.value.message
+
+    missing = f"ConfigMap {cluster.namespace}/home-pgae does not exist"
+    assert await fail(True, name="home-pgae") == f"{missing}; did you mean 'home-page'?"
+    assert await fail(False, name="home-pgae") == missing, "a tenant may not see the names of others"
+    for is_requester in (True, False):
+        message = await fail(is_requester, kind="ConfgMap")
+        assert message == "parameter 'kind': the cluster serves no kind 'ConfgMap'; did you mean 'ConfigMap'?"
+
+
+def build_services(reader: ClusterObjectReader) -> Services:
+    nothing: Any = None
+    return Services(http=nothing, secrets=nothing, workspaces=nothing, clock=SystemClock(), cluster=reader)

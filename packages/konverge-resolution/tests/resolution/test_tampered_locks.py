@@ -155,6 +155,12 @@ class OneTask:
         metadata = {"name": key.name, "namespace": key.namespace, "uid": "u-1"}
         return {"apiVersion": "tekton.dev/v1", "kind": "Task", "metadata": metadata}
 
+    async def list_kinds(self) -> tuple[str, ...]:
+        return ("Task",)
+
+    async def list_names(self, gvk: GroupVersionKind, namespace: str) -> tuple[str, ...]:
+        return ()
+
     async def may_get(self, gvk: GroupVersionKind, key: ObjectKey, *, user: str) -> bool:
         return True
 

@@ -6,6 +6,8 @@ import base64
 import binascii
 from collections.abc import Collection, Mapping
 
+import msgspec
+
 from konverge._internal.client import Client
 from konverge._internal.kube import GroupVersionKind, Object, ObjectKey, RestMapping
 from konverge._internal.kube.name_validation import validate_dns_subdomain
@@ -27,6 +29,8 @@ EVERY_NAMESPACE = "*"
 _SECRET = GroupVersionKind("", "v1", "Secret")
 _SERVICE_ACCOUNT = GroupVersionKind("", "v1", "ServiceAccount")
 _MAX_PULL_SECRETS = 20
+_MAX_NAMES = 500
+"""Maximum number of names for a suggestion."""
 
 
 class NamespaceSecrets:
@@ -123,10 +127,12 @@ class ClusterObjectReader:
 
     Args:
         client: Client of the cluster.
+        is_requester: Whether the user of this process is the requester, who may see what the client may list.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, *, is_requester: bool = False) -> None:
         self._client = client
+        self._is_requester = is_requester
 
     async def find(self, kind: str, api_version: str = "") -> tuple[RestMapping, ...]:
         """Return the served kinds with this kind, plural or singular in any case; one for each API group."""
@@ -141,6 +147,20 @@ class ClusterObjectReader:
     async def get(self, gvk: GroupVersionKind, key: ObjectKey) -> Object:
         """Return one object of the cluster as it is stored."""
         return await self._client.get(gvk, key)
+
+    async def list_kinds(self) -> list[str]:
+        """Return all served kinds."""
+        return [mapping.gvk.kind for mapping in await self._client.mappings()]
+
+    async def list_names(self, gvk: GroupVersionKind, namespace: str) -> list[str]:
+        """Return names of objects if the user of this process is the requester and may list them; otherwise none."""
+        if not self._is_requester:
+            return []
+        try:
+            page = await self._client.list_page(gvk, namespace=namespace, metadata_only=True, limit=_MAX_NAMES)
+        except (ApiError, ConnectionFailedError):
+            return []
+        return [str(msgspec.json.decode(item)["metadata"]["name"]) for item in page.items]
 
     async def may_get(self, gvk: GroupVersionKind, key: ObjectKey, *, user: str) -> bool:
         """Tell whether a user or ServiceAccount may read the object itself; False if the review has no result."""

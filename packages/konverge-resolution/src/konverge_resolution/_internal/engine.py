@@ -16,6 +16,7 @@ The operator for requests, the command line, operators and boxes all use it.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
@@ -35,7 +36,7 @@ from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.network import ConcurrencyLimiter
 from konverge_resolution._internal.policy import Policy, PolicyDecision, SignatureMode, SignatureRule
 from konverge_resolution._internal.reasons import Reason
-from konverge_resolution._internal.reference import Parameters, Reference, iter_texts
+from konverge_resolution._internal.reference import Digest, Parameters, Reference, iter_texts
 from konverge_resolution._internal.remote_caller import RemoteCaller, wrap_resolver_errors
 from konverge_resolution._internal.resolution_plan import (
     EngineOptions,
@@ -55,6 +56,8 @@ from konverge_resolution._internal.url_credentials import find_credential
 __all__ = ["Engine", "EngineOptions", "Requester", "ResolutionResult", "ServicesFactory", "Verifier"]
 
 T = TypeVar("T")
+
+_log = logging.getLogger("konverge.resolution")
 
 _MAX_RECORD_BYTES = 32 * 1024
 """Limit of a record in bytes. The author of an image chooses the names of its layers, and a status has the record."""
@@ -167,6 +170,7 @@ class Engine:
             asyncio.CancelledError: The call was cancelled. The fetch ends with it unless another caller waits for the
                 same fetch.
         """
+        start = self._clock.monotonic()
         plan = self._plan(reference, requester)
         limit = plan.fetch.seconds if seconds is None else min(seconds, plan.fetch.seconds)
         plan = replace(plan, fetch=replace(plan.fetch, seconds=limit))
@@ -175,10 +179,16 @@ class Engine:
                 fetched = self._read_cache(plan, plan.fetch.params) if plan.uses_cache else None
                 if fetched is None:
                     fetched = await self._join_fetch(plan)
-                return await self._verify(plan, reference, fetched)
+                result = await self._verify(plan, reference, fetched)
         except TimeoutError:
             message = f"resolver {reference.resolver!r}: no result within the time limit of {limit:g} s"
+            if phase := plan.fetch.services.progress.phase:
+                message += f"; it was {phase}"
             raise ResolutionError(Reason.TIMED_OUT, message) from None
+        content, seconds = result.resolved, self._clock.monotonic() - start
+        digest = Digest.of(content.data)
+        _log.debug("resolved %s in %.3f s: %s, from %s", content.source, seconds, digest, result.fetched_from)
+        return result
 
     async def validate_content(
         self, reference: Reference, requester: Requester, content: ResolvedContent
@@ -217,16 +227,23 @@ class Engine:
                 listed, _ = await self._call_remote(plan, lambda: resolver.list_definitions(fetch))
         except TimeoutError:
             message = f"resolver {reference.resolver!r}: no list within the time limit of {limit:g} s"
+            if phase := fetch.services.progress.phase:
+                message += f"; it was {phase}"
             raise ResolutionError(Reason.TIMED_OUT, message) from None
         return listed
 
-    def check(self, reference: Reference, requester: Requester) -> None:
-        """Apply all checks of a reference that need no connection.
+    def check(self, reference: Reference, requester: Requester, *, is_listing: bool = False) -> str:
+        """Apply all checks of a reference that need no connection; return the address of its source.
+
+        Args:
+            reference: The reference.
+            requester: The namespace and user of the request.
+            is_listing: Whether the definitions of the source are listed, as `list_definitions` does.
 
         Raises:
             ResolutionError: The reference is refused.
         """
-        self._plan(reference, requester)
+        return self._plan(reference, requester, is_listing=is_listing).uri
 
     # The steps of `resolve`, in their order.
 
@@ -329,6 +346,7 @@ class Engine:
             remote=plan.remote,
             namespace=plan.fetch.namespace,
             attempts=self.options.attempts,
+            progress=plan.fetch.services.progress,
         )
 
     async def _verify(self, plan: ResolutionPlan, reference: Reference, fetched: _FetchedContent) -> ResolutionResult:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from konverge.clock import Clock
 from konverge_resolution._internal.address_resolver import GuardedAddressResolver
+from konverge_resolution._internal.fetch_progress import FetchProgress, ProgressObserver
 from konverge_resolution._internal.network import (
     AllowedNetworks,
     ConnectionPools,
     DnsResolver,
+    EnvironmentProxies,
     GuardedHttp,
     TrustStore,
 )
 from konverge_resolution._internal.resolver import ClusterReader, SecretReader, Services
+from konverge_resolution._internal.user_access import UserCredentials
 from konverge_resolution._internal.workspaces import TemporaryFolders
 
 __all__ = ["HostServices"]
@@ -37,7 +40,15 @@ class HostServices:
         self._folders = TemporaryFolders(clock)
 
     def build_services(
-        self, namespace: str, networks: AllowedNetworks, *, secrets: SecretReader, cluster: ClusterReader | None = None
+        self,
+        namespace: str,
+        networks: AllowedNetworks,
+        *,
+        secrets: SecretReader,
+        cluster: ClusterReader | None = None,
+        user_credentials: UserCredentials | None = None,
+        proxies: EnvironmentProxies | None = None,
+        observer: ProgressObserver | None = None,
     ) -> Services:
         """Build the services for one request.
 
@@ -46,15 +57,29 @@ class HostServices:
             networks: Permitted networks besides the public internet.
             secrets: The Secrets of that namespace.
             cluster: Reads objects; None without a cluster.
+            user_credentials: Credentials of the user of a command; None in a cluster.
+            proxies: Proxies of the user's environment; None in a cluster.
+            observer: Receives the progress; None for none.
         """
         lookup = self._names.lookup_for(namespace)
+        progress = FetchProgress(observer)
         return Services(
-            http=GuardedHttp(lookup, tls=self._trust, networks=networks, pools=self._pools, tenant=namespace),
+            http=GuardedHttp(
+                lookup,
+                tls=self._trust,
+                networks=networks,
+                proxy=proxies,
+                pools=self._pools,
+                tenant=namespace,
+                progress=progress,
+            ),
             secrets=secrets,
             workspaces=self._folders,
             clock=self._clock,
             cluster=cluster,
             addresses=GuardedAddressResolver(lookup, networks),
+            user_credentials=user_credentials,
+            progress=progress,
         )
 
     def close(self) -> None:

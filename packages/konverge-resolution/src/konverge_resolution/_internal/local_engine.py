@@ -20,14 +20,16 @@ from konverge.errors import ConfigurationError
 from konverge_resolution._internal.disk_cache import DiskCache
 from konverge_resolution._internal.engine import Engine, EngineOptions, Requester, Verifier
 from konverge_resolution._internal.errors import ResolutionError
+from konverge_resolution._internal.fetch_progress import ProgressObserver
 from konverge_resolution._internal.host_services import HostServices
-from konverge_resolution._internal.network import AllowedNetworks, ConnectionPools
+from konverge_resolution._internal.network import AllowedNetworks, ConnectionPools, EnvironmentProxies
 from konverge_resolution._internal.policy import Policy, PolicyDecision
 from konverge_resolution._internal.reasons import Reason
 from konverge_resolution._internal.resolver import ClusterReader, Resolver, Services
 from konverge_resolution._internal.resolver_registry import ResolverRegistry
 from konverge_resolution._internal.resolvers import list_resolver_names
 from konverge_resolution._internal.resolvers.disk import DiskResolver
+from konverge_resolution._internal.user_access import UserCredentials
 
 __all__ = ["CredentialSource", "ErrorHints", "LocalSecrets", "LocalSetup", "local_engine"]
 
@@ -191,6 +193,9 @@ class LocalSetup:
         hints: Hints in error messages.
         cache_folder: Folder with a cache of permanently named content for all processes of the user; None for none.
         directory: A local directory for the resolver ``disk``, for development; None for no such resolver.
+        user_credentials: Credentials of the user of a command; None for none.
+        proxies: Proxies of the user's environment; None ignores its variables.
+        observer: Receives the progress of all resolutions; None for none.
     """
 
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -204,6 +209,9 @@ class LocalSetup:
     hints: ErrorHints = field(default_factory=ErrorHints)
     cache_folder: Path | None = None
     directory: Path | None = None
+    user_credentials: UserCredentials | None = None
+    proxies: EnvironmentProxies | None = None
+    observer: ProgressObserver | None = None
 
 
 @asynccontextmanager
@@ -244,8 +252,17 @@ async def local_engine(
 
     def build_services(requester: Requester, admission: PolicyDecision) -> Services:
         allowed = (*setup.networks, *(str(each) for each in admission.private_networks))
-        networks = AllowedNetworks(allowed, opened_by=setup.hints.networks)
-        return machine.build_services(requester.namespace, networks, secrets=secrets, cluster=setup.cluster)
+        proxies = () if setup.proxies is None else setup.proxies.list_addresses()
+        networks = AllowedNetworks(allowed, opened_by=setup.hints.networks, proxies=proxies)
+        return machine.build_services(
+            requester.namespace,
+            networks,
+            secrets=secrets,
+            cluster=setup.cluster,
+            user_credentials=setup.user_credentials,
+            proxies=setup.proxies,
+            observer=setup.observer,
+        )
 
     try:
         async with pools:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from konverge._internal.backoff import Backoff
 from konverge.clock import Clock, Entropy
 from konverge_resolution._internal.errors import ResolutionError
+from konverge_resolution._internal.fetch_progress import FetchProgress
 from konverge_resolution._internal.network import ConcurrencyLimiter
 from konverge_resolution._internal.reasons import Reason
 
@@ -47,7 +48,14 @@ class RemoteCaller:
         self._bounds = bounds
 
     async def call(
-        self, work: Callable[[], Awaitable[T]], *, resolver: str, remote: str, namespace: str, attempts: int
+        self,
+        work: Callable[[], Awaitable[T]],
+        *,
+        resolver: str,
+        remote: str,
+        namespace: str,
+        attempts: int,
+        progress: FetchProgress,
     ) -> tuple[T, int]:
         """Call one remote within its limits; retry transient failures with backoff.
 
@@ -57,6 +65,7 @@ class RemoteCaller:
             remote: The origin of the remote, from `parse_origin`.
             namespace: The namespace of the requester.
             attempts: Maximum number of calls.
+            progress: Receives the retries.
 
         Returns:
             The result of the call, and the number of calls.
@@ -67,6 +76,7 @@ class RemoteCaller:
         calls = 0
         while True:
             calls += 1
+            progress.phase = f"waiting for one of the few slots of {remote}"
             try:
                 async with self._bounds.slot(remote, namespace):
                     with wrap_resolver_errors(resolver):
@@ -77,6 +87,7 @@ class RemoteCaller:
                 pause = _BACKOFF.compute_delay(calls, self._entropy)
                 if error.retry_after_seconds is not None:
                     pause = max(pause, min(error.retry_after_seconds, _LONGEST_PAUSE_SECONDS))
+                progress.record_retry(error.reason, error.message, pause)
             await self._clock.sleep(pause)
 
 

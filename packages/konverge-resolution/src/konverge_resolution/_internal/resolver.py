@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
 from konverge._internal.kube import GroupVersionKind, Object, ObjectKey, RestMapping
 from konverge.clock import Clock
+from konverge_resolution._internal.fetch_progress import FetchProgress
 from konverge_resolution._internal.reference import Parameters
 from konverge_resolution._internal.resolved_content import MAX_CONTENT_BYTES, ResolvedContent
+from konverge_resolution._internal.user_access import UserCredentials
 
 __all__ = [
     "READS",
@@ -151,6 +153,12 @@ class ClusterReader(Protocol):
             konverge.errors.KindNotServedError: There is no such kind.
         """
 
+    async def list_kinds(self) -> Iterable[str]:
+        """Return all served kinds, for suggestions in messages."""
+
+    async def list_names(self, gvk: GroupVersionKind, namespace: str) -> Iterable[str]:
+        """Return names of objects for suggestions in messages; none unless the requester itself reads the cluster."""
+
     async def may_get(self, gvk: GroupVersionKind, key: ObjectKey, *, user: str) -> bool:
         """Tell whether a user or ServiceAccount (``system:serviceaccount:ns:name``) may read the object itself."""
 
@@ -174,6 +182,8 @@ class Services:
         clock: The clock.
         cluster: Objects of the cluster; None without a cluster, for example on the command line.
         addresses: Checked addresses for programs that open their own connections; None permits no connections.
+        user_credentials: Credentials that the user of a command already has; None in a cluster.
+        progress: Receives the phases of the resolution.
     """
 
     http: Any
@@ -182,6 +192,8 @@ class Services:
     clock: Clock
     cluster: ClusterReader | None = None
     addresses: AddressResolver | None = None
+    user_credentials: UserCredentials | None = None
+    progress: FetchProgress = field(default_factory=FetchProgress)
 
 
 @dataclass(frozen=True, slots=True)

@@ -211,6 +211,31 @@ def test_with_json_a_failure_is_a_record_with_its_reason_word(
     assert set(error) == {"reason", "message", "fault", "isTransient", "retryAfterSeconds", "exitCode"}
 
 
+@pytest.mark.parametrize(
+    ("arguments", "resolver", "message"),
+    [
+        (["git", "-o", "json", "--banana"], "git", "No such option '--banana'"),
+        (["git", "--output=json", "--offline"], "git", "--offline: requires --lock FILE"),
+        (["git", "-ojson", "--digest", "md5:1"], "git", "Invalid value for --digest: expected sha256:"),
+        (["gti", "-o", "json"], "gti", "resolver 'gti' is not installed; available: "),
+        (["-o", "json"], "", "No such option '-o'"),
+        (["git", "-o", "json", "--timeout", "x"], "git", "Invalid value for '--timeout'"),
+    ],
+)
+def test_with_json_an_invalid_command_line_is_a_record_too(
+    konverge: Konverge, arguments: list[str], resolver: str, message: str
+) -> None:
+    done = konverge("resolve", *arguments)
+    record = json.loads(done.stdout)
+    error = record["error"]
+    assert (done.returncode, record["resolver"], error["reason"], error["exitCode"]) == (2, resolver, "InvalidUsage", 2)
+    assert error["message"].startswith(message)
+    assert list(error) == ["reason", "message", "fault", "isTransient", "retryAfterSeconds", "exitCode"]
+    assert error["message"] in done.stderr
+    plain = konverge("resolve", *(argument for argument in arguments if "json" not in argument and argument != "-o"))
+    assert plain.stdout == ""
+
+
 def test_every_reason_has_an_exit_code_and_the_page_has_the_same_table() -> None:
     page = (REPOSITORY / "docs" / "command-line.md").read_text()
     rows = {reason: f"| `{reason}` | {REASON_TRAITS[reason].fault} | {code:d} |" for reason, code in EXIT_CODES.items()}
@@ -264,7 +289,7 @@ def test_a_resolver_that_is_not_there_is_refused_as_in_a_cluster(konverge: Konve
         (["--ca-certificates", "missing.pem"], 3, "missing.pem: No such file"),
         (["--allow-network", "banana"], 2, "--allow-network: expected a network such as 10.0.0.0/8, found 'banana'"),
         (["--allow-network", "127.0.0.1/8"], 2, "found '127.0.0.1/8'; did you mean 127.0.0.0/8?"),
-        (["--url", "file:///boxes"], 1, "--url: expected http or https, found file; other protocols"),
+        (["--url", "file:///boxes"], 1, "--url: expected http, https or ssh, found file; other protocols"),
         (["--url", "http://127.0.0.1:9/"], 1, "--url: expected host/path, found no path"),
         (["--path", "ci/q.yaml"], 1, "does not exist in repository git+http://127.0.0.1:"),
         (["--path", "ci/q.yaml"], 1, "at main ("),

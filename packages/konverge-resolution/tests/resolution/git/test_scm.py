@@ -275,3 +275,34 @@ async def test_the_guarded_client_sends_names_as_one_part_of_a_path_and_the_toke
 def test_every_kind_of_server_that_can_be_named_can_be_asked(type_: str) -> None:
     source = ApiSource(type_, parse_remote("https://git.example/-"), None, "team", "boxes")
     assert build_commit_request(source, "main").url.startswith("https://git.example/api/")
+
+
+@pytest.mark.parametrize(
+    ("type_", "replies", "listed", "suggestion"),
+    [
+        ("github", [Reply(404), Reply(body=b'[{"name": "box-file.yaml"}, {"name": "x"}, {}, 1]')],
+         [f"/repos/team/boxes/contents/deep?ref={COMMIT}"], "; did you mean 'deep/box-file.yaml'?"),
+        ("github", [Reply(404), Reply(404), Reply(body=b'[{"name": "deeep"}]')],
+         [f"/repos/team/boxes/contents/deep?ref={COMMIT}", f"/repos/team/boxes/contents?ref={COMMIT}"],
+         "; did you mean 'deeep'?"),
+        ("github", [Reply(404), Reply(body=b'[{"name": "other"}]')],
+         [f"/repos/team/boxes/contents/deep?ref={COMMIT}"], ""),
+        ("github", [Reply(404), Reply(body=b"<html>"), Reply(body=b'{"a": 1}')],
+         [f"/repos/team/boxes/contents/deep?ref={COMMIT}", f"/repos/team/boxes/contents?ref={COMMIT}"], ""),
+        ("gitlab", [Reply(404), Reply(body=b'[{"name": "box-file.yaml"}]')],
+         [f"/projects/team%2Fboxes/repository/tree?path=deep&ref={COMMIT}&per_page=100"],
+         "; did you mean 'deep/box-file.yaml'?"),
+        ("gitea", [Reply(404), Reply(body=b'[{"name": "box-file.yaml"}]')],
+         [f"/repos/team/boxes/contents/deep?ref={COMMIT}"], "; did you mean 'deep/box-file.yaml'?"),
+    ],
+)  # fmt: skip
+async def test_a_missing_file_has_a_suggestion_from_its_folder_or_the_root(
+    folder: Path, type_: str, replies: list[Reply], listed: list[str], suggestion: str
+) -> None:
+    api = Api(replies=[*replies])
+    error = await expect_resolution_error(
+        api, folder, None, scmType=type_, serverURL="https://git.example", token="mine", revision=COMMIT
+    )
+    assert error.reason is Reason.NOT_FOUND
+    assert error.message.endswith(f"has no file 'deep/box file.yaml' at {COMMIT}{suggestion}")
+    assert [url.partition("/api/v")[2][1:] for url, _ in api.asked[1:]] == listed

@@ -18,7 +18,7 @@ from konverge.clock import SystemClock
 from konverge.kube import ObjectKey
 from konverge.observability import Metrics, ObservabilityOptions
 from konverge.operator import RunOptions
-from konverge_resolution import REASON_TRAITS, FetchRequest, Reason, ResolutionError
+from konverge_resolution import REASON_TRAITS, Digest, FetchRequest, Reason, ResolutionError
 from konverge_resolution._internal.cluster_services import NamespaceSecrets
 from konverge_resolution._internal.requests.api_types import REQUEST
 from konverge_resolution._internal.requests.fetch_pool import FetchPool, RequestId
@@ -92,6 +92,36 @@ async def test_requests_are_counted_by_resolver_reason_and_where_the_answer_was(
         "Resolved",
         *(reason.value for reason in REASON_TRAITS),
     }
+
+
+async def test_the_log_has_one_line_for_each_request_that_ends(
+    desk: RequestNamespace, caplog: pytest.LogCaptureFixture
+) -> None:
+    def answer(fetch: FetchRequest, calls: int) -> bytes:
+        if "missing" in str(fetch.params["url"]):
+            raise ResolutionError(Reason.NOT_FOUND, "there is no such box")
+        return BOX
+
+    caplog.set_level(logging.INFO, "konverge.resolution")
+    async with desk.running_resolvers(FakeResolver(answer)):
+        for name in ("first", "second"):
+            await desk.create_request(name, params={"url": "https://a.example/x", "version": "7"})
+            await desk.wait_until_ended(name)
+        await desk.create_request("missing")
+        await desk.wait_for_failure("missing")
+    records = {
+        record.getMessage(): record.__dict__ for record in caplog.records if record.getMessage().endswith("has ended")
+    }
+    first, second, missing = (
+        records[f"request {desk.namespace}/{name} has ended"] for name in ("first", "second", "missing")
+    )
+    for record, fetched_from, attempts in ((first, "remote", 1), (second, "cache", 0)):
+        found = [record[name] for name in ("resolver", "reason", "fetched_from", "attempts", "digest")]
+        assert found == ["shelf", "Resolved", fetched_from, attempts, str(Digest.of(BOX))]
+        assert record["source"].startswith("https://a.example/x")
+        assert 0 <= record["seconds"] < 60
+    assert (missing["resolver"], missing["reason"], missing["error"]) == ("shelf", "NotFound", "there is no such box")
+    assert len(records) == 3
 
 
 async def test_nothing_of_a_secret_is_told_anywhere(desk: RequestNamespace, caplog: pytest.LogCaptureFixture) -> None:

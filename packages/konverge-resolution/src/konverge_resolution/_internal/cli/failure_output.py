@@ -9,9 +9,12 @@ from typing import Any
 from konverge._internal.cli.exit_codes import ExitCode, find_exit_code, format_failure
 from konverge.errors import ConfigurationError, ForbiddenError, KonvergeError, UnauthorizedError
 from konverge_resolution._internal.errors import ResolutionError
-from konverge_resolution._internal.reasons import REASON_TRAITS, Reason
+from konverge_resolution._internal.reasons import REASON_TRAITS, Fault, Reason
 
-__all__ = ["EXIT_CODES", "build_failure_record", "find_failure_code", "find_reason"]
+__all__ = ["EXIT_CODES", "build_failure_record", "build_usage_record", "find_failure_code", "find_reason"]
+
+_USAGE = "InvalidUsage"
+"""Reason of an invalid command line; no resolution has it."""
 
 EXIT_CODES: Mapping[Reason, ExitCode] = {
     Reason.INVALID_PARAMETERS: ExitCode.FAILED,
@@ -69,4 +72,26 @@ def build_failure_record(error: KonvergeError, resolver: str) -> bytes:
         "retryAfterSeconds": error.retry_after_seconds if isinstance(error, ResolutionError) else None,
         "exitCode": int(find_failure_code(error)),
     }
+    return _encode_record(record, resolver)
+
+
+def build_usage_record(message: str, resolver: str) -> bytes:
+    """Return the JSON output for an invalid command line, in the same form.
+
+    Args:
+        message: The message for the user.
+        resolver: The resolver as the command line names it; empty for none.
+    """
+    record: dict[str, Any] = {
+        "reason": _USAGE,
+        "message": message,
+        "fault": str(Fault.USER),
+        "isTransient": False,
+        "retryAfterSeconds": None,
+        "exitCode": int(ExitCode.USAGE),
+    }
+    return _encode_record(record, resolver)
+
+
+def _encode_record(record: Mapping[str, Any], resolver: str) -> bytes:
     return f"{json.dumps({'resolver': resolver, 'error': record}, indent=2)}\n".encode()

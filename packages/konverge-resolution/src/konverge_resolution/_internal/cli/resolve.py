@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from konverge._internal.cli.exit_codes import format_failure
-from konverge._internal.cli.main import set_failure_code, verbose_option
+from konverge._internal.cli.main import is_verbose, set_failure_code, verbose_option
 from konverge.errors import KonvergeError
 
 if TYPE_CHECKING:
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from konverge_resolution._internal.resolver import Resolver
 
 __all__ = ["build_lock_options", "exit_with_reason", "resolve"]
+
+_ARGUMENTS = "konverge_resolution.arguments"
+"""Key of the command line in the context of a command."""
+_JSON_OPTIONS = ("-ojson", "--output=json")
 
 _NAMES = {"pathInRepo": "path"}
 """Names of options for parameters, where they differ from the name with dashes."""
@@ -50,6 +55,8 @@ def build_lock_options() -> list[click.Option]:
                      help="File with ResolutionPolicy objects to apply. Can be repeated."),
         click.Option(["--credential", "credentials"], multiple=True, metavar="NAME/KEY=env:VARIABLE|file:PATH",
                      help="Source of a value that a parameter names as a Secret. Can be repeated."),
+        click.Option(["--no-user-credentials", "is_without_user"], is_flag=True,
+                     help="Use no credentials, proxies and ssh configuration of this user, only --credential."),
         click.Option(["--setting", "settings"], multiple=True, metavar="KEY=VALUE",
                      help="Setting of the resolver. Can be repeated."),
         click.Option(["--allow-network", "networks"], multiple=True, metavar="CIDR",
@@ -81,7 +88,23 @@ def _build_output_options() -> list[click.Option]:
 
 
 class _ResolverGroup(click.Group):
-    """Group with one command for each resolver; its options come from the parameters."""
+    """Group with one command for each resolver; its options come from the parameters.
+
+    With ``-o json``, an invalid command line has a JSON record, too.
+    """
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        given = list(args)
+        with _print_usage_record(given):
+            ctx = super().make_context(info_name, args, parent, **extra)
+        ctx.meta[_ARGUMENTS] = given
+        return ctx
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _print_usage_record(ctx.meta[_ARGUMENTS]):
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         from konverge_resolution._internal.resolvers import DISK, load_resolvers
@@ -147,14 +170,34 @@ def resolve(ctx: click.Context, /, **given: Any) -> None:
                 f"options must follow the resolver: konverge resolve {ctx.invoked_subcommand} …", ctx
             )
         return
-    flags = ResolveFlags.of(ctx, given)
-    if flags.lock_file is None:
-        raise click.UsageError("expected a resolver or --lock FILE; konverge resolve --help lists the resolvers", ctx)
     with exit_with_reason(ctx):
+        flags = ResolveFlags.of(ctx, given)
+        if flags.lock_file is None:
+            message = "expected a resolver or --lock FILE; konverge resolve --help lists the resolvers"
+            raise click.UsageError(message, ctx)
         _run_and_print(fetch_all(flags))
 
 
 resolve.params += build_lock_options()
+
+
+@contextmanager
+def _print_usage_record(arguments: Sequence[str]) -> Iterator[None]:
+    """Print a JSON record for an invalid command line if its options, as far as they can be parsed, select JSON."""
+    from konverge_resolution._internal.cli.failure_output import build_usage_record
+
+    try:
+        yield
+    except click.UsageError as error:
+        if _selects_json(arguments):
+            resolver = "" if arguments[0].startswith("-") else arguments[0]
+            _print(build_usage_record(error.format_message(), resolver))
+        raise
+
+
+def _selects_json(arguments: Sequence[str]) -> bool:
+    pairs = pairwise([*arguments, ""])
+    return any(option in _JSON_OPTIONS or (option in ("-o", "--output") and value == "json") for option, value in pairs)
 
 
 def _is_given(ctx: click.Context, name: str) -> bool:
@@ -249,10 +292,12 @@ def exit_with_reason(
         json_resolver: The resolver for a JSON record of the failure on stdout; empty for no record.
     """
     from konverge_resolution._internal.cli.failure_output import build_failure_record, find_failure_code, find_reason
+    from konverge_resolution._internal.cli.resolve_log import log_to_stderr
     from konverge_resolution._internal.errors import ResolutionError
 
     try:
-        yield
+        with log_to_stderr(is_verbose=is_verbose(ctx)):
+            yield
     except KonvergeError as error:
         translated = error
         if isinstance(error, ResolutionError):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+import sys
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from importlib.metadata import version
 from itertools import zip_longest
@@ -20,6 +21,7 @@ from konverge._internal.client.connect import connect
 from konverge._internal.message_text import to_printable
 from konverge.clock import SystemClock
 from konverge.errors import ConfigurationError
+from konverge_resolution._internal.cli.progress_display import ProgressDisplay, is_terminal
 from konverge_resolution._internal.cli.resolve_flags import ResolveFlags, read_file
 from konverge_resolution._internal.cluster_services import ClusterObjectReader
 from konverge_resolution._internal.content_store import ContentStore, find_content_folder, replace_file
@@ -41,18 +43,38 @@ _MAX_CELL = 253
 
 
 @asynccontextmanager
-async def _open_engine(flags: ResolveFlags, resolvers: set[str]) -> AsyncIterator[Engine]:
+async def _open_engine(
+    flags: ResolveFlags, resolvers: set[str], roots: Iterable[Reference] = (), *, is_listing: bool = False
+) -> AsyncIterator[Engine]:
+    """Provide an engine that sends credentials of the user only to the sources of these references.
+
+    Args:
+        flags: The options.
+        resolvers: The resolvers that may be used; empty for all.
+        roots: The references that the user gave. A fetched definition or a lock file gets no credentials.
+        is_listing: Whether the definitions of their sources are listed.
+    """
     clock = SystemClock()
     setup = flags.setup
     async with AsyncExitStack() as stack:
+        if is_terminal(sys.stderr) and not flags.is_verbose:
+            display = ProgressDisplay(sys.stderr, clock)
+            await stack.enter_async_context(display.updates())
+            setup = replace(setup, observer=display)
         if flags.kubeconfig is not None:
             user_agent = f"konverge/{version('konverge')} (resolve)"
             client = connect(*flags.kubeconfig, user_agent=user_agent, clock=clock)
             await stack.enter_async_context(client)
-            setup = replace(setup, cluster=ClusterObjectReader(client))
-        yield await stack.enter_async_context(
+            setup = replace(setup, cluster=ClusterObjectReader(client, is_requester=True))
+        engine = await stack.enter_async_context(
             local_engine(load_resolvers(resolvers - {DISK} if resolvers else None), setup, clock=clock)
         )
+        requester = Requester(flags.namespace)
+        if flags.user_credentials is not None:
+            for root in roots:
+                with suppress(ResolutionError):  # its resolution raises it again
+                    flags.user_credentials.permit_source(engine.check(root, requester, is_listing=is_listing))
+        yield engine
 
 
 async def _resolve_tree(
@@ -71,13 +93,13 @@ async def resolve_one(flags: ResolveFlags) -> bytes:
     """
     assert flags.reference is not None
     if flags.lock_file is None:
-        async with _open_engine(flags, {flags.reference.resolver}) as engine:
+        async with _open_engine(flags, {flags.reference.resolver}, [flags.reference]) as engine:
             outcome = await engine.resolve(flags.reference, Requester(flags.namespace), seconds=flags.seconds)
         _warn(outcome)
         return _format_result(outcome, flags.output)
     lock = _read_lock(flags.lock_file, may_be_absent=not flags.is_offline)
     contents = ContentStore(flags.content)
-    async with _open_engine(flags, set()) as engine:
+    async with _open_engine(flags, set(), [flags.reference]) as engine:
         before = LockFile() if flags.is_update else lock
         source = LockedResolver(
             engine, before, contents, is_offline=flags.is_offline, may_add=True, is_verifying=flags.is_verifying
@@ -106,7 +128,7 @@ async def list_source(flags: ResolveFlags) -> bytes:
         ResolutionError: The source cannot be read.
     """
     assert flags.reference is not None
-    async with _open_engine(flags, {flags.reference.resolver}) as engine:
+    async with _open_engine(flags, {flags.reference.resolver}, [flags.reference], is_listing=True) as engine:
         listed = await engine.list_definitions(flags.reference, Requester(flags.namespace), seconds=flags.seconds)
     if flags.output == "json":
         records = [
@@ -176,7 +198,8 @@ async def lock_roots(flags: ResolveFlags, roots: Sequence[ParsedReference]) -> N
     """
     assert flags.lock_file is not None
     lock = _read_lock(flags.lock_file, may_be_absent=True)
-    async with _open_engine(flags, set()) as engine:
+    given = [reference for root in roots for reference in root.choices]
+    async with _open_engine(flags, set(), given) as engine:
         before = LockFile() if flags.is_update else lock
         source = LockedResolver(
             engine,

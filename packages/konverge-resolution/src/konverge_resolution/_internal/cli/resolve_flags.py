@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import click
 
+from konverge._internal.cli.main import is_verbose
 from konverge._internal.cli.yaml_documents import read_objects
 from konverge._internal.client.connect import load_cluster_config
 from konverge._internal.crd import crd_manifest
@@ -19,13 +20,14 @@ from konverge.errors import ConfigurationError
 from konverge_resolution._internal.content_store import find_content_folder
 from konverge_resolution._internal.engine import EngineOptions
 from konverge_resolution._internal.local_engine import CredentialSource, ErrorHints, LocalSetup
-from konverge_resolution._internal.network import AllowedNetworks
+from konverge_resolution._internal.network import AllowedNetworks, EnvironmentProxies
 from konverge_resolution._internal.policy import Policy
 from konverge_resolution._internal.reference import Digest, Reference, Value
 from konverge_resolution._internal.requests.api_types import ResolutionPolicy
 from konverge_resolution._internal.requests.policy_parsing import parse_policy
 from konverge_resolution._internal.resolvers import DISK, list_resolver_names
 from konverge_resolution._internal.signatures import SignatureVerifier
+from konverge_resolution._internal.user_credentials import UserCredentialStore
 
 __all__ = ["ResolveFlags", "read_file"]
 
@@ -57,6 +59,8 @@ class ResolveFlags:
         is_update: Lock the current content.
         is_verifying: Fetch all content from its source again, and compare it.
         setup: The configuration of the engine.
+        user_credentials: The credentials of the user; None for none.
+        is_verbose: Whether the debug log is printed.
         kubeconfig: The kubeconfig file and its context; None without a cluster.
     """
 
@@ -70,6 +74,8 @@ class ResolveFlags:
     is_update: bool
     is_verifying: bool
     setup: LocalSetup
+    user_credentials: UserCredentialStore | None
+    is_verbose: bool
     kubeconfig: tuple[Path | None, str | None] | None
 
     @classmethod
@@ -114,6 +120,9 @@ class ResolveFlags:
         settings = _parse_pairs(ctx, "--setting", given["settings"])
         if settings and not resolver:
             raise click.UsageError("--setting: requires a resolver", ctx)
+        users = None if given["is_without_user"] else UserCredentialStore()
+        if resolver == "git" and users is not None:
+            settings.setdefault("allow-ssh", "true")  # the user's ssh has what it needs
         needs_cluster = resolver == "cluster" or given["kubeconfig_file"] or given["context"]
         # For the resolver cluster, -n has no default: the kubeconfig's context provides it, as for kubectl.
         namespace = given["namespace"] or load_cluster_config(given["kubeconfig_file"], given["context"]).namespace
@@ -140,7 +149,11 @@ class ResolveFlags:
                 hints=_HINTS,
                 cache_folder=None if given["is_uncached"] or given["is_verifying"] else _find_cache_folder(),
                 directory=given.get("directory"),
+                user_credentials=users,
+                proxies=None if users is None else _parse_proxies(),
             ),
+            user_credentials=users,
+            is_verbose=is_verbose(ctx),
             kubeconfig=(given["kubeconfig_file"], given["context"]) if needs_cluster else None,
         )
 
@@ -221,6 +234,13 @@ def _find_unknown_fields(obj: Object, schema: Object) -> Iterator[str]:
             pending += [
                 (f"{path}.{name}", value[name], each) for name, each in below["properties"].items() if name in value
             ]
+
+
+def _parse_proxies() -> EnvironmentProxies:
+    try:
+        return EnvironmentProxies.parse(os.environ)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from None
 
 
 def _read_certificates(file: Path | None) -> str:

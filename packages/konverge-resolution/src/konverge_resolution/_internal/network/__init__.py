@@ -9,6 +9,7 @@ from konverge_resolution._internal.network.allowed_networks import AllowedNetwor
 from konverge_resolution._internal.network.concurrency import ConcurrencyLimiter
 from konverge_resolution._internal.network.connection_pools import ConnectionPools
 from konverge_resolution._internal.network.dialer import DnsResolver, Lookup, open_connection, resolve_permitted
+from konverge_resolution._internal.network.environment_proxies import EnvironmentProxies
 from konverge_resolution._internal.network.errors import (
     BrokenConnectionError,
     HostUnreachableError,
@@ -42,6 +43,7 @@ __all__ = [
     "ConcurrencyLimiter",
     "ConnectionPools",
     "DnsResolver",
+    "EnvironmentProxies",
     "GuardedHttp",
     "HopCheck",
     "HostUnreachableError",

@@ -60,14 +60,18 @@ class AllowedNetworks:
     Args:
         allowed: Networks such as ``10.0.0.0/8`` or ``fd00::/8``.
         opened_by: Hint on how to permit another network, as the end of an error message; empty for none.
+        proxies: Hosts and ports of the proxies of the user's environment, which may be in any network.
 
     Raises:
         ValueError: One of them is not a network.
     """
 
-    __slots__ = ("_allowed", "names", "opened_by")
+    __slots__ = ("_allowed", "names", "opened_by", "proxies")
 
-    def __init__(self, allowed: Iterable[str] = (), *, opened_by: str = "") -> None:
+    def __init__(
+        self, allowed: Iterable[str] = (), *, opened_by: str = "", proxies: Iterable[tuple[str, int]] = ()
+    ) -> None:
+        self.proxies = frozenset(proxies)
         self.names: tuple[str, ...] = tuple(sorted(allowed))
         self.opened_by: str = opened_by
         self._allowed = tuple(parse_network(name) for name in self.names)

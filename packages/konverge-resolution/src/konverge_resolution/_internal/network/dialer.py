@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 
@@ -100,9 +100,10 @@ def _query_addresses(host: str, port: int) -> list[str]:
 class CheckedResolver(AbstractResolver):
     """Resolver for aiohttp that returns only permitted addresses."""
 
-    def __init__(self, lookup: Lookup, networks: AllowedNetworks) -> None:
+    def __init__(self, lookup: Lookup, networks: AllowedNetworks, sockets: CheckedSockets) -> None:
         self._lookup = lookup
         self._networks = networks
+        self._sockets = sockets
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
@@ -113,6 +114,9 @@ class CheckedResolver(AbstractResolver):
             RefusedAddressError: None of them is permitted.
             OSError: The host has no address.
         """
+        addresses = await resolve_permitted(host, port, self._lookup, self._networks)
+        if (host, port) in self._networks.proxies:
+            self._sockets.permit_proxy(addresses, port)
         return [
             ResolveResult(
                 hostname=host,
@@ -122,7 +126,7 @@ class CheckedResolver(AbstractResolver):
                 proto=socket.IPPROTO_TCP,
                 flags=socket.AI_NUMERICHOST,
             )
-            for address in await resolve_permitted(host, port, self._lookup, self._networks)
+            for address in addresses
         ]
 
     async def close(self) -> None:
@@ -138,6 +142,11 @@ class CheckedSockets(SocketFactory):
     def __init__(self, networks: AllowedNetworks) -> None:
         super().__init__()
         self._networks = networks
+        self._proxies = set(networks.proxies)
+
+    def permit_proxy(self, addresses: Iterable[str], port: int) -> None:
+        """Permit the addresses of a proxy of the user's environment, with its port."""
+        self._proxies.update((address, port) for address in addresses)
 
     def __call__(self, address: tuple[Any, ...]) -> socket.socket:
         """Return a new socket for an address in the form of `socket.getaddrinfo`.
@@ -145,9 +154,9 @@ class CheckedSockets(SocketFactory):
         Raises:
             RefusedAddressError: The address is not permitted.
         """
-        reached = str(address[4][0])
+        reached, port = str(address[4][0]), int(address[4][1])
         kind = self._networks.find_refusal(reached)
-        if kind:
+        if kind and (reached, port) not in self._proxies:
             raise RefusedAddressError(reached, reached, kind, self._networks.opened_by)
         return super().__call__(address)
 
@@ -166,7 +175,8 @@ async def resolve_permitted(host: str, port: int, lookup: Lookup, networks: Allo
         OSError: The name cannot be resolved.
     """
     addresses = [host] if is_address(host) else list(await lookup(host, port))[:_MAX_ADDRESSES]
-    kinds = {address: networks.find_refusal(address) for address in addresses}
+    is_proxy = (host, port) in networks.proxies
+    kinds = {address: "" if is_proxy else networks.find_refusal(address) for address in addresses}
     permitted = [address for address, kind in kinds.items() if not kind]
     if permitted:
         return permitted
@@ -225,7 +235,7 @@ def create_connector(
         idle_seconds: A connection without requests is closed after this time.
     """
     return aiohttp.TCPConnector(
-        resolver=CheckedResolver(lookup, networks),
+        resolver=CheckedResolver(lookup, networks, sockets),
         use_dns_cache=False,
         socket_factory=sockets,
         limit=limit,

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import aiohttp
 from yarl import URL
 
 from konverge._internal.aiohttp_errors import AIOHTTP_ERRORS, ConnectionBrokenError, send_once
+from konverge_resolution._internal.fetch_progress import FetchProgress
 from konverge_resolution._internal.network.allowed_networks import AllowedNetworks, is_address
 from konverge_resolution._internal.network.connection_pools import (
     IDLE_SECONDS,
@@ -28,6 +28,7 @@ from konverge_resolution._internal.network.connection_pools import (
 )
 from konverge_resolution._internal.network.content_encoding import DecompressionError, create_decompressor
 from konverge_resolution._internal.network.dialer import CheckedSockets, Lookup, create_connector
+from konverge_resolution._internal.network.environment_proxies import EnvironmentProxies
 from konverge_resolution._internal.network.error_translation import translate_error
 from konverge_resolution._internal.network.errors import (
     InvalidRequestError,
@@ -45,6 +46,7 @@ from konverge_resolution._internal.network.redirects import (
     RequestHop,
     follow_redirect,
 )
+from konverge_resolution._internal.network.request_tracing import RequestTrace, create_trace_config
 from konverge_resolution._internal.network.trust_store import TrustStore
 from konverge_resolution._internal.network.url_parsing import parse_url, redact_url
 
@@ -98,7 +100,9 @@ class HttpStream:
             redirects.
     """
 
-    def __init__(self, response: aiohttp.ClientResponse, *, max_bytes: int, is_redirected: bool) -> None:
+    def __init__(
+        self, response: aiohttp.ClientResponse, *, max_bytes: int, is_redirected: bool, progress: FetchProgress
+    ) -> None:
         self.status: int = response.status
         self.url: str = str(response.url)
         self.redirected_to: str = str(response.url.with_query(None)) if is_redirected else ""
@@ -109,6 +113,7 @@ class HttpStream:
         self._response = response
         self._max_bytes = max_bytes
         self._is_redirected = is_redirected
+        self._progress = progress
 
     async def iter_chunks(self) -> AsyncIterator[bytes]:
         """Yield the decompressed body in pieces until its end. Call it only once.
@@ -139,7 +144,9 @@ class HttpStream:
         sent = size = 0
         try:
             reader = create_decompressor(self.headers.get("content-encoding", ""))
+            self._progress.enter("receiving the response of", host)
             while data := await self._read_some(host):
+                self._progress.add_bytes(len(data))
                 sent += len(data)  # limited separately: a compressed body can be endless without any content
                 if sent > self._max_bytes:
                     raise ResponseTooLargeError(host, self._max_bytes)
@@ -174,17 +181,26 @@ class HttpSession:
         checks: Sequence[HopCheck] = (),
         name_address: AddressNamer = _keep_url,
         *,
+        progress: FetchProgress,
         is_shared: bool = False,
     ) -> None:
         self._route = route
         self._session = session
+        self._progress = progress
         self._is_shared = is_shared
         self._checks = checks
         self._name_address = name_address
 
     def with_address_names(self, *, name_address: AddressNamer) -> HttpSession:
         """Return a session with the same connections, whose checks use other names (`GuardedHttp.with_settings`)."""
-        return HttpSession(self._session, self._route, self._checks, name_address, is_shared=self._is_shared)
+        return HttpSession(
+            self._session,
+            self._route,
+            self._checks,
+            name_address,
+            progress=self._progress,
+            is_shared=self._is_shared,
+        )
 
     async def get(
         self, url: str, *, headers: Mapping[str, str] = {}, max_bytes: int, credential: OriginCredential | None = None
@@ -279,7 +295,9 @@ class HttpSession:
             try:
                 location = response.headers.get("location", "")
                 if response.status not in REDIRECT_STATUSES or response.status in unfollowed or not location:
-                    yield HttpStream(response, max_bytes=max_bytes, is_redirected=is_redirected)
+                    yield HttpStream(
+                        response, max_bytes=max_bytes, is_redirected=is_redirected, progress=self._progress
+                    )
                     return
                 hop = follow_redirect(hop, response.status, location)
             finally:
@@ -303,7 +321,7 @@ class HttpSession:
             # The proxy reads plain HTTP requests itself; without CONNECT, aiohttp does not add the proxy headers.
             headers |= route.get("proxy_headers", {})
         while True:
-            trace = _ConnectionTrace()
+            trace = RequestTrace(self._progress, host)
             try:
                 return await self._session.request(
                     hop.method,
@@ -325,25 +343,6 @@ class HttpSession:
                 raise InvalidRequestError(host, f"cannot receive the request ({type(error).__name__})") from None
 
 
-@dataclass(slots=True)
-class _ConnectionTrace:
-    """Record of a request: a mark if its connection was open before."""
-
-    is_reused: bool = False
-
-
-async def _mark_reuse(
-    session: aiohttp.ClientSession, context: SimpleNamespace, params: aiohttp.TraceConnectionReuseconnParams
-) -> None:
-    context.trace_request_ctx.is_reused = True
-
-
-def _create_trace_config() -> aiohttp.TraceConfig:
-    config = aiohttp.TraceConfig()
-    config.on_connection_reuseconn.append(_mark_reuse)
-    return config
-
-
 class GuardedHttp:
     """HTTP client with checks and limits; `konverge_resolution.Services.http`.
 
@@ -354,12 +353,17 @@ class GuardedHttp:
         lookup: Resolves names.
         tls: The trusted certificates.
         networks: The permitted networks besides the public internet.
-        proxy: The proxy for all connections; environment variables are ignored. Its own address must be permitted. The
-            proxy resolves names then, while addresses in URLs are still checked here.
+        proxy: The proxy for all connections, or those of the environment of a user; this client reads no variable
+            itself. The address of a proxy must be permitted. The proxy resolves names then, while addresses in URLs are
+            still checked here.
         checks: Check every URL of a request, including targets of redirects.
         name_address: Converts a URL for these checks (default: the URL without its query).
         pools: Open connections of all tenants; None for connections of its own.
         tenant: The namespace of the requests, for `pools`.
+        progress: Receives the phases of requests; None for none.
+
+    Attributes:
+        proxy: The proxy.
     """
 
     def __init__(
@@ -368,16 +372,18 @@ class GuardedHttp:
         *,
         tls: TrustStore,
         networks: AllowedNetworks | None = None,
-        proxy: Proxy | None = None,
+        proxy: Proxy | EnvironmentProxies | None = None,
         checks: Sequence[HopCheck] = (),
         name_address: AddressNamer = _keep_url,
         pools: ConnectionPools | None = None,
         tenant: str = "",
+        progress: FetchProgress | None = None,
     ) -> None:
         self._lookup = lookup
         self._tls = tls
         self._networks = networks or AllowedNetworks()
-        self._proxy = proxy
+        self.proxy: Proxy | EnvironmentProxies | None = proxy
+        self._progress = progress or FetchProgress()
         self._checks = tuple(checks)
         self._name_address = name_address
         self._pools = pools
@@ -406,11 +412,12 @@ class GuardedHttp:
             self._lookup,
             tls=self._tls.with_authorities(authorities),
             networks=self._networks,
-            proxy=proxy or self._proxy,
+            proxy=proxy or self.proxy,
             checks=self._checks if check_hop is None else (*self._checks, check_hop),
             name_address=name_address or self._name_address,
             pools=self._pools,
             tenant=self._tenant,
+            progress=self._progress,
         )
 
     @asynccontextmanager
@@ -419,9 +426,13 @@ class GuardedHttp:
         pools = self._pools or ConnectionPools(max_pools=0)
         key = PoolKey(self._tenant, self._networks.names)
         async with pools.borrow(key, self._create_connections) as connections:
-            is_shared = self._pools is not None
             yield HttpSession(
-                connections.session, self._find_route, self._checks, self._name_address, is_shared=is_shared
+                connections.session,
+                self._find_route,
+                self._checks,
+                self._name_address,
+                progress=self._progress,
+                is_shared=self._pools is not None,
             )
 
     def _create_connections(self) -> OpenConnections:
@@ -435,7 +446,7 @@ class GuardedHttp:
             auto_decompress=False,
             middlewares=(send_once,),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
-            trace_configs=[_create_trace_config()],
+            trace_configs=[create_trace_config()],
         )
         return OpenConnections(session, sockets)
 
@@ -469,7 +480,7 @@ class GuardedHttp:
         host = url.raw_host or ""
         if is_address(host) and (kind := self._networks.find_refusal(host)):
             raise RefusedAddressError(host, host, kind, self._networks.opened_by)
-        proxy = self._proxy if self._proxy is not None and not self._proxy.bypasses(host) else None
+        proxy = None if self.proxy is None else self.proxy.select(url.scheme, host, url.port or 0)
         route: dict[str, Any] = {}
         if proxy is not None:
             route = {"proxy": URL(proxy.url), "proxy_headers": proxy.headers}

@@ -70,6 +70,10 @@ class Proxy:
         scheme, _, rest = self.url.partition("://")
         return f"{scheme}://{quote(user, safe='')}:{quote(password, safe='')}@{rest}" if basic else self.url
 
+    def select(self, scheme: str, host: str, port: int) -> Self | None:
+        """Return the proxy for a connection; None for a direct one."""
+        return None if self.bypasses(host) else self
+
     def bypasses(self, host: str) -> bool:
         """Tell whether a host is connected to without the proxy."""
         name = host.lower().rstrip(".")

@@ -224,7 +224,7 @@ class RequestReconciler:
         )
         if not await self._write_status(dialect, ctx, status):
             return Again(requeue_after=_CONFLICT_RETRY)
-        self._record_end(dialect, ctx, asked, RESOLVED, outcome.fetched_from)
+        self._record_end(dialect, ctx, asked, outcome)
         return None
 
     async def _fail(
@@ -236,7 +236,7 @@ class RequestReconciler:
         ):
             return Again(requeue_after=_CONFLICT_RETRY)
         self._reporter.report_failure(ctx.owner, error)
-        self._record_end(dialect, ctx, asked, error.reason.value, "none")
+        self._record_end(dialect, ctx, asked, error)
         return None
 
     async def _write_status(self, dialect: RequestFormat, ctx: OwnerContext, status: Object) -> bool:
@@ -306,10 +306,19 @@ class RequestReconciler:
         self._reporter.forget(uid)
 
     def _record_end(
-        self, dialect: RequestFormat, ctx: OwnerContext, asked: RequestSpec, reason: str, fetched_from: str
+        self,
+        dialect: RequestFormat,
+        ctx: OwnerContext,
+        asked: RequestSpec,
+        result: ResolutionResult | ResolutionError,
     ) -> None:
         created = dialect.parse_state(ctx.owner).created
+        if isinstance(result, ResolutionError):
+            reason, fetched_from = result.reason.value, "none"
+        else:
+            reason, fetched_from = RESOLVED, result.fetched_from
         self._reporter.record_end(self.context.get_metric_label(asked.resolver), reason, fetched_from, created)
+        self._reporter.log_end(ctx.owner, asked.resolver, reason, created, result)
         self._forget(ctx.owner_uid)
 
     def _requeue_at(self, decision: RequestDecision) -> Again | None:

@@ -13,8 +13,10 @@ from datetime import datetime
 from konverge._internal.kube import Object
 from konverge._internal.operator.owner_context import OperatorRun
 from konverge.clock import Clock
+from konverge_resolution._internal.engine import ResolutionResult
 from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.reasons import Reason
+from konverge_resolution._internal.reference import Digest
 from konverge_resolution._internal.requests.metrics import RequestMetrics
 from konverge_resolution._internal.requests.resolution_config import ResolutionConfig
 from konverge_resolution._internal.requests.tekton_settings import CONFIG_MAPS
@@ -102,6 +104,29 @@ class RequestReporter:
         """
         if self._metrics is not None:
             self._metrics.record_end(resolver, reason, fetched_from, self._compute_age(created))
+
+    def log_end(
+        self, request: Object, resolver: str, reason: str, created: datetime, result: ResolutionResult | ResolutionError
+    ) -> None:
+        """Write the log line of a request that has ended.
+
+        Args:
+            request: The request.
+            resolver: The resolver of its reference.
+            reason: The reason of its end.
+            created: The creation time.
+            result: The result, or the error.
+        """
+        seconds = round(self._compute_age(created), 3)
+        fields: dict[str, object] = {"resolver": resolver, "reason": reason, "seconds": seconds}
+        if isinstance(result, ResolutionError):
+            fields["error"] = result.message
+        else:
+            data, source = result.resolved.data, result.resolved.source
+            fields |= {"source": str(source), "digest": str(Digest.of(data)), "fetched_from": result.fetched_from}
+            fields["attempts"] = result.attempts
+        metadata = request["metadata"]
+        _log.info("request %s/%s has ended", metadata.get("namespace", ""), metadata["name"], extra=fields)
 
     def forget(self, uid: str) -> None:
         """Forget a request that is finished, deleted or served by another process."""

@@ -7,11 +7,12 @@ read.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from konverge._internal.kube import Object, ObjectKey, RestMapping
 from konverge._internal.kube.name_validation import validate_dns_label, validate_dns_subdomain
+from konverge._internal.suggestions import did_you_mean
 from konverge.errors import ApiError, ConnectionFailedError, ForbiddenError, NotFoundError
 from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.parameter_checks import build_param_error, check_names, get_text
@@ -150,7 +151,8 @@ class ClusterResolver:
         key = ObjectKey(params["namespace"], params["name"])
         what = f"{params['kind']} {key}"
         try:
-            mapping = _select_mapping(await cluster.find(params["kind"], params.get("apiVersion", "")), params)
+            found = await cluster.find(params["kind"], params.get("apiVersion", ""))
+            mapping = _select_mapping(found, params, () if found else await cluster.list_kinds())
             if not mapping.namespaced:
                 raise build_param_error("kind", f"expected a namespaced kind, found {mapping.gvk.kind}")
             # Before the read: the result must not reveal whether the object exists.
@@ -158,7 +160,12 @@ class ClusterResolver:
                 fetch.user and await cluster.may_get(mapping.gvk, key, user=fetch.user)
             ):
                 raise ResolutionError(Reason.DENIED, f"{fetch.user or 'an unknown user'} must not read {what}")
-            obj = await cluster.get(mapping.gvk, key)
+            try:
+                obj = await cluster.get(mapping.gvk, key)
+            except NotFoundError:
+                names = await cluster.list_names(mapping.gvk, key.namespace)
+                message = f"{what} does not exist{did_you_mean(key.name, names)}"
+                raise ResolutionError(Reason.NOT_FOUND, message) from None
         except NotFoundError:
             raise ResolutionError(Reason.NOT_FOUND, f"{what} does not exist") from None
         except ForbiddenError:
@@ -209,7 +216,7 @@ def strip_server_fields(obj: Object) -> Object:
     return stripped
 
 
-def _select_mapping(found: Sequence[RestMapping], params: Mapping[str, str]) -> RestMapping:
+def _select_mapping(found: Sequence[RestMapping], params: Mapping[str, str], kinds: Iterable[str] = ()) -> RestMapping:
     """Select the kind. If several API groups have it, prefer Tekton's: its references name no group.
 
     Raises:
@@ -218,7 +225,8 @@ def _select_mapping(found: Sequence[RestMapping], params: Mapping[str, str]) -> 
     kind = params["kind"]
     if not found:
         version = f" in {params['apiVersion']}" if "apiVersion" in params else ""
-        raise build_param_error("kind", f"the cluster serves no kind {kind!r}{version}")
+        suggestion = did_you_mean(kind, kinds)
+        raise build_param_error("kind", f"the cluster serves no kind {kind!r}{version}{suggestion}")
     for mapping in found:
         if len(found) == 1 or mapping.gvk.group == _TEKTON:
             return mapping

@@ -30,6 +30,8 @@ from konverge_resolution._internal.relative_references import join_path
 from konverge_resolution._internal.resolved_content import Provenance, ResolvedContent
 from konverge_resolution._internal.resolver import FetchRequest, Parameter, ParameterRole, Setting
 from konverge_resolution._internal.resolver_settings import FETCH_SETTINGS
+from konverge_resolution._internal.resolvers.web_pages import suggest_raw_url
+from konverge_resolution._internal.user_logins import find_user_login, name_user_login_in_errors
 
 __all__ = ["HttpResolver"]
 
@@ -145,17 +147,37 @@ class HttpResolver:
         url = str(fetch.params["url"])
         source = _strip_query(url)
         credential, query = await _read_credential(fetch, URL(url)), await _read_secret_query(fetch, URL(url))
-        with wrap_network_errors(source):
-            async with http.stream(
-                _append_query(url, query), headers={"Accept": _ACCEPT}, max_bytes=fetch.max_bytes, credential=credential
-            ) as response:
-                # Before the body is read: the page of an error can be larger than the limit of definitions.
-                if response.status != 200:
-                    now = fetch.services.clock.now()
-                    has_credential = credential is not None or bool(query)
-                    raise build_status_error(response, source, has_credential=has_credential, now=now)
-                _check_type(response, source)
-                data = await response.read()
+
+        async def download(credential: OriginCredential | None) -> tuple[bytes, str]:
+            with wrap_network_errors(source):
+                async with http.stream(
+                    _append_query(url, query),
+                    headers={"Accept": _ACCEPT},
+                    max_bytes=fetch.max_bytes,
+                    credential=credential,
+                ) as response:
+                    # Before the body is read: the page of an error can be larger than the limit of definitions.
+                    if response.status != 200:
+                        now = fetch.services.clock.now()
+                        has_credential = credential is not None or bool(query)
+                        raise build_status_error(response, source, has_credential=has_credential, now=now)
+                    _check_type(response, source)
+                    return await response.read(), response.redirected_to
+
+        destination = _find_destination(URL(url))
+        with name_user_login_in_errors(fetch, destination.authority):
+            try:
+                data, found_at = await download(credential)
+            except ResolutionError as error:
+                if credential is not None or query or error.reason is not Reason.AUTHENTICATION_REQUIRED:
+                    raise
+                login = await find_user_login(
+                    fetch, destination, lambda users: users.find_http_login(destination.authority)
+                )
+                if login is None:
+                    raise
+                header = encode_basic_auth(login.user, login.password)
+                data, found_at = await download(OriginCredential(header, str(URL(url).origin())))
         digest = Digest.of(data)
         if "digest" in fetch.params:
             expected = Digest.parse(str(fetch.params["digest"]))
@@ -167,7 +189,7 @@ class HttpResolver:
             Provenance(source, {"sha256": digest.hex}),
             {"url": source},
             pinned={"digest": str(digest), **fetch.params},
-            found_at=response.redirected_to,
+            found_at=found_at,
         )
 
 
@@ -258,17 +280,23 @@ async def _read_secret_value(fetch: FetchRequest, url: URL, kind: str) -> str:
     if not value or not value.isprintable():
         message = f"expected a {kind} in one line in the Secret, found none"
         raise ResolutionError(Reason.AUTHENTICATION_REQUIRED, f"parameter 'http-{kind}-secret': {message}")
-    host = url.raw_host or ""
-    destination = _UrlDestination(url.scheme, host, f"{host}:{url.explicit_port}" if url.explicit_port else host)
-    check_host(destination, secret, fetch.settings)
+    check_host(_find_destination(url), secret, fetch.settings)
     return value
+
+
+def _find_destination(url: URL) -> _UrlDestination:
+    host = url.raw_host or ""
+    return _UrlDestination(url.scheme, host, f"{host}:{url.explicit_port}" if url.explicit_port else host)
 
 
 def _check_type(response: HttpStream, source: str) -> None:
     """Refuse other content than YAML and JSON before it is read, for example a login page or an image."""
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind in _PAGES:
-        raise ResolutionError(Reason.UNSUPPORTED_CONTENT, f"{source} is a web page ({kind}); expected YAML or JSON")
+        message = f"{source} is a web page ({kind}); expected YAML or JSON"
+        if raw := suggest_raw_url(URL(source)):
+            message += f"; did you mean {raw}?"
+        raise ResolutionError(Reason.UNSUPPORTED_CONTENT, message)
     if kind and not _FILES.fullmatch(kind):
         message = f"{source}: expected YAML or JSON, found media type {kind[:_MAX_TYPE]!r}; correct the Content-Type"
         raise ResolutionError(Reason.UNSUPPORTED_CONTENT, f"{message} of the server, or use the address of a file")

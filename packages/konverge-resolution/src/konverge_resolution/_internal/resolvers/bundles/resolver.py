@@ -47,6 +47,7 @@ from konverge_resolution._internal.resolvers.bundles.registry_client import (
     RegistryClient,
     open_registry,
 )
+from konverge_resolution._internal.user_logins import name_user_login_in_errors
 
 __all__ = ["INDEX_DIGEST", "BundlesResolver"]
 
@@ -141,8 +142,9 @@ class BundlesResolver:
         image = parse_image_param(fetch.params)
         if image.digest is not None:
             return fetch.params
-        async with open_registry(_build_access(fetch, image), image) as registry:
-            digest = await registry.resolve_tag(image.tag)
+        with name_user_login_in_errors(fetch, image.registry):
+            async with open_registry(_build_access(fetch, image), image) as registry:
+                digest = await registry.resolve_tag(image.tag)
         return None if digest is None else {**fetch.params, "bundle": str(image.with_digest(digest))}
 
     async def resolve(self, fetch: FetchRequest) -> ResolvedContent:
@@ -152,6 +154,10 @@ class BundlesResolver:
             ResolutionError: One of them does not exist or cannot be read.
         """
         image = parse_image_param(fetch.params)
+        with name_user_login_in_errors(fetch, image.registry):
+            return await self._pull(fetch, image)
+
+    async def _pull(self, fetch: FetchRequest, image: ImageReference) -> ResolvedContent:
         async with open_registry(_build_access(fetch, image), image) as registry:
             named = await registry.get_manifest(image.digest if image.digest is not None else image.tag)
             pulled, manifest = await _select_from_index(registry, named, str(image))
@@ -229,10 +235,20 @@ def _build_access(fetch: FetchRequest, image: ImageReference) -> RegistryAccess:
 
 
 async def _read_login(fetch: FetchRequest, image: ImageReference) -> RegistryLogin | None:
-    """Return the user and password for an image from the named Secret, or from the ServiceAccount's pull Secrets.
+    """Return the user and password for an image from a Secret, otherwise those that the user of a command has.
 
     It runs only when a registry requires them: most definitions are public.
     """
+    login, users = await _read_secret_login(fetch, image), fetch.services.user_credentials
+    if login is not None or users is None:
+        return login
+    fetch.services.progress.enter("looking up a credential for", image.registry)
+    found = await users.find_registry_login(image.registry, image.repository)
+    return None if found is None else RegistryLogin(found.user, found.password)
+
+
+async def _read_secret_login(fetch: FetchRequest, image: ImageReference) -> RegistryLogin | None:
+    """Return the user and password from the named Secret, or from the ServiceAccount's pull Secrets."""
     secrets = fetch.services.secrets
     if "secret" in fetch.params:
         with name_params_in_errors("secret"):

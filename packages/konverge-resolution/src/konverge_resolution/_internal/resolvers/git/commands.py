@@ -17,6 +17,7 @@ from konverge_resolution._internal.network import Proxy
 from konverge_resolution._internal.network.allowed_networks import is_address
 from konverge_resolution._internal.resolvers.git.credentials import GitCredential
 from konverge_resolution._internal.resolvers.git.remotes import Remote
+from konverge_resolution._internal.user_access import SshAccess
 
 __all__ = [
     "GitConnection",
@@ -152,7 +153,7 @@ def get_program_path() -> str:
 
 
 def build_ssh_command(connection: GitConnection, folder: Path) -> Sequence[str]:
-    """Return the ssh command, limited to the Secret's key and host keys and to the checked address.
+    """Return the ssh command, limited to the keys and host keys of the Secret or of the user, and the checked address.
 
     Args:
         connection: The connection to the repository.
@@ -183,11 +184,28 @@ def build_ssh_command(connection: GitConnection, folder: Path) -> Sequence[str]:
         "RequestTTY": "no",
         "LogLevel": "ERROR",
     }
-    identity = str(folder / KEY) if connection.credential.private_key else "none"
-    command = ["ssh", "-F", _NOWHERE, "-i", identity]
+    identities = [str(folder / KEY) if connection.credential.private_key else "none"]
+    if (access := connection.credential.ssh) is not None:
+        options |= _build_user_options(access)
+        identities = list(access.identity_files) or identities
+    command = ["ssh", "-F", _NOWHERE]
+    for identity in identities:
+        command += ["-i", identity]
     for name, value in options.items():
         command += ["-o", f"{name}={value}"]
     return command
+
+
+def _build_user_options(access: SshAccess) -> dict[str, str]:
+    host = access.host if access.port == 22 else f"[{access.host}]:{access.port}"
+    options = {
+        "UserKnownHostsFile": " ".join(access.known_hosts_files) or _NOWHERE,
+        "HostKeyAlias": access.host_key_alias or host,
+        "IdentitiesOnly": "yes" if access.is_limited_to_files else "no",
+        "IdentityAgent": access.agent.replace("%", "%%") or "none",
+        "Port": str(access.port),
+    }
+    return options | ({"User": access.user} if access.user else {})
 
 
 def build_repository_files(commit: str, *, is_filtered: bool) -> dict[str, str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from konverge_resolution._internal.credential_hosts import encode_basic_auth
 from konverge_resolution._internal.parameter_checks import build_param_error
+from konverge_resolution._internal.user_access import SshAccess
 
 __all__ = ["GitCredential", "build_ssh_credential", "build_token_credential"]
 
@@ -27,14 +28,16 @@ class GitCredential:
         header: The value of ``Authorization``; empty for none.
         private_key: The private key for ssh; empty for none.
         known_hosts: The accepted host keys in OpenSSH's format.
+        ssh: The means of the user's own ssh in place of a key; None for none.
     """
 
     header: str = field(default="", repr=False)
     private_key: bytes = field(default=b"", repr=False)
     known_hosts: bytes = field(default=b"", repr=False)
+    ssh: SshAccess | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.header or self.private_key)
+        return bool(self.header or self.private_key or self.ssh)
 
 
 def build_token_credential(user: str, token: str) -> GitCredential:

@@ -58,7 +58,9 @@ _RULES = (
     _build_pattern(r"out of memory|malloc failed|mmap failed|cannot allocate", Reason.TOO_LARGE, _UNPACKING),
     _build_pattern(r"maximum allowed tree depth|died of signal 11", Reason.TOO_LARGE, _TOO_DEEP),
     _build_pattern(
-        r"host key verification failed", Reason.DENIED, "has a host key that is not in known_hosts of the Secret"
+        r"host key verification failed",
+        Reason.DENIED,
+        "has a host key that is not in known_hosts of the credential",
     ),
     _build_pattern(r"dumb http transport", Reason.NOT_FOUND, _NO_SERVER),
     _build_pattern(r"unknown protocol|invalid server response", Reason.NOT_FOUND, _OTHER_PROTOCOL),

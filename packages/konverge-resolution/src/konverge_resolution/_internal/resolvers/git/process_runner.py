@@ -42,14 +42,14 @@ class ProcessLimits:
     """Limits of one program.
 
     Args:
-        memory_bytes: Address space of each process of the group, in bytes.
+        memory_bytes: Address space of each process of the group, in bytes; None for no limit.
         file_bytes: Maximum size of each file; a larger write is an error for the program ("File too large"), not a
             signal, which its parents would not notice.
         output_bytes: Maximum size of the output; the program is killed above it.
         cpu_seconds: CPU time of each process of the group, in seconds; waiting does not count.
     """
 
-    memory_bytes: int
+    memory_bytes: int | None
     file_bytes: int
     output_bytes: int
     cpu_seconds: int = 30
@@ -96,7 +96,8 @@ async def run_process(
     Raises:
         ResolutionError: ``Internal``: the program cannot be started.
     """
-    bounds = (limits.memory_bytes // 1024, -(-limits.file_bytes // _BLOCK), limits.cpu_seconds)
+    memory = "unlimited" if limits.memory_bytes is None else limits.memory_bytes // 1024
+    bounds = (memory, -(-limits.file_bytes // _BLOCK), limits.cpu_seconds)
     launched = [_SHELL, "-c", _LAUNCH, _SHELL, *map(str, bounds), input_path, *arguments]
     watched = _GroupProtocol(limits.output_bytes)
     async with _process(watched, launched, env=dict(environment), cwd=folder) as transport:

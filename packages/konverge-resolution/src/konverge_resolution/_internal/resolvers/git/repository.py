@@ -12,6 +12,7 @@ from typing import Any
 from konverge._internal.cancellation import await_shielded
 from konverge._internal.suggestions import closest_match
 from konverge_resolution._internal.errors import ResolutionError
+from konverge_resolution._internal.fetch_progress import FetchProgress
 from konverge_resolution._internal.reasons import Reason
 from konverge_resolution._internal.resolvers.git import commands
 from konverge_resolution._internal.resolvers.git.command_output import (
@@ -61,6 +62,13 @@ _MIN_VERSION = (2, 37)
 _VERSION = re.compile(r"git version (\d+)\.(\d+)")
 _NO_SHELL_LIMIT, _NO_PROGRAM = 125, 127
 _NO_COMMIT = "f" * 40
+_PHASES = {
+    "ls-remote": "listing references of",
+    "fetch": "fetching a commit from",
+    "cat-file": "fetching a file from",
+    "ls-tree": "listing directories of",
+}
+"""Phases by subcommand of git."""
 
 
 async def check_git(folder: Path) -> None:
@@ -103,10 +111,14 @@ class Repository:
         connection: The connection to the repository.
         folder: A private folder, prepared with `prepare`.
         limits: The limits of git.
+        progress: Receives the phases.
     """
 
-    def __init__(self, connection: GitConnection, folder: Path, limits: RepositoryLimits) -> None:
+    def __init__(
+        self, connection: GitConnection, folder: Path, limits: RepositoryLimits, progress: FetchProgress
+    ) -> None:
         self._connection = connection
+        self._progress = progress
         self._folder = folder
         self._limits = limits
 
@@ -334,6 +346,7 @@ class Repository:
         memory_bytes: int | None = None,
     ) -> ProcessResult:
         memory = self._limits.memory_bytes
+        self._progress.enter(_PHASES[arguments[1]], self._connection.remote.origin)
         return await run_process(
             arguments,
             environment=commands.build_environment(self._connection, self._folder, is_filtered=is_filtered),

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
+from konverge._internal.suggestions import closest_match
 from konverge_resolution._internal.credential_hosts import check_host, check_tls
 from konverge_resolution._internal.definition_listing import ListedDefinition
 from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.http_failures import build_http_client, parse_proxy
-from konverge_resolution._internal.network import HttpResponse
+from konverge_resolution._internal.network import GuardedHttp, HttpResponse, Proxy
 from konverge_resolution._internal.parameter_checks import build_param_error, name_params_in_errors
 from konverge_resolution._internal.reasons import Reason
 from konverge_resolution._internal.reference import Digest, Parameters
@@ -20,6 +22,7 @@ from konverge_resolution._internal.relative_references import join_path
 from konverge_resolution._internal.resolved_content import Provenance, ResolvedContent
 from konverge_resolution._internal.resolver import FetchRequest, Parameter, Setting
 from konverge_resolution._internal.resolvers.git import scm
+from konverge_resolution._internal.resolvers.git.command_output import CommitFile
 from konverge_resolution._internal.resolvers.git.commands import GitConnection
 from konverge_resolution._internal.resolvers.git.credentials import (
     GitCredential,
@@ -40,10 +43,20 @@ from konverge_resolution._internal.resolvers.git.parameters import (
 from konverge_resolution._internal.resolvers.git.remotes import Remote
 from konverge_resolution._internal.resolvers.git.repository import Repository, RepositoryLimits, check_git
 from konverge_resolution._internal.resolvers.git.revisions import is_commit
+from konverge_resolution._internal.user_access import UserCredentials, UserLogin
+from konverge_resolution._internal.user_logins import (
+    find_user_login,
+    name_user_login_in_errors,
+    recall_user_login,
+)
 
 __all__ = ["GitResolver"]
 
+T = TypeVar("T")
+
 _TOKEN_FILE_BYTES = 64 * 1024
+_HIDDEN = (Reason.AUTHENTICATION_REQUIRED, Reason.NOT_FOUND)
+"""Reasons of an API for a repository that requires a token."""
 
 
 class GitResolver:
@@ -131,8 +144,9 @@ class GitResolver:
         if isinstance(found.source, ApiSource):
             commit = await _fetch_api_commit(fetch, found.source, found.revision)
         else:
-            async with self._open_repository(fetch, found.source) as repository:
-                commit = await repository.resolve_commit(found.revision)
+            commit = await self._use_repository(
+                fetch, found.source, lambda repository: repository.resolve_commit(found.revision)
+            )
         return {**fetch.params, "revision": commit}
 
     async def resolve(self, fetch: FetchRequest) -> ResolvedContent:
@@ -150,9 +164,12 @@ class GitResolver:
             uri = place if repository is None else repository.uri
             message = {} if repository is None else {"org": repository.org, "repo": repository.repo}
         else:
-            async with self._open_repository(fetch, found.source) as cloned:
-                commit = found.revision if is_pinned else await cloned.resolve_commit(found.revision)
-                file = await cloned.read_file(commit, found.path, max_bytes=fetch.max_bytes)
+
+            async def read_file(repository: Repository) -> CommitFile:
+                commit = found.revision if is_pinned else await repository.resolve_commit(found.revision)
+                return await repository.read_file(commit, found.path, max_bytes=fetch.max_bytes)
+
+            file = await self._use_repository(fetch, found.source, read_file)
             # The requested id can be that of a tag object; the record has the commit.
             data, commit, path = file.data, file.commit, file.path
             uri, message = found.source.uri, {"url": found.source.url}
@@ -165,16 +182,37 @@ class GitResolver:
             found_params={} if path == found.path else {"pathInRepo": path},
         )
 
+    async def _use_repository(
+        self, fetch: FetchRequest, remote: Remote, work: Callable[[Repository], Awaitable[T]]
+    ) -> T:
+        """Work with a repository; again with a login of the user if it requires one and the reference names none."""
+        credential = await _read_credential(fetch, remote)
+        with name_user_login_in_errors(fetch, remote.authority):
+            try:
+                async with self._open_repository(fetch, remote, credential) as repository:
+                    return await work(repository)
+            except ResolutionError as error:
+                if credential or remote.scheme == "ssh" or error.reason is not Reason.AUTHENTICATION_REQUIRED:
+                    raise
+                login = await find_user_login(fetch, remote, partial(_find_login, remote))
+                if login is None:
+                    raise
+            credential = build_token_credential(login.user, login.password)
+            async with self._open_repository(fetch, remote, credential) as repository:
+                return await work(repository)
+
     @asynccontextmanager
-    async def _open_repository(self, fetch: FetchRequest, remote: Remote) -> AsyncIterator[Repository]:
+    async def _open_repository(
+        self, fetch: FetchRequest, remote: Remote, credential: GitCredential
+    ) -> AsyncIterator[Repository]:
         if fetch.services.addresses is None:
             raise ResolutionError(Reason.INTERNAL, "programs that connect by themselves have no addresses here")
-        credential = await _read_credential(fetch, remote)
-        proxy = None if remote.scheme == "ssh" else parse_proxy(fetch.settings)
-        if proxy is not None and proxy.bypasses(remote.host):
-            proxy = None
+        proxy = _find_proxy(fetch, remote)
         places = [(remote.host, remote.port)] if proxy is None or remote.is_address else []
         places += [proxy.address] if proxy is not None else []  # names are the proxy's business, addresses are not
+        if credential.ssh is not None:
+            places = [(credential.ssh.host, credential.ssh.port)]
+        fetch.services.progress.enter("resolving the name of", remote.origin)
         addresses = [await fetch.services.addresses.resolve_permitted(*place) for place in places][-1]
         max_bytes, max_memory = get_max_repository_bytes(fetch.settings), get_max_memory_bytes(fetch.settings)
         watch = partial(self._memory.wait_until_exceeded, max_bytes=max_memory)
@@ -183,7 +221,8 @@ class GitResolver:
             await self._check_git(folder)
             certificates = fetch.settings.get("ca-certificates", "")
             connection = GitConnection(remote, tuple(addresses), credential, bool(certificates), proxy)
-            repository = Repository(connection, folder, RepositoryLimits(max_bytes, max_memory, watch))
+            limits = RepositoryLimits(max_bytes, max_memory, watch)
+            repository = Repository(connection, folder, limits, fetch.services.progress)
             await repository.prepare(certificates)
             yield repository
 
@@ -210,9 +249,31 @@ async def _read_credential(fetch: FetchRequest, remote: Remote) -> GitCredential
             secret = await secrets.read_all(name)
         credential = build_token_credential(str(params["gitUser"]), token)
     else:
-        return GitCredential()
+        return await _recall_credential(fetch, remote)
     check_host(remote, secret, fetch.settings)
     return credential
+
+
+async def _recall_credential(fetch: FetchRequest, remote: Remote) -> GitCredential:
+    """Return the means of the user's ssh, or a login of the user that the server required before."""
+    users = fetch.services.user_credentials
+    if users is not None and remote.scheme == "ssh":
+        return GitCredential(ssh=await users.find_ssh_access(remote.host, remote.port, remote.user))
+    login = recall_user_login(fetch, remote)
+    return GitCredential() if login is None else build_token_credential(login.user, login.password)
+
+
+async def _find_login(remote: Remote, credentials: UserCredentials) -> UserLogin | None:
+    return await credentials.find_git_login(remote.scheme, remote.authority, remote.path)
+
+
+def _find_proxy(fetch: FetchRequest, remote: Remote) -> Proxy | None:
+    """Return the proxy of the settings, otherwise that of the user's environment; None for a direct connection."""
+    if remote.scheme == "ssh":
+        return None
+    http: GuardedHttp | None = fetch.services.http
+    proxies = parse_proxy(fetch.settings) or (None if http is None else http.proxy)
+    return None if proxies is None else proxies.select(remote.scheme, remote.host, remote.port)
 
 
 async def _read_api_token(fetch: FetchRequest, source: ApiSource) -> str:
@@ -226,7 +287,12 @@ async def _read_api_token(fetch: FetchRequest, source: ApiSource) -> str:
             raise build_param_error("token", "expected a token in one line")
         check_host(source.server, secret, fetch.settings)
         return token
+    if (login := recall_user_login(fetch, source.server)) is not None:
+        return login.password
     if not source.is_configured:
+        login = await find_user_login(fetch, source.server, partial(_find_api_login, source))
+        if login is not None:
+            return login.password
         message = "parameter 'serverURL': a server other than the configured one needs a token of your own"
         raise ResolutionError(Reason.DENIED, f"{message}; name its Secret with parameter 'token'")
     path = fetch.settings.get("api-token-file", "")
@@ -257,12 +323,51 @@ async def _fetch_api_commit(fetch: FetchRequest, source: ApiSource, revision: st
 async def _fetch_api_file(fetch: FetchRequest, source: ApiSource, commit: str, path: str) -> tuple[bytes, str, str]:
     """Return a file, its path on the server, and the URL of a redirect; empty without redirects."""
     request = scm.build_file_request(source, commit, path, fetch.max_bytes)
-    answer = await _call_api(fetch, source, request, f"file {path!r} at {commit}")
+    try:
+        answer = await _call_api(fetch, source, request, f"file {path!r} at {commit}")
+    except ResolutionError as error:
+        if error.reason is not Reason.NOT_FOUND:
+            raise
+        raise error.with_message(f"{error.message}{await _suggest_api_path(fetch, source, commit, path)}") from None
     data, found = scm.parse_file(source, answer.body, path, fetch.max_bytes)
     return data, found, answer.redirected_to
 
 
+async def _suggest_api_path(fetch: FetchRequest, source: ApiSource, commit: str, path: str) -> str:
+    """Return the end of the message about a missing file, from the names in its folder or, without one, in the root."""
+    for folder in dict.fromkeys((path.rpartition("/")[0], "")):
+        try:
+            listed = await _call_api(fetch, source, scm.build_folder_request(source, commit, folder), "folder")
+            names = scm.parse_folder(source, listed.body)
+        except ResolutionError:
+            continue  # the folder does not exist either, or is too large for a suggestion
+        above = f"{folder}/" if folder else ""
+        near = closest_match(path.removeprefix(above).partition("/")[0], names)
+        return f"; did you mean {above + near!r}?" if near else ""
+    return ""
+
+
 async def _call_api(fetch: FetchRequest, source: ApiSource, request: scm.ApiRequest, what: str) -> HttpResponse:
-    token = await _read_api_token(fetch, source)
     http = build_http_client(fetch, name_address=partial(scm.name_source, source))
-    return await scm.send_request(http, request, source, token, what=what, now=fetch.services.clock.now())
+
+    async def send(token: str) -> HttpResponse:
+        return await scm.send_request(http, request, source, token, what=what, now=fetch.services.clock.now())
+
+    with name_user_login_in_errors(fetch, source.server.authority):
+        token = ""
+        try:
+            token = await _read_api_token(fetch, source)
+            return await send(token)
+        except ResolutionError as error:
+            # Without a token, servers hide private repositories.
+            if token or "token" in fetch.params or error.reason not in _HIDDEN:
+                raise
+            login = await find_user_login(fetch, source.server, partial(_find_api_login, source))
+            if login is None:
+                raise
+        return await send(login.password)
+
+
+async def _find_api_login(source: ApiSource, credentials: UserCredentials) -> UserLogin | None:
+    server = source.server
+    return await credentials.find_git_login(server.scheme, server.authority, f"{source.org}/{source.repo}.git")

@@ -31,15 +31,18 @@ __all__ = [
     "ApiRequest",
     "build_commit_request",
     "build_file_request",
+    "build_folder_request",
     "find_repository",
     "name_source",
     "parse_commit",
     "parse_file",
+    "parse_folder",
     "send_request",
 ]
 
 _COMMIT_BYTES = 256 * 1024
 _ENVELOPE_BYTES = 64 * 1024
+_FOLDER_BYTES = 2 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,7 @@ class _ApiDialect:
         repository: The path of a repository in the API.
         commit: The path for a revision's commit below the repository.
         file: The path for a file below the repository.
+        folder: The path for a list of a folder below the repository; the path of the folder begins with a slash.
         is_path_one_segment: Whether the slashes in a file's path are encoded.
         id_field: The field of the response with the commit id; empty if the response contains only the id.
         commit_type: The media type of the response with a commit.
@@ -77,6 +81,7 @@ class _ApiDialect:
     repository: str
     commit: str
     file: str
+    folder: str = "contents{path}?ref={commit}"
     is_path_one_segment: bool = False
     id_field: str = "sha"
     commit_type: str = "application/json"
@@ -100,6 +105,7 @@ _APIS: dict[str, _ApiDialect] = {
         repository="projects/{org}%2F{repo}",
         commit="repository/commits/{revision}",
         file="repository/files/{path}?ref={commit}",
+        folder="repository/tree?path={path}&ref={commit}&per_page=100",
         is_path_one_segment=True,
         id_field="id",
     ),
@@ -142,6 +148,32 @@ def build_file_request(source: ApiSource, commit: str, path: str, max_bytes: int
     file = api.file.format(path=quote(path, safe="" if api.is_path_one_segment else "/"), commit=commit)
     size = 2 * max_bytes + _ENVELOPE_BYTES  # base64 in lines
     return ApiRequest(f"{_encode_repository(source)}/{file}", api.file_type, size)
+
+
+def build_folder_request(source: ApiSource, commit: str, folder: str) -> ApiRequest:
+    """Return the request for the names in a folder of a commit.
+
+    Args:
+        source: The repository.
+        commit: The commit id.
+        folder: The path of the folder; empty for the root.
+    """
+    api = _APIS[source.type]
+    path = quote(folder, safe="" if api.is_path_one_segment else "/")
+    path = f"/{path}" if path and not api.is_path_one_segment else path
+    url = f"{_encode_repository(source)}/{api.folder.format(path=path, commit=commit)}"
+    return ApiRequest(url, api.file_type, _FOLDER_BYTES)
+
+
+def parse_folder(source: ApiSource, body: bytes) -> list[str]:
+    """Return the names in the response to `build_folder_request`; none if it is not a list.
+
+    Raises:
+        ResolutionError: The response is not JSON.
+    """
+    document = _decode_body(source, body)
+    entries = document if isinstance(document, list) else []
+    return [entry["name"] for entry in entries if isinstance(entry, dict) and isinstance(entry.get("name"), str)]
 
 
 def _encode_repository(source: ApiSource) -> str:

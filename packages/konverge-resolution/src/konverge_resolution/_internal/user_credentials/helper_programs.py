@@ -1,0 +1,66 @@
+"""Programs that print a credential: bounded in time and output, and nothing that they print gets into a message."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from konverge_resolution._internal.errors import ResolutionError
+from konverge_resolution._internal.resolvers.git.process_runner import ProcessLimits, run_process
+from konverge_resolution._internal.user_credentials.user_files import UnusableCredentialError
+
+__all__ = ["HelperOutput", "run_helper"]
+
+_SECONDS = 20.0
+_LIMITS = ProcessLimits(memory_bytes=None, file_bytes=64 << 20, output_bytes=64 << 10)
+
+
+class HelperOutput:
+    """Output of a helper.
+
+    Args:
+        status: The exit status.
+        text: The standard output.
+    """
+
+    def __init__(self, status: int, text: str) -> None:
+        self.status = status
+        self.text = text
+
+
+async def run_helper(
+    arguments: Sequence[str], text: str, *, environment: Mapping[str, str], name: str, seconds: float = _SECONDS
+) -> HelperOutput:
+    """Run a helper with the user's environment; a cancellation ends it with its child processes.
+
+    Args:
+        arguments: The program and its arguments.
+        text: Its standard input.
+        environment: The user's environment.
+        name: The name of the helper in messages.
+        seconds: Time limit in seconds.
+
+    Raises:
+        UnusableCredentialError: It does not exist, does not end in time, or prints too much.
+    """
+    if shutil.which(arguments[0], path=environment.get("PATH")) is None:
+        raise UnusableCredentialError(f"{name}: no such program; install it, or remove it from the configuration")
+    with tempfile.TemporaryDirectory(prefix="konverge-helper-") as folder:
+        request = Path(folder) / "request"
+        request.write_text(text)
+        try:
+            async with asyncio.timeout(seconds):
+                # Outside of every repository, whose configuration could name other programs.
+                finished = await run_process(
+                    arguments, environment=environment, folder=Path("/"), limits=_LIMITS, input_path=str(request)
+                )
+        except TimeoutError:
+            raise UnusableCredentialError(f"{name}: expected a result within {seconds:g} s, found none") from None
+        except ResolutionError as error:
+            raise UnusableCredentialError(f"{name}: {error.message}") from None
+    if finished.is_truncated:
+        raise UnusableCredentialError(f"{name}: expected at most {_LIMITS.output_bytes} bytes of output, found more")
+    return HelperOutput(finished.status, finished.output.decode("utf-8", "replace"))
