@@ -182,7 +182,7 @@ class Engine:
                 result = await self._verify(plan, reference, fetched)
         except TimeoutError:
             message = f"resolver {reference.resolver!r}: no result within the time limit of {limit:g} s"
-            if phase := plan.fetch.services.progress.phase:
+            if phase := plan.fetch.services.progress.describe(plan.uri):
                 message += f"; it was {phase}"
             raise ResolutionError(Reason.TIMED_OUT, message) from None
         content, seconds = result.resolved, self._clock.monotonic() - start

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from typing import Protocol
+from urllib.parse import urlsplit
 
 __all__ = ["FetchProgress", "ProgressObserver"]
 
@@ -42,22 +43,35 @@ class FetchProgress:
     Args:
         observer: Receives each change; None for none.
 
-    Attributes:
-        phase: The current phase, as a gerund with its object: ``waiting for the response of https://example.com``;
-            empty before the first one.
     """
 
     def __init__(self, observer: ProgressObserver | None = None) -> None:
-        self.phase = ""
+        self._phase = self._host = ""
         self._observer = observer
+
+    def describe(self, known: str) -> str:
+        """Return the current phase, such as ``waiting for the response of https://example.com``; empty without one.
+
+        A message can be seen by others. So it names only the host that the user knows, and no target of a redirect.
+
+        Args:
+            known: The address of the source.
+        """
+        if not self._host:
+            return self._phase
+        netloc = urlsplit(self._host if "://" in self._host else f"//{self._host}").netloc
+        return f"{self._phase} {self._host if netloc == urlsplit(known).netloc else 'another server'}"
+
+    def wait_for_slot(self) -> None:
+        """Record that the resolution waits until other calls of the same remote have ended."""
+        self._phase, self._host = "waiting for a free slot of its remote", ""
 
     def enter(self, phase: str, host: str) -> None:
         """Begin a phase, such as ``connecting to`` with its host."""
-        entered = f"{phase} {host}"
-        if entered == self.phase:
+        if (phase, host) == (self._phase, self._host):
             return
-        self.phase = entered
-        _log.debug("%s", entered)
+        self._phase, self._host = phase, host
+        _log.debug("%s %s", phase, host)
         if self._observer is not None:
             self._observer.on_phase(phase, host)
 
@@ -74,7 +88,7 @@ class FetchProgress:
             message: Its message.
             seconds: The pause in seconds.
         """
-        self.phase = f"waiting to retry after {reason}: {message}"
+        self._phase, self._host = f"waiting to retry after {reason}: {message}", ""
         _log.debug("retry in %.1f s: %s: %s", seconds, reason, message)
         if self._observer is not None:
             self._observer.on_retry(f"{reason}: {message}", seconds)

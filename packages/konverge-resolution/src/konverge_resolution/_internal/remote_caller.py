@@ -76,7 +76,7 @@ class RemoteCaller:
         calls = 0
         while True:
             calls += 1
-            progress.phase = f"waiting for one of the few slots of {remote}"
+            progress.wait_for_slot()
             try:
                 async with self._bounds.slot(remote, namespace):
                     with wrap_resolver_errors(resolver):

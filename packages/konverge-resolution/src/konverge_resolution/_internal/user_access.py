@@ -56,17 +56,17 @@ class SshAccess:
 class UserCredentials(Protocol):
     """Credentials of the user of a command. Each is for one host, and only hosts that the user named have any."""
 
-    def recall_login(self, authority: str) -> UserLogin | None:
-        """Return the login of a host (with its port) that was found before; None without one."""
+    def recall_login(self, uri: str) -> UserLogin | None:
+        """Return the login that was found for exactly this source before; None without one."""
 
-    async def find_registry_login(self, registry: str, repository: str) -> UserLogin | None:
-        """Return the login for a repository of a registry; None without one."""
+    async def find_registry_login(self, uri: str) -> UserLogin | None:
+        """Return the login for a repository of a registry, ``oci://example.com/team/boxes``; None without one."""
 
-    async def find_git_login(self, scheme: str, authority: str, path: str) -> UserLogin | None:
-        """Return the login for a repository over HTTP; None without one."""
+    async def find_git_login(self, uri: str) -> UserLogin | None:
+        """Return the login for a repository over HTTP, ``git+https://example.com/team/boxes``; None without one."""
 
-    async def find_http_login(self, authority: str) -> UserLogin | None:
-        """Return the login for a web server (host, with its port); None without one."""
+    async def find_http_login(self, uri: str) -> UserLogin | None:
+        """Return the login for a file, ``https://example.com/box.yaml``; None without one."""
 
     async def find_ssh_access(self, host: str, port: int, user: str) -> SshAccess | None:
         """Return the means of the user's ssh to reach a host; None if they must not be used for it.

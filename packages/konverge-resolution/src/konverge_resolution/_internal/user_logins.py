@@ -42,28 +42,37 @@ async def find_user_login(
     return login
 
 
-def recall_user_login(fetch: FetchRequest, destination: CredentialDestination) -> UserLogin | None:
-    """Return the login that `find_user_login` found for the server before; None without one."""
+def recall_user_login(fetch: FetchRequest, destination: CredentialDestination, uri: str) -> UserLogin | None:
+    """Return the login that `find_user_login` found for the source before; None without one.
+
+    Args:
+        fetch: The resolution.
+        destination: The server.
+        uri: The address of the source.
+
+    Raises:
+        ResolutionError: As `find_user_login`.
+    """
     credentials = fetch.services.user_credentials
-    login = None if credentials is None else credentials.recall_login(destination.authority)
+    login = None if credentials is None else credentials.recall_login(uri)
     if login is not None:
         check_host(destination, {}, fetch.settings)
     return login
 
 
 @contextmanager
-def name_user_login_in_errors(fetch: FetchRequest, authority: str) -> Iterator[None]:
+def name_user_login_in_errors(fetch: FetchRequest, uri: str) -> Iterator[None]:
     """Add the place of a login of the user to errors of the block that report it as refused.
 
     Args:
         fetch: The resolution.
-        authority: The server, with its port.
+        uri: The address of the source.
     """
     try:
         yield
     except ResolutionError as error:
         credentials = fetch.services.user_credentials
-        login = None if credentials is None else credentials.recall_login(authority)
+        login = None if credentials is None else credentials.recall_login(uri)
         if login is None or error.reason is not Reason.DENIED:
             raise
         raise error.with_message(error.message.replace(_CREDENTIAL, f"{_CREDENTIAL} (from {login.source})")) from None

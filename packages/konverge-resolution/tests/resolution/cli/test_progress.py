@@ -112,6 +112,23 @@ def test_a_time_limit_names_the_host_and_the_phase(konverge: Konverge) -> None:
     assert done.stderr == f"konverge: TimedOut: {message} {url}\n"
 
 
+def test_a_time_limit_does_not_name_the_target_of_a_redirect(konverge: Konverge) -> None:
+    """In a cluster all readers of a request see the message."""
+    with slow_server() as url:
+
+        class Redirecting(Handler):
+            def do_GET(self) -> None:
+                self.send_response(302)
+                self.send_header("Location", f"{url}/t.yaml")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+        with http_server(Redirecting) as port:
+            given = f"http://127.0.0.1:{port}/t.yaml"
+            done = konverge("resolve", "http", "--url", given, *LOOPBACK, "--timeout", "0.5")
+    assert done.stderr.endswith("; it was receiving the response of another server\n")
+
+
 @pytest.mark.anyio
 async def test_a_host_cannot_control_the_terminal() -> None:
     screen = io.StringIO()

@@ -190,6 +190,28 @@ def test_a_file_over_http_gets_the_login_of_netrc(konverge: Konverge, home: Path
     assert f"credentials for 127.0.0.1:{port}: found in ~/.netrc" in done.stderr
 
 
+def test_a_login_of_a_path_is_for_no_other_path(
+    konverge: Konverge, server: GitServer, home: Path, helper: Helper, tmp_path: Path
+) -> None:
+    """With ``credential.useHttpPath`` each repository has its own, also those that a definition refers to."""
+    git("clone", "--quiet", "--bare", str(tmp_path / "work"), str(tmp_path / "other.git"), folder=tmp_path)
+    work = tmp_path / "work"
+    ref = {"resolver": "git", "params": {"url": server.url("other.git", host="127.0.0.1"), "pathInRepo": "t.yaml"}}
+    definition = {"apiVersion": "v1", "kind": "P", "metadata": {"name": "p"}, "spec": {"taskRef": ref}}
+    (work / "p.yaml").write_text(json.dumps(definition))
+    git("add", ".", folder=work)
+    git("commit", "--quiet", "-m", "two", folder=work)
+    git("push", "--quiet", str(tmp_path / "boxes.git"), "main", folder=work)
+    server.credentials["other.git"] = ("eve", "other-password")
+    helper("git-credential-paths", "grep -q path=boxes.git && echo username=ann && echo password=hunter2-hunter2")
+    (home / ".gitconfig").write_text("[credential]\n helper = paths\n useHttpPath = true\n")
+    url = server.url("boxes.git", host="127.0.0.1")
+    options = ("--path", "p.yaml", "--lock", tmp_path / "lock.yaml", *LOOPBACK, *PLAIN)
+    done = konverge("resolve", "git", "--url", url, *options)
+    assert (done.returncode, "konverge: AuthRequired: spec.taskRef of git+" in done.stderr) == (1, True), done.stderr
+    assert not any(request.authorization for request in server.seen if request.path.startswith("/other.git"))
+
+
 def test_all_of_them_can_be_switched_off(
     konverge: Konverge, server: GitServer, registry: FakeRegistry, home: Path
 ) -> None:

@@ -27,7 +27,7 @@ PROXY = "http://proxy.example:3128"
         ({"HTTPS_PROXY": PROXY}, ("http", "a.example", 80), ""),
         ({"HTTP_PROXY": PROXY}, ("https", "a.example", 443), ""),
         ({"http_proxy": PROXY, "HTTP_PROXY": "http://other.example"}, ("http", "a.example", 80), PROXY),
-        ({"ALL_PROXY": PROXY}, ("https", "a.example", 443), PROXY),
+        ({"ALL_PROXY": "socks5://a.example"}, ("https", "a.example", 443), ""),
         ({"https_proxy": "proxy.example:3128"}, ("https", "a.example", 443), PROXY),
         ({"https_proxy": " "}, ("https", "a.example", 443), ""),
     ],
@@ -60,6 +60,9 @@ def test_each_scheme_has_its_variable(environment: Mapping[str, str], url: tuple
         ("fd00::/8", "10.0.0.1", False),
         ("10.0.0.0/8", "a.example", False),
         ("x" * 100_000, "a.example", False),
+        ("a.example" + ":443" * 100_000, "a.example", False),
+        ("a.example:" + "9" * 100_000, "a.example", False),
+        ("[::1]:443", "::1", True),
         ("", "a.example", False),
     ],
 )

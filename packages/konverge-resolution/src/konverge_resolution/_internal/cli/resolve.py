@@ -25,6 +25,7 @@ __all__ = ["build_lock_options", "exit_with_reason", "resolve"]
 
 _ARGUMENTS = "konverge_resolution.arguments"
 """Key of the command line in the context of a command."""
+_RESOLVER_NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 _JSON_OPTIONS = ("-ojson", "--output=json")
 
 _NAMES = {"pathInRepo": "path"}
@@ -190,7 +191,7 @@ def _print_usage_record(arguments: Sequence[str]) -> Iterator[None]:
         yield
     except click.UsageError as error:
         if _selects_json(arguments):
-            resolver = "" if arguments[0].startswith("-") else arguments[0]
+            resolver = arguments[0] if _RESOLVER_NAME.fullmatch(arguments[0]) else ""  # a URL may contain a password
             _print(build_usage_record(error.format_message(), resolver))
         raise
 

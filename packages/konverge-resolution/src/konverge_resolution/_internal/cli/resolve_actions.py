@@ -160,34 +160,40 @@ async def fetch_all(flags: ResolveFlags) -> bytes:
     """
     assert flags.lock_file is not None
     lock = _read_lock(flags.lock_file, may_be_absent=False)
-    requester = Requester(flags.namespace)
     contents = ContentStore(flags.content)
+    if not flags.is_update:
+        await _fetch_locked(flags, lock, contents)
+        click.echo(f"{flags.lock_file}: {_format_entry_count(lock)}; all content is in {flags.content}", err=True)
+        return b""
     async with _open_engine(flags, set()) as engine:
-        if not flags.is_update:
-            source = LockedResolver(
-                engine,
-                lock,
-                contents,
-                is_offline=flags.is_offline,
-                is_from_lock_file=True,
-                is_verifying=flags.is_verifying,
-            )
-            pending = (source.resolve(entry.reference, requester, seconds=flags.seconds) for entry in lock)
-            results = await asyncio.gather(*pending, return_exceptions=True)
-            failures = [result for result in results if isinstance(result, BaseException)]
-            for failure in failures[1:]:
-                reason = f"{failure.reason}: " if isinstance(failure, ResolutionError) else ""
-                click.echo(f"konverge: {reason}{format_failure(failure)}", err=True)
-            if failures:
-                raise failures[0]
-            click.echo(f"{flags.lock_file}: {_format_entry_count(lock)}; all content is in {flags.content}", err=True)
-            return b""
         updating = LockedResolver(engine, LockFile(file=lock.file), contents, may_add=True, is_from_lock_file=True)
         roots = [entry.reference for entry in lock if entry.root]
         nodes = await _resolve_tree(flags, engine, updating, [ParsedReference((root,)) for root in roots])
     _write_lock(flags, flags.lock_file, _with_roots(updating.lock, updating, roots), before=lock)
     _print_warnings(nodes)
     return b""
+
+
+async def _fetch_locked(flags: ResolveFlags, lock: LockFile, contents: ContentStore) -> None:
+    """Fetch all entries; print every failure but the first, which is raised."""
+    async with _open_engine(flags, set()) as engine:
+        source = LockedResolver(
+            engine,
+            lock,
+            contents,
+            is_offline=flags.is_offline,
+            is_from_lock_file=True,
+            is_verifying=flags.is_verifying,
+        )
+        requester = Requester(flags.namespace)
+        pending = (source.resolve(entry.reference, requester, seconds=flags.seconds) for entry in lock)
+        results = await asyncio.gather(*pending, return_exceptions=True)
+    failures = [result for result in results if isinstance(result, BaseException)]
+    for failure in failures[1:]:
+        reason = f"{failure.reason}: " if isinstance(failure, ResolutionError) else ""
+        click.echo(f"konverge: {reason}{format_failure(failure)}", err=True)
+    if failures:
+        raise failures[0]
 
 
 async def lock_roots(flags: ResolveFlags, roots: Sequence[ParsedReference]) -> None:

@@ -39,7 +39,7 @@ class EnvironmentProxies:
         """
         proxies = {}
         for scheme in ("https", "http"):
-            names = [f"{scheme}_proxy", f"{scheme.upper()}_PROXY", "all_proxy", "ALL_PROXY"]
+            names = [f"{scheme}_proxy", f"{scheme.upper()}_PROXY"]
             if (name := next((name for name in names if environment.get(name, "").strip()), "")) == "":
                 continue
             text = environment[name].strip()
@@ -76,8 +76,10 @@ def _matches(entry: str, host: str, port: int) -> bool:
         return True
     with contextlib.suppress(ValueError):
         return ipaddress.ip_address(host) in ipaddress.ip_network(entry.strip("[]"), strict=False)
-    name, colon, limit = entry.rpartition(":")
-    if colon and limit.isdecimal():
-        return int(limit) == port and _matches(name, host, port)
+    name, _, limit = entry.rpartition(":")
+    if limit.isdecimal() and name:
+        if int(limit[:6]) != port:
+            return False
+        entry = name.strip("[]")
     name = entry.removeprefix("*")
     return host.endswith(name) if name.startswith(".") else host == name or host.endswith(f".{name}")

@@ -165,15 +165,13 @@ class HttpResolver:
                     return await response.read(), response.redirected_to
 
         destination = _find_destination(URL(url))
-        with name_user_login_in_errors(fetch, destination.authority):
+        with name_user_login_in_errors(fetch, source):
             try:
                 data, found_at = await download(credential)
             except ResolutionError as error:
                 if credential is not None or query or error.reason is not Reason.AUTHENTICATION_REQUIRED:
                     raise
-                login = await find_user_login(
-                    fetch, destination, lambda users: users.find_http_login(destination.authority)
-                )
+                login = await find_user_login(fetch, destination, lambda users: users.find_http_login(source))
                 if login is None:
                     raise
                 header = encode_basic_auth(login.user, login.password)

@@ -49,15 +49,16 @@ class UserCredentialStore:
         """
         self._permitted.add(urlsplit(uri).netloc)
 
-    def recall_login(self, authority: str) -> UserLogin | None:
-        """Return the login of a host that was found before; None without one."""
-        return self._logins.get(authority)
+    def recall_login(self, uri: str) -> UserLogin | None:
+        """Return the login that was found for exactly this source before; None without one."""
+        return self._logins.get(uri)
 
-    async def find_registry_login(self, registry: str, repository: str) -> UserLogin | None:
+    async def find_registry_login(self, uri: str) -> UserLogin | None:
         """Return the login of the first auth file that has one; None without one."""
-        if not self._is_permitted(registry):
+        if not self._is_permitted(uri):
             return None
-        image = ImageReference(registry, repository)
+        parts = urlsplit(uri)
+        image = ImageReference(parts.netloc, parts.path.removeprefix("/"))
         files = list_auth_files(self._environment)
         for file in files:
             try:
@@ -66,33 +67,33 @@ class UserCredentialStore:
                 self._warn(error)
                 continue
             if login is not None:
-                return self._record(registry, login)
-        self._log_absence(registry, *(format_path(file, self._home) for file in files))
+                return self._record(uri, login)
+        self._log_absence(uri, *(format_path(file, self._home) for file in files))
         return None
 
-    async def find_git_login(self, scheme: str, authority: str, path: str) -> UserLogin | None:
+    async def find_git_login(self, uri: str) -> UserLogin | None:
         """Return the login of git's helpers, then of netrc; None without one."""
-        if not self._is_permitted(authority):
+        if not self._is_permitted(uri):
             return None
         try:
-            login = await find_helper_login(scheme, authority, path, self._environment)
+            login = await find_helper_login(uri.removeprefix("git+"), self._environment)
         except UnusableCredentialError as error:
             self._warn(error)
             login = None
-        login = login or self._find_netrc_login(authority)
+        login = login or self._find_netrc_login(uri)
         if login is not None:
-            return self._record(authority, login)
-        self._log_absence(authority, SOURCE, self._name_netrc())
+            return self._record(uri, login)
+        self._log_absence(uri, SOURCE, self._name_netrc())
         return None
 
-    async def find_http_login(self, authority: str) -> UserLogin | None:
+    async def find_http_login(self, uri: str) -> UserLogin | None:
         """Return the login of netrc; None without one."""
-        if not self._is_permitted(authority):
+        if not self._is_permitted(uri):
             return None
-        login = self._find_netrc_login(authority)
+        login = self._find_netrc_login(uri)
         if login is not None:
-            return self._record(authority, login)
-        self._log_absence(authority, self._name_netrc())
+            return self._record(uri, login)
+        self._log_absence(uri, self._name_netrc())
         return None
 
     async def find_ssh_access(self, host: str, port: int, user: str) -> SshAccess | None:
@@ -101,7 +102,8 @@ class UserCredentialStore:
         Raises:
             ResolutionError: ``InvalidConfiguration``: the user's configuration requires a detour.
         """
-        if not self._is_permitted(host if port == 22 else f"{host}:{port}"):
+        name = f"[{host}]" if ":" in host else host
+        if not self._is_permitted(f"ssh://{name if port == 22 else f'{name}:{port}'}"):
             return None
         try:
             access = await read_ssh_access(host, port, user, self._environment)
@@ -112,15 +114,16 @@ class UserCredentialStore:
         _log.debug("credentials for %s: %s of %s", host, agent, access.source)
         return access
 
-    def _is_permitted(self, authority: str) -> bool:
-        if authority in self._permitted:
+    def _is_permitted(self, uri: str) -> bool:
+        host = urlsplit(uri).netloc
+        if host in self._permitted:
             return True
-        _log.debug("credentials for %s: none are sent, because no reference of the command names this host", authority)
+        _log.debug("credentials for %s: none are sent, because no reference of the command names this host", host)
         return False
 
-    def _find_netrc_login(self, authority: str) -> UserLogin | None:
+    def _find_netrc_login(self, uri: str) -> UserLogin | None:
         try:
-            return find_netrc_login(urlsplit(f"//{authority}").hostname or "", self._environment)
+            return find_netrc_login(urlsplit(uri).hostname or "", self._environment)
         except UnusableCredentialError as error:
             self._warn(error)
             return None
@@ -128,13 +131,13 @@ class UserCredentialStore:
     def _name_netrc(self) -> str:
         return format_path(get_netrc_file(self._environment), self._home)
 
-    def _record(self, authority: str, login: UserLogin) -> UserLogin:
-        _log.debug("credentials for %s: found in %s", authority, login.source)
-        self._logins[authority] = login
+    def _record(self, uri: str, login: UserLogin) -> UserLogin:
+        _log.debug("credentials for %s: found in %s", urlsplit(uri).netloc, login.source)
+        self._logins[uri] = login
         return login
 
-    def _log_absence(self, authority: str, *places: str) -> None:
-        _log.debug("credentials for %s: none in %s", authority, ", ".join(places))
+    def _log_absence(self, uri: str, *places: str) -> None:
+        _log.debug("credentials for %s: none in %s", urlsplit(uri).netloc, ", ".join(places))
 
     def _warn(self, error: UnusableCredentialError) -> None:
         """Report an unusable place once."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from urllib.parse import urlsplit
 
 from konverge_resolution._internal.user_access import UserLogin
 from konverge_resolution._internal.user_credentials.helper_programs import run_helper
@@ -18,20 +19,19 @@ _QUIET = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": "", "GCM
 _REPOSITORY_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE")
 
 
-async def find_helper_login(scheme: str, authority: str, path: str, environment: Mapping[str, str]) -> UserLogin | None:
+async def find_helper_login(url: str, environment: Mapping[str, str]) -> UserLogin | None:
     """Return the login that ``git credential fill`` gets from the user's helpers; None without one.
 
     Args:
-        scheme: ``https`` or ``http``.
-        authority: The host, with its port.
-        path: The path of the repository.
+        url: The address of the repository.
         environment: The user's environment.
 
     Raises:
         UnusableCredentialError: There is no git, or a helper does not end in time.
     """
     user_environment = {name: value for name, value in environment.items() if name not in _REPOSITORY_VARIABLES}
-    request = f"protocol={scheme}\nhost={authority}\npath={path.strip('/')}\n\n"
+    parts = urlsplit(url)
+    request = f"protocol={parts.scheme}\nhost={parts.netloc}\npath={parts.path.strip('/')}\n\n"
     command = ["git", "-c", "core.askPass=", "-c", "credential.interactive=false", "credential", "fill"]
     output = await run_helper(command, request, environment=user_environment | _QUIET, name=SOURCE)
     if output.status:

@@ -15,7 +15,10 @@ from konverge_resolution._internal.user_credentials.user_files import UnusableCr
 __all__ = ["HelperOutput", "run_helper"]
 
 _SECONDS = 20.0
-_LIMITS = ProcessLimits(memory_bytes=None, file_bytes=64 << 20, output_bytes=64 << 10)
+_MAX_OUTPUT_BYTES = 64 << 10
+_LIMITS = ProcessLimits(memory_bytes=None, file_bytes=64 << 20, output_bytes=_MAX_OUTPUT_BYTES)
+_LAUNCH = 'exec "$@" >"$0" 2>/dev/null'
+"""The output goes to a file: an agent that a helper starts in its own session could hold a pipe open for any time."""
 
 
 class HelperOutput:
@@ -49,18 +52,28 @@ async def run_helper(
     if shutil.which(arguments[0], path=environment.get("PATH")) is None:
         raise UnusableCredentialError(f"{name}: no such program; install it, or remove it from the configuration")
     with tempfile.TemporaryDirectory(prefix="konverge-helper-") as folder:
-        request = Path(folder) / "request"
+        request, response = Path(folder) / "request", Path(folder) / "response"
         request.write_text(text)
         try:
             async with asyncio.timeout(seconds):
                 # Outside of every repository, whose configuration could name other programs.
                 finished = await run_process(
-                    arguments, environment=environment, folder=Path("/"), limits=_LIMITS, input_path=str(request)
+                    ["/bin/sh", "-c", _LAUNCH, str(response), *arguments],
+                    environment=environment,
+                    folder=Path("/"),
+                    limits=_LIMITS,
+                    input_path=str(request),
                 )
         except TimeoutError:
             raise UnusableCredentialError(f"{name}: expected a result within {seconds:g} s, found none") from None
         except ResolutionError as error:
             raise UnusableCredentialError(f"{name}: {error.message}") from None
-    if finished.is_truncated:
-        raise UnusableCredentialError(f"{name}: expected at most {_LIMITS.output_bytes} bytes of output, found more")
-    return HelperOutput(finished.status, finished.output.decode("utf-8", "replace"))
+        output = _read_start(response)
+    if len(output) > _MAX_OUTPUT_BYTES:
+        raise UnusableCredentialError(f"{name}: expected at most {_MAX_OUTPUT_BYTES} bytes of output, found more")
+    return HelperOutput(finished.status, output.decode("utf-8", "replace"))
+
+
+def _read_start(file: Path) -> bytes:
+    with file.open("rb") as opened:
+        return opened.read(_MAX_OUTPUT_BYTES + 1)

@@ -10,12 +10,9 @@ from typing import Any
 import msgspec
 
 from konverge._internal.client.json_decoding import DECODE_ERRORS
-from konverge_resolution._internal.resolvers.bundles.image_reference import (
-    DOCKER_HUB,
-    ImageReference,
-    normalize_registry,
-)
+from konverge_resolution._internal.resolvers.bundles.image_reference import ImageReference, normalize_registry
 from konverge_resolution._internal.resolvers.bundles.keychains import find_login
+from konverge_resolution._internal.source_prefix import DOCKER_HUB
 from konverge_resolution._internal.user_access import UserLogin
 from konverge_resolution._internal.user_credentials.helper_programs import run_helper
 from konverge_resolution._internal.user_credentials.user_files import (

@@ -19,7 +19,10 @@ class UnusableCredentialError(Exception):
 def find_home(environment: Mapping[str, str]) -> Path:
     """Return the user's home folder."""
     home = environment.get("HOME", "")
-    return Path(home) if home else Path("~").expanduser()
+    try:
+        return Path(home) if home else Path("~").expanduser()
+    except RuntimeError:  # an account without an entry, as in many containers
+        return Path("/")
 
 
 def format_path(path: Path, home: Path) -> str:

@@ -142,7 +142,7 @@ class BundlesResolver:
         image = parse_image_param(fetch.params)
         if image.digest is not None:
             return fetch.params
-        with name_user_login_in_errors(fetch, image.registry):
+        with name_user_login_in_errors(fetch, image.uri):
             async with open_registry(_build_access(fetch, image), image) as registry:
                 digest = await registry.resolve_tag(image.tag)
         return None if digest is None else {**fetch.params, "bundle": str(image.with_digest(digest))}
@@ -154,7 +154,7 @@ class BundlesResolver:
             ResolutionError: One of them does not exist or cannot be read.
         """
         image = parse_image_param(fetch.params)
-        with name_user_login_in_errors(fetch, image.registry):
+        with name_user_login_in_errors(fetch, image.uri):
             return await self._pull(fetch, image)
 
     async def _pull(self, fetch: FetchRequest, image: ImageReference) -> ResolvedContent:
@@ -243,7 +243,7 @@ async def _read_login(fetch: FetchRequest, image: ImageReference) -> RegistryLog
     if login is not None or users is None:
         return login
     fetch.services.progress.enter("looking up a credential for", image.registry)
-    found = await users.find_registry_login(image.registry, image.repository)
+    found = await users.find_registry_login(image.uri)
     return None if found is None else RegistryLogin(found.user, found.password)
 
 

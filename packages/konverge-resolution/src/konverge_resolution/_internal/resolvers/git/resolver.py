@@ -43,7 +43,6 @@ from konverge_resolution._internal.resolvers.git.parameters import (
 from konverge_resolution._internal.resolvers.git.remotes import Remote
 from konverge_resolution._internal.resolvers.git.repository import Repository, RepositoryLimits, check_git
 from konverge_resolution._internal.resolvers.git.revisions import is_commit
-from konverge_resolution._internal.user_access import UserCredentials, UserLogin
 from konverge_resolution._internal.user_logins import (
     find_user_login,
     name_user_login_in_errors,
@@ -187,14 +186,14 @@ class GitResolver:
     ) -> T:
         """Work with a repository; again with a login of the user if it requires one and the reference names none."""
         credential = await _read_credential(fetch, remote)
-        with name_user_login_in_errors(fetch, remote.authority):
+        with name_user_login_in_errors(fetch, remote.uri):
             try:
                 async with self._open_repository(fetch, remote, credential) as repository:
                     return await work(repository)
             except ResolutionError as error:
                 if credential or remote.scheme == "ssh" or error.reason is not Reason.AUTHENTICATION_REQUIRED:
                     raise
-                login = await find_user_login(fetch, remote, partial(_find_login, remote))
+                login = await find_user_login(fetch, remote, lambda users: users.find_git_login(remote.uri))
                 if login is None:
                     raise
             credential = build_token_credential(login.user, login.password)
@@ -259,12 +258,8 @@ async def _recall_credential(fetch: FetchRequest, remote: Remote) -> GitCredenti
     users = fetch.services.user_credentials
     if users is not None and remote.scheme == "ssh":
         return GitCredential(ssh=await users.find_ssh_access(remote.host, remote.port, remote.user))
-    login = recall_user_login(fetch, remote)
+    login = recall_user_login(fetch, remote, remote.uri)
     return GitCredential() if login is None else build_token_credential(login.user, login.password)
-
-
-async def _find_login(remote: Remote, credentials: UserCredentials) -> UserLogin | None:
-    return await credentials.find_git_login(remote.scheme, remote.authority, remote.path)
 
 
 def _find_proxy(fetch: FetchRequest, remote: Remote) -> Proxy | None:
@@ -287,10 +282,10 @@ async def _read_api_token(fetch: FetchRequest, source: ApiSource) -> str:
             raise build_param_error("token", "expected a token in one line")
         check_host(source.server, secret, fetch.settings)
         return token
-    if (login := recall_user_login(fetch, source.server)) is not None:
+    if (login := recall_user_login(fetch, source.server, source.uri)) is not None:
         return login.password
     if not source.is_configured:
-        login = await find_user_login(fetch, source.server, partial(_find_api_login, source))
+        login = await find_user_login(fetch, source.server, lambda users: users.find_git_login(source.uri))
         if login is not None:
             return login.password
         message = "parameter 'serverURL': a server other than the configured one needs a token of your own"
@@ -353,7 +348,7 @@ async def _call_api(fetch: FetchRequest, source: ApiSource, request: scm.ApiRequ
     async def send(token: str) -> HttpResponse:
         return await scm.send_request(http, request, source, token, what=what, now=fetch.services.clock.now())
 
-    with name_user_login_in_errors(fetch, source.server.authority):
+    with name_user_login_in_errors(fetch, source.uri):
         token = ""
         try:
             token = await _read_api_token(fetch, source)
@@ -362,12 +357,7 @@ async def _call_api(fetch: FetchRequest, source: ApiSource, request: scm.ApiRequ
             # Without a token, servers hide private repositories.
             if token or "token" in fetch.params or error.reason not in _HIDDEN:
                 raise
-            login = await find_user_login(fetch, source.server, partial(_find_api_login, source))
+            login = await find_user_login(fetch, source.server, lambda users: users.find_git_login(source.uri))
             if login is None:
                 raise
         return await send(login.password)
-
-
-async def _find_api_login(source: ApiSource, credentials: UserCredentials) -> UserLogin | None:
-    server = source.server
-    return await credentials.find_git_login(server.scheme, server.authority, f"{source.org}/{source.repo}.git")
