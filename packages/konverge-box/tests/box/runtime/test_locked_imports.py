@@ -14,6 +14,7 @@ from konverge_box._internal.file import BoxFileError
 from konverge_box._internal.runtime.box_validation import find_box_errors, load_valid_box
 from konverge_resolution import Digest
 from konverge_resolution._internal.content_store import ContentStore
+from tests.resolution.network.http_servers import certificate
 from tests.resolution.servers.git import GitServer, git, git_server
 
 
@@ -118,6 +119,29 @@ def test_nothing_but_locking_asks_a_network_and_what_is_locked_stays(shop: Shop)
     box = load_valid_box(shop.file.read_bytes(), file=str(shop.file))
     assert list(box.spec.crds) == ["shelf", "other"]
     assert "base.yaml" not in shop.lock.read_text()
+
+
+def test_locking_uses_the_login_of_its_user_for_the_hosts_of_the_imports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / ".netrc").write_text("machine 127.0.0.1 login ann password hunter2\n")
+    monkeypatch.setenv("HOME", str(home))
+    authority, tls = certificate(tmp_path)
+    (tmp_path / "authority.pem").write_text(authority)
+    made = Shop(tmp_path)
+    made.publish()
+    with git_server(made.work, tls) as server:
+        made.server = server
+        server.credentials[".git"] = ("ann", "hunter2")
+        made.write()
+        more = ["--ca-certificates", str(tmp_path / "authority.pem")]
+        off = made.locking(*more, "--no-user-credentials")
+        assert (off.exit_code, any(request.authorization for request in server.seen)) == (1, False)
+        done = made.locking(*more)
+    assert (done.exit_code, "2 entries, 2 added" in done.stderr) == (0, True), done.stderr
+    assert "hunter2" not in done.stderr + made.lock.read_text()
 
 
 def test_content_that_is_locked_no_more_is_removed_and_no_other_file(shop: Shop) -> None:

@@ -49,6 +49,11 @@ class FetchProgress:
         self._phase = self._host = ""
         self._observer = observer
 
+    @property
+    def is_observed(self) -> bool:
+        """Tell whether there is an observer."""
+        return self._observer is not None
+
     def describe(self, known: str) -> str:
         """Return the current phase, such as ``waiting for the response of https://example.com``; empty without one.
 

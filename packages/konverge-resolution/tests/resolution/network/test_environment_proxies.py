@@ -94,4 +94,9 @@ async def test_a_proxy_in_a_private_network_is_connected_to_but_nothing_else_the
                 for url in (f"http://direct.test:{port}/", f"http://127.0.0.1:{port}/"):
                     with pytest.raises(RefusedAddressError, match="its network is loopback"):
                         await http.get(url, max_bytes=100)
+            proxies = EnvironmentProxies.parse({"HTTPS_PROXY": f"http://proxy.test:{port}"})
+            networks = AllowedNetworks(proxies=proxies.list_addresses())
+            http = GuardedHttp(names, tls=TrustStore(), networks=networks, proxy=proxies)
+            with pytest.raises(RefusedAddressError, match="its network is that of a proxy of this user"):
+                await http.get(f"http://proxy.test:{port}/", max_bytes=100)
     assert len(proxy.asked) == 1

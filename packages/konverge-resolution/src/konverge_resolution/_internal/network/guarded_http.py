@@ -481,6 +481,8 @@ class GuardedHttp:
         if is_address(host) and (kind := self._networks.find_refusal(host)):
             raise RefusedAddressError(host, host, kind, self._networks.opened_by)
         proxy = None if self.proxy is None else self.proxy.select(url.scheme, host, url.port or 0)
+        if proxy is None and (host, url.port) in self._networks.proxies:
+            raise RefusedAddressError(host, host, "that of a proxy of this user", self._networks.opened_by)
         route: dict[str, Any] = {}
         if proxy is not None:
             route = {"proxy": URL(proxy.url), "proxy_headers": proxy.headers}

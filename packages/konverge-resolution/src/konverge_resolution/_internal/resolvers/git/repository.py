@@ -32,6 +32,7 @@ from konverge_resolution._internal.resolvers.git.command_output import (
 )
 from konverge_resolution._internal.resolvers.git.commands import GitConnection
 from konverge_resolution._internal.resolvers.git.failures import is_not_git_server, is_refusing_objects, parse_failure
+from konverge_resolution._internal.resolvers.git.fetch_meter import meter_folder
 from konverge_resolution._internal.resolvers.git.process_runner import ProcessLimits, ProcessResult, run_process
 from konverge_resolution._internal.resolvers.git.revisions import (
     build_not_found_error,
@@ -347,14 +348,15 @@ class Repository:
     ) -> ProcessResult:
         memory = self._limits.memory_bytes
         self._progress.enter(_PHASES[arguments[1]], self._connection.remote.origin)
-        return await run_process(
-            arguments,
-            environment=commands.build_environment(self._connection, self._folder, is_filtered=is_filtered),
-            folder=self._folder,
-            limits=ProcessLimits(min(memory, memory_bytes or memory), file_bytes, output_bytes),
-            input_path=input_path,
-            wait_until_exceeded=self._limits.wait_until_exceeded,
-        )
+        async with meter_folder(self._folder, self._progress):
+            return await run_process(
+                arguments,
+                environment=commands.build_environment(self._connection, self._folder, is_filtered=is_filtered),
+                folder=self._folder,
+                limits=ProcessLimits(min(memory, memory_bytes or memory), file_bytes, output_bytes),
+                input_path=input_path,
+                wait_until_exceeded=self._limits.wait_until_exceeded,
+            )
 
     @property
     def _uri(self) -> str:
