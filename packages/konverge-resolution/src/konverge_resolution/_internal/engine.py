@@ -227,7 +227,7 @@ class Engine:
                 listed, _ = await self._call_remote(plan, lambda: resolver.list_definitions(fetch))
         except TimeoutError:
             message = f"resolver {reference.resolver!r}: no list within the time limit of {limit:g} s"
-            if phase := fetch.services.progress.phase:
+            if phase := fetch.services.progress.describe(plan.uri):
                 message += f"; it was {phase}"
             raise ResolutionError(Reason.TIMED_OUT, message) from None
         return listed

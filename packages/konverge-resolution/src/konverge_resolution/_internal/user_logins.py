@@ -38,7 +38,7 @@ async def find_user_login(
     fetch.services.progress.enter("looking up a credential for", destination.authority)
     login = await find(credentials)
     if login is not None:
-        check_host(destination, {}, fetch.settings)
+        _check_destination(fetch, destination, login)
     return login
 
 
@@ -56,8 +56,15 @@ def recall_user_login(fetch: FetchRequest, destination: CredentialDestination, u
     credentials = fetch.services.user_credentials
     login = None if credentials is None else credentials.recall_login(uri)
     if login is not None:
-        check_host(destination, {}, fetch.settings)
+        _check_destination(fetch, destination, login)
     return login
+
+
+def _check_destination(fetch: FetchRequest, destination: CredentialDestination, login: UserLogin) -> None:
+    try:
+        check_host(destination, {}, fetch.settings)
+    except ResolutionError as error:
+        raise error.with_message(f"{error.message} (found in {login.source})") from None
 
 
 @contextmanager

@@ -156,7 +156,7 @@ def test_a_registry_gets_the_login_of_docker_and_podman(
     variables: dict[str, str],
     source: str,
 ) -> None:
-    helper("docker-credential-boxes", f"cat >{home}/asked; echo '{REPLY}'")
+    helper("docker-credential-boxes", f"cat >>{home}/asked; echo '{REPLY}'")
     helper("docker-credential-none", "echo credentials not found in native keychain; exit 1")
     name = registry.name("127.0.0.1")
     write_docker_config(home, json.dumps(config).replace("REGISTRY", name), folder)
@@ -167,7 +167,17 @@ def test_a_registry_gets_the_login_of_docker_and_podman(
     assert PASSWORD not in done.stderr
     assert DOCKER_AUTH not in done.stderr
     if "boxes" in source:
-        assert (home / "asked").read_text() == name
+        assert (home / "asked").read_text() == name, "once for all requests of the command"
+
+
+def test_the_definitions_of_a_private_registry_are_listed(
+    konverge: Konverge, registry: FakeRegistry, home: Path
+) -> None:
+    name = registry.name("127.0.0.1")
+    write_docker_config(home, {"auths": {name: {"auth": DOCKER_AUTH}}})
+    options = ("--bundle", f"{name}/team/boxes:v1", "--setting", f"plain-http-registries={name}", *LOOPBACK)
+    done = konverge("resolve", "bundles", "--list", *options)
+    assert (done.returncode, "build" in done.stdout) == (0, True), done.stderr
 
 
 def test_a_file_over_http_gets_the_login_of_netrc(konverge: Konverge, home: Path) -> None:
@@ -221,6 +231,7 @@ def test_all_of_them_can_be_switched_off(
                 resolve_bundle(konverge, registry, "--no-user-credentials")):  # fmt: skip
         assert run.returncode == 1
         assert "konverge: AuthRequired: " in run.stderr
+        assert "log in" not in run.stderr
     assert not any(request.authorization for request in server.seen)
     assert not any(request.authorization for request in registry.seen)
 
@@ -231,6 +242,7 @@ def test_without_tls_none_is_sent(konverge: Konverge, server: GitServer, home: P
     done = konverge("resolve", "git", "--url", url, "--path", "t.yaml", *LOOPBACK)
     assert done.returncode == 3
     assert "credentials are not sent without TLS" in done.stderr
+    assert "(found in ~/.netrc)" in done.stderr
     assert not any(request.authorization for request in server.seen)
 
 
@@ -304,6 +316,7 @@ def test_a_place_that_cannot_be_used_is_a_warning_without_its_content(
     assert done.returncode == 1
     assert f"{message}" in done.stderr
     assert "AuthRequired: " in done.stderr.splitlines()[-1]
+    assert "; log in with docker or podman; add the value of a Secret with --credential" in done.stderr
     assert PASSWORD not in done.stderr
     quiet = resolve_bundle(konverge, registry)
     assert quiet.stderr.count("konverge: warning: ") == 1

@@ -34,6 +34,12 @@ _NAMES = {"pathInRepo": "path"}
 _PARAMETER = re.compile(r"parameter '([^']+)'")
 _SETTING = re.compile(r"setting '([^']+)'")
 _AUTHORITIES_SETTING = "setting 'ca-certificates'"
+_LOGINS = {
+    "bundles": "log in with docker or podman",
+    "git": "add a login to a credential helper of git or to ~/.netrc",
+    "http": "add a login to ~/.netrc",
+}
+"""How the user of a command provides a credential that the reference does not name, by resolver."""
 _CREDENTIAL = "add the value of a Secret with --credential NAME/KEY=env:VARIABLE or file:PATH"
 
 
@@ -319,5 +325,9 @@ def _translate_message(error: ResolutionError, ctx: click.Context, option_names:
     if not error.field_path:  # otherwise it is a parameter in a definition
         message = _PARAMETER.sub(lambda found: option_names.get(found[1], found[0]), message)
     if error.reason is Reason.AUTHENTICATION_REQUIRED and not ctx.params.get("credentials"):
+        # Logins of the user are sent only to the sources of references that the user gave.
+        is_own = not error.field_path and not ctx.params.get("is_without_user")
+        if is_own and (login := _LOGINS.get(ctx.command.name or "")):
+            message += f"; {login}"
         message += f"; {_CREDENTIAL}" if "--credential" not in message else ""
     return message

@@ -25,7 +25,7 @@ _log = logging.getLogger("konverge.resolution")
 
 
 class UserCredentialStore:
-    """Credentials of one user (`user_access.UserCredentials`), for one command.
+    """Credentials of one user (`user_access.UserCredentials`), for one command, which looks up each source once.
 
     A definition or a lock file from somebody else can name any host. So a host that the user has not named
     (`permit_source`) receives no credential.
@@ -38,7 +38,7 @@ class UserCredentialStore:
         self._environment = dict(os.environ if environment is None else environment)
         self._home = find_home(self._environment)
         self._permitted: set[str] = set()
-        self._logins: dict[str, UserLogin] = {}
+        self._logins: dict[str, UserLogin | None] = {}
         self._reported: set[str] = set()
 
     def permit_source(self, uri: str) -> None:
@@ -55,8 +55,8 @@ class UserCredentialStore:
 
     async def find_registry_login(self, uri: str) -> UserLogin | None:
         """Return the login of the first auth file that has one; None without one."""
-        if not self._is_permitted(uri):
-            return None
+        if uri in self._logins or not self._is_permitted(uri):
+            return self._logins.get(uri)
         parts = urlsplit(uri)
         image = ImageReference(parts.netloc, parts.path.removeprefix("/"))
         files = list_auth_files(self._environment)
@@ -68,13 +68,13 @@ class UserCredentialStore:
                 continue
             if login is not None:
                 return self._record(uri, login)
-        self._log_absence(uri, *(format_path(file, self._home) for file in files))
+        self._record_absence(uri, *(format_path(file, self._home) for file in files))
         return None
 
     async def find_git_login(self, uri: str) -> UserLogin | None:
         """Return the login of git's helpers, then of netrc; None without one."""
-        if not self._is_permitted(uri):
-            return None
+        if uri in self._logins or not self._is_permitted(uri):
+            return self._logins.get(uri)
         try:
             login = await find_helper_login(uri.removeprefix("git+"), self._environment)
         except UnusableCredentialError as error:
@@ -83,17 +83,17 @@ class UserCredentialStore:
         login = login or self._find_netrc_login(uri)
         if login is not None:
             return self._record(uri, login)
-        self._log_absence(uri, SOURCE, self._name_netrc())
+        self._record_absence(uri, SOURCE, self._name_netrc())
         return None
 
     async def find_http_login(self, uri: str) -> UserLogin | None:
         """Return the login of netrc; None without one."""
-        if not self._is_permitted(uri):
-            return None
+        if uri in self._logins or not self._is_permitted(uri):
+            return self._logins.get(uri)
         login = self._find_netrc_login(uri)
         if login is not None:
             return self._record(uri, login)
-        self._log_absence(uri, self._name_netrc())
+        self._record_absence(uri, self._name_netrc())
         return None
 
     async def find_ssh_access(self, host: str, port: int, user: str) -> SshAccess | None:
@@ -136,7 +136,8 @@ class UserCredentialStore:
         self._logins[uri] = login
         return login
 
-    def _log_absence(self, uri: str, *places: str) -> None:
+    def _record_absence(self, uri: str, *places: str) -> None:
+        self._logins[uri] = None
         _log.debug("credentials for %s: none in %s", urlsplit(uri).netloc, ", ".join(places))
 
     def _warn(self, error: UnusableCredentialError) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from konverge_resolution._internal.errors import ResolutionError
@@ -21,17 +23,17 @@ _LAUNCH = 'exec "$@" >"$0" 2>/dev/null'
 """The output goes to a file: an agent that a helper starts in its own session could hold a pipe open for any time."""
 
 
+@dataclass(frozen=True, slots=True)
 class HelperOutput:
-    """Output of a helper.
+    """Output of a helper; the representation does not contain it.
 
     Args:
         status: The exit status.
         text: The standard output.
     """
 
-    def __init__(self, status: int, text: str) -> None:
-        self.status = status
-        self.text = text
+    status: int
+    text: str = field(repr=False)
 
 
 async def run_helper(
@@ -52,13 +54,14 @@ async def run_helper(
     if shutil.which(arguments[0], path=environment.get("PATH")) is None:
         raise UnusableCredentialError(f"{name}: no such program; install it, or remove it from the configuration")
     with tempfile.TemporaryDirectory(prefix="konverge-helper-") as folder:
-        request, response = Path(folder) / "request", Path(folder) / "response"
+        request = Path(folder) / "request"
         request.write_text(text)
+        response, path = _create_file(Path(folder))
         try:
             async with asyncio.timeout(seconds):
                 # Outside of every repository, whose configuration could name other programs.
                 finished = await run_process(
-                    ["/bin/sh", "-c", _LAUNCH, str(response), *arguments],
+                    ["/bin/sh", "-c", _LAUNCH, path, *arguments],
                     environment=environment,
                     folder=Path("/"),
                     limits=_LIMITS,
@@ -68,12 +71,19 @@ async def run_helper(
             raise UnusableCredentialError(f"{name}: expected a result within {seconds:g} s, found none") from None
         except ResolutionError as error:
             raise UnusableCredentialError(f"{name}: {error.message}") from None
-        output = _read_start(response)
+        else:
+            output = os.pread(response, _MAX_OUTPUT_BYTES + 1, 0)
+        finally:
+            os.close(response)
     if len(output) > _MAX_OUTPUT_BYTES:
         raise UnusableCredentialError(f"{name}: expected at most {_MAX_OUTPUT_BYTES} bytes of output, found more")
     return HelperOutput(finished.status, output.decode("utf-8", "replace"))
 
 
-def _read_start(file: Path) -> bytes:
-    with file.open("rb") as opened:
-        return opened.read(_MAX_OUTPUT_BYTES + 1)
+def _create_file(folder: Path) -> tuple[int, str]:
+    """Return a file for a secret, and its path: in memory on Linux, otherwise in a private folder."""
+    if hasattr(os, "memfd_create"):
+        created = os.memfd_create("konverge-helper", os.MFD_CLOEXEC)
+        return created, f"/proc/{os.getpid()}/fd/{created}"
+    path = folder / "response"
+    return os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600), str(path)
