@@ -180,6 +180,13 @@ def test_the_definitions_of_a_private_registry_are_listed(
     assert (done.returncode, "build" in done.stdout) == (0, True), done.stderr
 
 
+def test_the_files_of_a_private_repository_are_listed(konverge: Konverge, server: GitServer, home: Path) -> None:
+    write_netrc(home)
+    url = server.url("boxes.git", host="127.0.0.1")
+    done = konverge("resolve", "git", "--list", "--url", url, *LOOPBACK, *PLAIN)
+    assert (done.returncode, "t.yaml" in done.stdout) == (0, True), done.stderr
+
+
 def test_a_file_over_http_gets_the_login_of_netrc(konverge: Konverge, home: Path) -> None:
     write_netrc(home)
     seen: list[str] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,6 +17,7 @@ from konverge_resolution._internal.resolvers.git import GitResolver
 from konverge_resolution._internal.resolvers.git.parameters import SCM_TYPES, ApiSource
 from konverge_resolution._internal.resolvers.git.remotes import parse_remote
 from konverge_resolution._internal.resolvers.git.scm import build_commit_request
+from konverge_resolution._internal.user_access import SshAccess, UserLogin
 from konverge_resolution.network import AllowedNetworks, GuardedHttp, OriginCredential, TrustStore
 from tests.resolution.git.sample_repositories import BOX, build_fetch, resolve
 from tests.resolution.servers.http_server import Handler, http_server
@@ -306,3 +307,54 @@ async def test_a_missing_file_has_a_suggestion_from_its_folder_or_the_root(
     assert error.reason is Reason.NOT_FOUND
     assert error.message.endswith(f"has no file 'deep/box file.yaml' at {COMMIT}{suggestion}")
     assert [url.partition("/api/v")[2][1:] for url, _ in api.asked[1:]] == listed
+
+
+@dataclass
+class User:
+    """Has a login for git servers, and notes for which repositories it is looked up."""
+
+    asked: list[str] = field(default_factory=list)
+    login: UserLogin = field(default_factory=lambda: UserLogin("ann", "sesame", "git's credential helpers"))
+
+    def recall_login(self, uri: str) -> UserLogin | None:
+        return self.login if uri in self.asked else None
+
+    async def find_git_login(self, uri: str) -> UserLogin | None:
+        self.asked.append(uri)
+        return self.login
+
+    async def find_registry_login(self, uri: str) -> UserLogin | None:
+        raise AssertionError(uri)
+
+    async def find_http_login(self, uri: str) -> UserLogin | None:
+        raise AssertionError(uri)
+
+    async def find_ssh_access(self, host: str, port: int, user: str) -> SshAccess | None:
+        raise AssertionError(host)
+
+
+@pytest.mark.parametrize("server", ["", "https://git.example"], ids=["the configured server", "another server"])
+@pytest.mark.parametrize("status", [401, 404])
+async def test_a_login_of_the_user_is_a_token_for_what_a_server_hides_without_one(
+    folder: Path, server: str, status: int
+) -> None:
+    api, user = Api(commit=COMMIT.encode()), User()
+    if not server:
+        api.replies = [Reply(status)]
+    given = {"org": "team", "repo": "boxes", "pathInRepo": "box.yaml", **({"serverURL": server} if server else {})}
+    fetch = build_fetch(folder, given, http=api)
+    resolved = await resolve(replace(fetch, services=replace(fetch.services, user_credentials=user)))
+    assert resolved.data == BOX.encode()
+    without = [] if server else [""]
+    assert [authorization for _, authorization in api.asked] == [*without, "Bearer sesame", "Bearer sesame"]
+    assert user.asked == [f"git+{server or 'https://github.com'}/team/boxes.git"]
+
+
+async def test_a_login_of_the_user_that_is_refused_is_named_by_its_place(folder: Path) -> None:
+    api, user = Api(replies=[Reply(401), Reply(401)]), User()
+    fetch = build_fetch(folder, {"org": "team", "repo": "boxes", "pathInRepo": "box.yaml"}, http=api)
+    with pytest.raises(ResolutionError) as caught:
+        await resolve(replace(fetch, services=replace(fetch.services, user_credentials=user)))
+    assert caught.value.reason is Reason.DENIED
+    assert "rejects the credential of the request (from git's credential helpers)" in caught.value.message
+    assert len(api.asked) == 2

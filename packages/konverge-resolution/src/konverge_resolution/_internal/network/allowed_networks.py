@@ -71,7 +71,7 @@ class AllowedNetworks:
     def __init__(
         self, allowed: Iterable[str] = (), *, opened_by: str = "", proxies: Iterable[tuple[str, int]] = ()
     ) -> None:
-        self.proxies = frozenset(proxies)
+        self.proxies: frozenset[tuple[str, int]] = frozenset(proxies)
         self.names: tuple[str, ...] = tuple(sorted(allowed))
         self.opened_by: str = opened_by
         self._allowed = tuple(parse_network(name) for name in self.names)

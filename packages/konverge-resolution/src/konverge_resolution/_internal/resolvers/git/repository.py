@@ -347,7 +347,7 @@ class Repository:
         memory_bytes: int | None = None,
     ) -> ProcessResult:
         memory = self._limits.memory_bytes
-        self._progress.enter(_PHASES[arguments[1]], self._connection.remote.origin)
+        self._progress.enter(_PHASES.get(arguments[1], "reading"), self._connection.remote.origin)
         async with meter_folder(self._folder, self._progress):
             return await run_process(
                 arguments,

@@ -122,10 +122,13 @@ class GitResolver:
         """
         found = parse_target(fetch.params, fetch.settings)
         assert isinstance(found.source, Remote), "a list by the server's API is refused"
-        async with self._open_repository(fetch, found.source) as repository:
+
+        async def list_files(repository: Repository) -> tuple[str, Mapping[str, str]]:
             is_pinned = is_commit(found.revision)
             commit = found.revision if is_pinned else await repository.resolve_commit(found.revision)
-            files = await repository.list_files(commit)
+            return commit, await repository.list_files(commit)
+
+        commit, files = await self._use_repository(fetch, found.source, list_files)
         (algorithm,) = _build_digest(commit)
         return [
             ListedDefinition({"pathInRepo": path}, None, f"{algorithm}:{id_}") for path, id_ in sorted(files.items())
