@@ -11,6 +11,8 @@ from konverge.errors import ConfigurationError
 from konverge_box._internal.calls.scripted_answers import ScriptedAnswer
 from konverge_box._internal.file import CUSTOM, KINDS, load_box
 from konverge_box._internal.rendering import RenderedStep, Rendering, render_box
+from konverge_box.providers import ProviderPool, ProviderRegistry
+from tests.box.providers.fake_cloud import FakeCloud, FakeCloudProvider
 from tests.box.running.box_harness import GROUP, build_box, build_box_text, build_config_map, build_custom_resource
 
 pytestmark = pytest.mark.anyio
@@ -235,3 +237,54 @@ async def test_a_kind_of_the_core_group_that_kubernetes_lacks_fails_alone() -> N
 
     assert found.result == "failed"
     assert "v1/Wardrobe" in str(found.steps)
+
+
+async def test_a_later_group_shows_the_values_of_an_earlier_one() -> None:
+    found = await render_steps(
+        {
+            "onReconcile": [
+                {"name": "first", "configMaps": [build_config_map("source", a="{{ spec.a }}")]},
+                {"name": "second", "configMaps": [build_config_map("copy", a="{{ children.configMap.data.a }}!")]},
+                {"name": "third", "configMaps": [build_config_map("none", a="{{ children.configMap.data.b }}")]},
+            ],
+        },
+        {"a": "1"},
+    )
+
+    first, second, third = (group.objects[0] for group in step(found, "onReconcile").groups)
+    assert first.manifest is not None
+    assert second.manifest is not None
+    assert second.manifest["data"] == {"a": "1!"}
+    assert (third.manifest, third.blocked) == (None, "waiting for children.configMap.data.b")
+
+
+async def test_a_group_that_reads_providers_is_shown_as_blocked_because_none_is_called() -> None:
+    box = build_box_text(
+        shelf=build_custom_resource(
+            "Shelf",
+            providers={"cloud": [{"kind": "Machine", "name": "m"}]},
+            onReconcile=[
+                {"name": "first", "configMaps": [build_config_map("a", a="b")]},
+                {"name": "late", "configMaps": [build_config_map("b", id="{{ providers.cloud.m.outputs.id }}")]},
+            ],
+        )
+    ).replace("spec:\n", "spec:\n  providers: {cloud: {}}\n", 1)
+    cloud = FakeCloudProvider(FakeCloud())
+    pool = ProviderPool(ProviderRegistry.from_providers([cloud]))
+
+    found = await render_box(load_box(box), shelf(), pool=pool)
+
+    assert [group.name for group in step(found, "onReconcile").groups] == ["first"]
+    ((late,),) = [group.objects for group in step(found, "laterGroups").groups]
+    assert late.blocked == "waiting for providers, which have no results in this reconcile"
+    assert cloud.calls == []
+
+
+async def test_a_paused_object_has_no_steps() -> None:
+    found = await render_steps(
+        {"pause": [{"field": "spec.paused", "equals": True}], "onReconcile": {"configMaps": [build_config_map()]}},
+        {"paused": True},
+    )
+
+    assert [each.step for each in found.steps] == ["object"]
+    assert [each["reason"] for each in found.conditions] == ["PausedByField"]

@@ -19,6 +19,7 @@ from tests.box.running.box_harness import CONFIG_MAP, SECRET, SHELF, build_box, 
 from tests.simulation.crashing_transport import CrashingTransport
 
 TOP = ObjectKey("default", "top")
+SPEC = {"word": "a", "members": ["ada", "bob"], "tiers": ["dev"]}
 JOB = GroupVersionKind("batch", "v1", "Job")
 BOX = build_box(
     shelf=build_custom_resource(
@@ -32,7 +33,21 @@ BOX = build_box(
             }
         ],
         onReconcile=[
-            {"configMaps": [build_config_map("one", word="{{ spec.word }}"), build_config_map("two", word="two")]}
+            {"configMaps": [build_config_map("one", word="{{ spec.word }}"), build_config_map("two", word="two")]},
+            {
+                "name": "late",
+                "configMaps": [
+                    {
+                        **build_config_map(word="{{ children.configMaps.one.data.word }}{{ environment }}"),
+                        "forEach": [
+                            {"field": "spec.members", "as": "member"},
+                            {"field": "spec.tiers", "as": "environment"},
+                        ],
+                        "name": "{{ key }}",
+                        "readyWhen": ["{{ self.data.word | hasPrefix(children.configMaps.one.data.word) }}"],
+                    }
+                ],
+            },
         ],
         status={"fields": [{"path": "word", "value": "{{ children.configMaps.one.data.word }}"}]},
     )
@@ -67,7 +82,7 @@ async def run_scenario(*, fatal: int = 0, answered: bool = False) -> Outcome:
 
             tasks.create_task(succeed())
             metadata = {"name": TOP.name, "namespace": TOP.namespace}
-            shelf = {"apiVersion": SHELF.api_version, "kind": SHELF.kind, "metadata": metadata, "spec": {"word": "a"}}
+            shelf = {"apiVersion": SHELF.api_version, "kind": SHELF.kind, "metadata": metadata, "spec": SPEC}
             await admin.create(shelf)
             await until_ready(admin, clock)
             await admin.patch(SHELF, TOP, {"spec": {"word": "b"}}, patch_type="merge")
