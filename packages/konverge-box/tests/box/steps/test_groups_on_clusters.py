@@ -342,6 +342,25 @@ async def test_a_value_that_is_missing_blocks_its_reader_and_changes_no_existing
     assert (await site.get(CONFIG_MAP, "copy"))["data"] == {"a": "2"}
 
 
+async def test_a_later_group_reads_no_object_whose_adoption_is_refused(site: SiteHarness) -> None:
+    foreign = {"name": "key", "namespace": site.key.namespace}
+    await site.cluster.client.create(
+        {"apiVersion": "v1", "kind": "Secret", "metadata": foreign, "stringData": {"word": "theirs"}}
+    )
+    await site.open(
+        """
+        onCreate: {secrets: [{name: key, once: true, adopt: false, stringData: {word: ours}}]}
+        onReconcile: {configMaps: [{name: copy, data: {word: "{{ children.secret.data.word }}"}}]}
+        """
+    )
+
+    await site.reconcile()
+
+    assert await site.find(CONFIG_MAP, "copy") is None
+    blocked = await site.condition("ResourcesReady")
+    assert (blocked.reason, "waiting for children.secret.data" in blocked.message) == ("Blocked", True)
+
+
 async def test_a_job_does_not_run_again_after_it_was_removed_nor_is_it_changed(site: SiteHarness) -> None:
     steps = "onReconcile: {jobs: [{name: setup, image: 'konverge.test/app:%s'}]}"
     await site.open(steps % 1)

@@ -131,13 +131,13 @@ async def _run_later_groups(inputs: ReconcileInputs, state: ReconcileState) -> N
 
 
 async def _reconcile_groups(inputs: ReconcileInputs, state: ReconcileState, places: range) -> None:
-    ctx = inputs.ctx
+    ctx, adopts = inputs.ctx, inputs.pipeline.declared.reconcile.adopt
     for place in places:
         assert state.results.plan is not None, "forEach plans the groups"
         plan = state.results.plan = await inputs.pipeline.groups.complete_group(
-            state.results.plan, place, state.scope, ctx.owner, ctx.cluster, ctx.secret_values
+            state.results.plan, place, state.scope, ctx.owner, ctx.cluster, ctx.secret_values, adopts=adopts
         )
-        component = build_component(plan.groups[place], adopts=inputs.pipeline.declared.reconcile.adopt)
+        component = build_component(plan.groups[place], adopts=adopts)
         state.results.components.append(component)
         await component.reconcile(ctx)
 

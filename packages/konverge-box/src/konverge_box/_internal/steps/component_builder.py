@@ -107,7 +107,7 @@ def build_component(planned: PlannedGroup, *, adopts: bool = True) -> Component:
 
 
 def _register_entry(builder: ComponentBuilder, entry: PlannedResource, *, adopts: bool) -> None:
-    allowed = adopts if entry.resource.adopt is None else entry.resource.adopt
+    allowed = entry.may_adopt(default=adopts)
     ownership = None if entry.is_owned else unowned()
     match entry.action:
         case ObjectAction.APPLY:

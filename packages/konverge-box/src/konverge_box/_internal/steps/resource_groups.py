@@ -98,10 +98,13 @@ class ResourceGroups:
         owner: Object,
         reader: MappingReader,
         secrets: SecretValues | None = None,
+        *,
+        adopts: bool = True,
     ) -> ResourcePlan:
         """Return the plan with the objects of a group that reads ``children`` or ``providers``.
 
-        Entries whose values do not exist yet are blocked. Other groups are rendered by `plan` already.
+        Entries whose values do not exist yet are blocked. Other groups are rendered by `plan` already. Where adoption
+        is refused, the values of an existing object of another owner are not used here either.
 
         Args:
             plan: The plan, whose earlier groups are reconciled.
@@ -110,6 +113,7 @@ class ResourceGroups:
             owner: The custom resource.
             reader: Reads from the caches, with own writes.
             secrets: Secret values that are redacted in the conditions of children.
+            adopts: Tells whether existing objects are adopted, unless the resource declares ``adopt``.
 
         Raises:
             konverge.errors.KonvergeError: The cluster could not be read.
@@ -118,7 +122,7 @@ class ResourceGroups:
         if children is None:
             return plan
         earlier = [
-            Child(entry.resource, entry.key, is_desired=entry.is_desired)
+            Child(entry.resource, entry.key, is_desired=entry.is_desired and entry.may_adopt(default=adopts))
             for group in plan.groups[:place]
             for entry in group.entries
         ]

@@ -64,6 +64,10 @@ class PlannedResource:
         # The file can contain values that the object marks as sensitive.
         return f"PlannedResource({self.action.value} {self.gvk.kind} {self.key})"
 
+    def may_adopt(self, *, default: bool) -> bool:
+        """Tell whether an existing object of another owner may be used; `default` applies without ``adopt``."""
+        return default if self.resource.adopt is None else self.resource.adopt
+
     @property
     def is_foreign(self) -> bool:
         """Tell whether it is kept only because it does not belong to the custom resource."""
