@@ -130,7 +130,7 @@ async def test_a_client_without_a_handshake_is_disconnected() -> None:
 
 
 async def test_a_connection_that_asks_now_and_then_stays() -> None:
-    async with serving(receive_seconds=0.1) as town:
+    async with serving(receive_seconds=0.5) as town:
         server, silent = await town.stranger(), await town.stranger()
         assert await server.ask() == b"200"
         await silent.until_closed()
