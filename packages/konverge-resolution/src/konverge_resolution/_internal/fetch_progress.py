@@ -42,12 +42,14 @@ class FetchProgress:
 
     Args:
         observer: Receives each change; None for none.
-
+        is_logged: Log each change at DEBUG. The hosts of a resolution are public; the host of another request, for
+            example of an external call of a box, can contain a value of a Secret.
     """
 
-    def __init__(self, observer: ProgressObserver | None = None) -> None:
+    def __init__(self, observer: ProgressObserver | None = None, *, is_logged: bool = False) -> None:
         self._phase = self._host = ""
         self._observer = observer
+        self._is_logged = is_logged
 
     @property
     def is_observed(self) -> bool:
@@ -76,7 +78,8 @@ class FetchProgress:
         if (phase, host) == (self._phase, self._host):
             return
         self._phase, self._host = phase, host
-        _log.debug("%s %s", phase, host)
+        if self._is_logged:
+            _log.debug("%s %s", phase, host)
         if self._observer is not None:
             self._observer.on_phase(phase, host)
 
@@ -94,6 +97,7 @@ class FetchProgress:
             seconds: The pause in seconds.
         """
         self._phase, self._host = f"waiting to retry after {reason}: {message}", ""
-        _log.debug("retry in %.1f s: %s: %s", seconds, reason, message)
+        if self._is_logged:
+            _log.debug("retry in %.1f s: %s: %s", seconds, reason, message)
         if self._observer is not None:
             self._observer.on_retry(f"{reason}: {message}", seconds)

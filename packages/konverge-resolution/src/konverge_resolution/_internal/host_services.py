@@ -62,7 +62,7 @@ class HostServices:
             observer: Receives the progress; None for none.
         """
         lookup = self._names.lookup_for(namespace)
-        progress = FetchProgress(observer)
+        progress = FetchProgress(observer, is_logged=True)
         return Services(
             http=GuardedHttp(
                 lookup,
