@@ -138,7 +138,7 @@ async def test_what_does_not_exist_is_told_apart_and_asked_for_once(
     cases = [
         {"url": server.url("none.git")},
         {"revision": "nope"},
-        {"revision": samples.commit[:8]},
+        {"revision": "0" * 8},
         {"revision": "0" * 40},
         {"pathInRepo": "no.yaml"},
         {"pathInRepo": "deep"},
@@ -151,8 +151,8 @@ async def test_what_does_not_exist_is_told_apart_and_asked_for_once(
     assert [error.message.replace(samples.commit, "C").replace(server.url(""), "") for error in errors] == [
         "repository git+none.git does not exist, or requires a credential",
         "parameter 'revision': repository git+boxes.git has no branch, tag or reference 'nope'",
-        f"parameter 'revision': repository git+boxes.git has no branch or tag '{samples.commit[:8]}'; for a commit "
-        "give its id in full, all 40 or 64 digits",
+        "parameter 'revision': repository git+boxes.git has no branch or tag '00000000', and no commit of its branches "
+        "and tags begins so; give all digits",
         f"repository git+boxes.git does not have commit {'0' * 40}, or does not send it by its id",
         "file 'no.yaml' does not exist in repository git+boxes.git at C; did you mean 'box.yaml'?",
         "path 'deep' is a directory at C; expected a file",
