@@ -246,7 +246,7 @@ async def test_finalizers_waves_timers_and_watches_take_the_name_of_a_kind(town:
         assert not await town.exists(CONFIG_MAP, "web-notes")
 
     assert counted["message"] == "2"
-    assert calls == ["close"]
+    assert set(calls) == {"close"}  # again if the Deployment's controller writes at the same moment
 
 
 async def test_a_cluster_scoped_kind_is_an_owner(town: OperatorHarness) -> None:

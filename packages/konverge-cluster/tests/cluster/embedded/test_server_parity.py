@@ -125,8 +125,13 @@ def normalize_response(value: Any, name: str = "") -> Any:
 
 
 def comparable(answered: Answered) -> Answered:
-    """Return the response with its causes as a set: the real server reports them in any order, and some twice."""
+    """Return what both servers must have in common.
+
+    The causes are a set: the real server reports them in any order, and some twice. The embedded cluster's warnings of
+    what it lacks are left out.
+    """
     status, warnings, body = answered
+    warnings = [warning for warning in warnings if not warning.startswith('299 - "konverge: ')]
     body = normalize_response(body)
     causes = (body.get("details") or {}).get("causes") if isinstance(body, dict) else None
     if causes:
