@@ -76,6 +76,12 @@ class Running:
                     return line
         raise AssertionError(f"no line has {words!r}: {''.join(self.lines)}")
 
+    async def read_lines(self, *words: str) -> None:
+        """Read lines until each of the words was in one, in any order: two processes write them."""
+        first = len(self.lines)
+        while missing := [one for one in words if not any(one in line for line in self.lines[first:])]:
+            await self.read_line(missing[0] if len(missing) == 1 else "\n")
+
     def list_children(self) -> list[int]:
         """Return the process ids of the versions and of the spare process."""
         tasks = Path(f"/proc/{self.process.pid}/task")
@@ -335,8 +341,7 @@ async def test_a_version_that_is_killed_is_reported_and_a_change_starts_the_next
 
         await run.read_line("the operator has ended: exit code -9; waiting for a change")
         run.write("COLOR = 'red2'\n")
-        await run.read_line("the new version runs")
-        await run.read_line("operator lamps is running")
+        await run.read_lines("the new version runs", "operator lamps is running")
         await eventually(lambda: len(run.list_children()) == 2, clock=SystemClock(), timeout_seconds=30)
         for pid in run.list_children():
             os.kill(pid, signal.SIGKILL)
