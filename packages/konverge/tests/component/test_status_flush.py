@@ -94,6 +94,27 @@ async def test_only_fields_that_the_pass_changed_are_put_on_what_a_faster_writer
     }
 
 
+async def test_a_field_that_a_faster_writer_adds_inside_of_a_changed_field_survives(app: ComponentHarness) -> None:
+    owner = await app.owner()
+    owner["status"] = {"url": {"host": "old", "port": 1, "gone": True}, "size": {"a": 1}}
+    await app.cluster.client.update(owner, subresource="status")
+    ctx = await context(app)
+    async with ctx.flushing_status():
+        await component(app, "one").reconcile(ctx)
+        ctx.owner["status"]["url"] = {"host": "new", "port": 1}
+        ctx.owner["status"]["new"] = {"ours": {"a": 1}}
+        del ctx.owner["status"]["size"]
+        await other_writer(
+            app, url={"host": "theirs", "port": 2, "gone": True, "path": {"a": 1}}, new={"theirs": 1, "ours": "text"}
+        )
+
+    status = (await app.owner())["status"]
+    assert {name: value for name, value in status.items() if name != "conditions"} == {
+        "url": {"host": "new", "port": 2, "path": {"a": 1}},
+        "new": {"ours": {"a": 1}, "theirs": 1},
+    }
+
+
 async def test_what_a_first_conflict_took_over_from_another_writer_is_not_put_back_after_a_second(
     app: ComponentHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:

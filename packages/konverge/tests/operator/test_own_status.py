@@ -557,6 +557,7 @@ class BuildingStatus:
 class StampStatus:
     phase: Literal["New", "Open"] = "New"
     stamp: Floor = field(default_factory=Floor)
+    shelves: Annotated[list[Shelf], list_map("name")] = field(default_factory=list)
 
 
 @custom_resource(group="operator.konverge.test", version="v1")
@@ -670,3 +671,55 @@ async def test_a_downgraded_operator_keeps_a_nested_field_in_the_cluster(stores:
         written = await stores.cluster.eventually(status, describe="the older version writes its status")
 
     assert written["stamp"] == {"area": 2, "plan": "round"}
+
+
+async def test_an_older_version_keeps_what_a_newer_one_writes_during_its_reconcile(stores: StoreHarness) -> None:
+    """Both versions run at once, as in a rolling update: the write of the older one meets a conflict."""
+    definition = crd_manifest(Depot)
+    declared = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]
+    declared["stamp"]["properties"]["plan"] = {"type": "string"}
+    declared["shelves"]["items"]["properties"]["wood"] = {"type": "string"}
+    declared["motto"] = {"type": "string"}
+    await stores.cluster.install(definition)
+    depot = find_definition(Depot).gvk
+    created = await stores.client.create(
+        encode(Depot(Metadata(name="corner", namespace=stores.namespace), StoreSpec()))
+    )
+    before = {"stamp": {"area": 1, "plan": "square"}, "shelves": [{"name": "left", "items": 1, "wood": "pine"}]}
+    await stores.client.update({**created, "status": before}, subresource="status")
+    newer = {
+        "motto": "Always open",
+        "stamp": {"area": 7, "plan": "round"},
+        "shelves": [{"name": "left", "items": 9, "wood": "oak"}, {"name": "right", "items": 1, "wood": "ash"}],
+        "conditions": [{**THEIRS.to_object(), "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+    }
+    operator = Operator("depots")
+    overtaken: list[bool] = []
+
+    async def meanwhile(owner: Depot, ctx: OwnerContext) -> None:
+        if not overtaken:
+            overtaken.append(True)
+            patch = {"status": newer}
+            await stores.client.patch(depot, ctx.owner_key, patch, patch_type="merge", subresource="status")
+
+    def ledger(owner: Depot) -> Component:
+        obj = {"metadata": {"name": "ledger", "namespace": owner.metadata.namespace}}
+        return ComponentBuilder("ledger", condition_type="LedgerReady").with_resource(ConfigMap(obj)).build()
+
+    def older(owner: Depot, ctx: OwnerContext) -> StampStatus:
+        return StampStatus(phase="Open", stamp=Floor(area=2), shelves=[Shelf("left", 5)])
+
+    operator.manages(Depot, meanwhile, ledger, status=older)
+
+    async with stores.running_operator(operator):
+
+        async def status() -> Object | None:
+            found: Object = (await stores.client.get(depot, stores.key("corner")))["status"]
+            return found if found.get("phase") == "Open" else None
+
+        written = await stores.cluster.eventually(status, describe="the older version writes its status")
+
+    assert written["motto"] == "Always open"
+    assert written["stamp"] == {"area": 2, "plan": "round"}
+    assert written["shelves"] == [{"name": "left", "items": 5, "wood": "oak"}]
+    assert find_condition({"status": written}, "Theirs") is not None

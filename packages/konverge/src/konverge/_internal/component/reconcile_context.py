@@ -18,6 +18,7 @@ from konverge._internal.component.condition_rules import read_generation
 from konverge._internal.component.diagnosis import Diagnosis
 from konverge._internal.component.remedies import Remedies
 from konverge._internal.component.reporting import ApplyMetrics, ConditionMetrics, EventRecorder, ResourceObserver
+from konverge._internal.component.status_rebase import FieldPath, find_changed_paths, move_changes
 from konverge._internal.component.time_limit import TimeLimit, call_with_limit
 from konverge._internal.kube import (
     MESSAGE_LIMIT,
@@ -91,10 +92,12 @@ class ReconcileContext:
     # The components of this reconcile: their condition types; the component of each object, and if it applies it.
     _condition_types: dict[str, str] = field(default_factory=dict, init=False, repr=False)
     _objects: dict[str, tuple[str, bool]] = field(default_factory=dict, init=False, repr=False)
-    # Status fields that this reconcile changed and that no write contained yet.
-    _changed_fields: set[str] = field(default_factory=set, init=False, repr=False)
+    # Paths of the status that this reconcile changed and that no write contained yet.
+    _changed_paths: set[FieldPath] = field(default_factory=set, init=False, repr=False)
     # Status fields of the author: the server must store each as it was sent.
     _staged_fields: set[str] = field(default_factory=set, init=False, repr=False)
+    # The author's fields for a status that another writer stored meanwhile; None if no class declares them.
+    _complete_fields: Callable[[Any], Object] | None = field(default=None, init=False, repr=False)
     # The live objects of each component of this reconcile, by identity.
     _live_objects: dict[str, dict[str, Object]] = field(default_factory=dict, init=False, repr=False)
     _open_flushes: int = field(default=0, init=False, repr=False)
@@ -234,13 +237,22 @@ class ReconcileContext:
         else:
             set_condition(self.owner, stored, self.clock.now())
 
-    def stage_fields(self, fields: Mapping[str, Any], *, absent: Iterable[str] = ()) -> None:
+    def stage_fields(
+        self,
+        fields: Mapping[str, Any],
+        *,
+        absent: Iterable[str] = (),
+        complete: Callable[[Any], Object] | None = None,
+    ) -> None:
         """Set fields of the owner's status in memory, other than conditions, and remove others.
 
         Args:
             fields: The JSON values by name.
             absent: The names of the fields to remove.
+            complete: Returns the fields together with those that only the passed status has, for the status of another
+                writer that is stored meanwhile; None merges mappings by field.
         """
+        self._complete_fields = complete
         status = self.owner.get("status")
         if not isinstance(status, dict):
             status = self.owner["status"] = {}
@@ -263,6 +275,7 @@ class ReconcileContext:
             if name in stored:
                 status[name] = copy_json(stored[name])
         self._staged_fields.clear()
+        self._complete_fields = None
         return bool(differing)
 
     def retire_conditions(self, *condition_types: str) -> None:
@@ -324,7 +337,8 @@ class ReconcileContext:
         """Write the owner's status if this reconcile changed it; return True if it was written.
 
         After a conflict, the owner is read again and gets this reconcile's changes: conditions staged or retired by
-        type, and other changed status fields. Conditions of other writers stay. An owner that is gone gets no write.
+        type, and other changed status fields at any depth. Conditions and fields of other writers stay, such as those
+        of a newer version of the operator. An owner that is gone gets no write.
 
         Raises:
             konverge.errors.StatusNotStoredError: The server dropped or changed a field of `stage_fields`.
@@ -354,7 +368,7 @@ class ReconcileContext:
     def _record_written(self, written: Object) -> None:
         self.owner["metadata"]["resourceVersion"] = written["metadata"]["resourceVersion"]
         self._status_read = copy_json(self.owner.get("status"))
-        self._changed_fields.clear()
+        self._changed_paths.clear()
         self._record_conditions()
 
     def _check_stored_fields(self, written: Object) -> None:
@@ -388,19 +402,11 @@ class ReconcileContext:
             return False
         if server["metadata"].get("uid") != self.owner_uid:
             return False
-        read = self._status_read or {}
         staged = self.owner.get("status") or {}
         # Compared with the *last* read: a field that an earlier rebase took from another writer is not our change.
-        self._changed_fields |= {name for name in read.keys() | staged.keys() if staged.get(name) != read.get(name)} - {
-            "conditions"
-        }
+        self._changed_paths |= find_changed_paths(self._status_read, staged)
         self._status_read = copy_json(server.get("status"))
-        status = dict(server.get("status") or {})
-        for name in self._changed_fields:
-            if name in staged:
-                status[name] = staged[name]
-            else:
-                status.pop(name, None)
+        status = self._move_changes(staged, dict(server.get("status") or {}))
         rebased: Object = {"status": status}
         for condition_type in sorted(self._staged_types):
             condition = find_condition(self.owner, condition_type)
@@ -411,6 +417,16 @@ class ReconcileContext:
         self.owner["status"] = rebased["status"]
         self.owner["metadata"]["resourceVersion"] = server["metadata"]["resourceVersion"]
         return True
+
+    def _move_changes(self, staged: Object, stored: Object) -> Object:
+        """Return the stored status with the changes of this reconcile, without its conditions."""
+        moved = move_changes(self._changed_paths, staged, stored)
+        if self._complete_fields is not None:
+            # Lists with keys, too. A value that the author changed after it was staged is not that of the class.
+            before, now = self._complete_fields(staged), self._complete_fields(stored)
+            changed = {path[0] for path in self._changed_paths}
+            moved |= {name: now[name] for name in changed & now.keys() if before[name] == staged.get(name)}
+        return moved
 
     def _record_conditions(self) -> None:
         if self.metrics is not None:

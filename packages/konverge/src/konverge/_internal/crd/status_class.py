@@ -77,9 +77,13 @@ class StatusClass:
         except (AttributeError, RecursionError, TypeError, ValueError) as error:
             raise ConfigurationError(f"status: expected a value with a JSON form, found none: {error}") from error
         _check_json(fields, "status")
-        if not isinstance(stored, dict):
+        return self.complete_fields(fields, stored)
+
+    def complete_fields(self, fields: Object, stored: object) -> Object:
+        """Return the fields of `encode_fields` with those inside of them that only the stored status has."""
+        if not isinstance(stored, dict) or not self.names:
             return fields
-        merged = keep_undeclared_fields(self.classes, fields, stored) if self.names else fields
+        merged = keep_undeclared_fields(self.classes, fields, stored)
         return {name: merged[name] for name in fields}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from konverge._internal.component import Component, ReconcileContext, delete_in_waves
@@ -111,9 +112,11 @@ class OwnerContext(ReconcileContext):
                 "as in status: AppStatus = field(default_factory=AppStatus)"
             )
         fields = status_class.encode(status, self.owner.get("status"))
+        complete = partial(status_class.complete_fields, status_class.encode_fields(status))
         if status_class.names and self.owner_generation is not None:
             fields = {"observedGeneration": self.owner_generation, **fields}
-        self.stage_fields(fields, absent=status_class.names - fields.keys() - RESERVED_FIELDS)
+        absent = status_class.names - fields.keys() - RESERVED_FIELDS
+        self.stage_fields(fields, absent=absent, complete=complete)
 
     async def delete_in_waves(self, *components: Component) -> Result | None:
         """Delete the objects of the components in their waves, in a function of `Operator.finalizes`.
