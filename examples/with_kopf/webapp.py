@@ -26,7 +26,7 @@ from konverge import (
 from konverge.client import connect
 from konverge.component import AppliedCache, aggregate
 from konverge.crd import crd_manifest, decode, find_definition
-from konverge.errors import NotFoundError, TerminalError
+from konverge.errors import KindNotServedError, NotFoundError, TerminalError
 from konverge.primitives import ConfigMap, Deployment, Service, StatefulSet
 
 # kopf does not hear of the objects that a WebApp owns: a timer looks after them.
@@ -98,6 +98,15 @@ async def open_client(memo: kopf.Memo, **_: Any) -> None:
     memo.client = connect(user_agent=USER_AGENT)
     memo.applied = AppliedCache()
     await memo.client.apply(crd_manifest(WebApp), field_manager=USER_AGENT)
+
+
+@kopf.on.startup()
+async def wait_for_definition(memo: kopf.Memo, **_: Any) -> None:
+    # kopf looks for its kinds when the startup ends, and can miss one that is served a moment later.
+    try:
+        await memo.client.mapping(WEBAPP)
+    except KindNotServedError as error:
+        raise kopf.TemporaryError(str(error), delay=1) from error
 
 
 @kopf.on.cleanup()
