@@ -67,6 +67,7 @@ def test_the_box_can_be_linted_and_rendered(tmp_path: Path, capsys: pytest.Captu
     assert "apps/v1/Deployment/default/hello" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_the_whole_does_the_same_on_both_clusters(cluster: Cluster, tmp_path: Path) -> None:
     loaded = load_simulation(write_page_files(tmp_path, STEPS), namespace=cluster.namespace)

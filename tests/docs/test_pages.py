@@ -187,6 +187,7 @@ def test_the_tests_that_the_testing_page_shows_pass(sites: pytest.Pytester) -> N
     sites.runpytest_subprocess("-p", "no:cacheprovider", "-m", "not real").assert_outcomes(passed=3, deselected=1)
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_the_test_that_the_testing_page_shows_for_both_clusters_passes(
     cluster: Cluster, sites: pytest.Pytester, monkeypatch: pytest.MonkeyPatch

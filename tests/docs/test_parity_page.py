@@ -92,6 +92,7 @@ def test_every_test_of_the_page_exists() -> None:
     assert [row.tests for row in ROWS if re.sub(TEST, "", row.tests).strip(", ")] == []
 
 
+@pytest.mark.slow
 def test_every_name_of_the_page_exists() -> None:
     names = list_known_names()
     sources = [

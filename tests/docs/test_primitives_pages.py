@@ -207,6 +207,7 @@ def test_the_selectors_are_those_of_their_table() -> None:
     assert documented == {name for name in konverge.mutation.__all__ if "container" in name}
 
 
+@pytest.mark.slow
 def test_the_python_of_the_overview_is_a_file_that_runs(tmp_path: Path) -> None:
     file = save_page_code(OVERVIEW, tmp_path)
 

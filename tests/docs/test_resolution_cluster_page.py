@@ -63,6 +63,7 @@ async def test_the_record_of_the_page_is_that_of_its_reference_under_its_policy(
     assert outcome.resolved.source.uri.partition("@")[0] == RECORD["status"]["source"]["uri"].partition("@")[0]
 
 
+@pytest.mark.slow
 @in_simulated_time
 async def test_the_command_of_the_page_prints_the_object(cluster: Cluster) -> None:
     home = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "home"}, "data": {"a": "b"}}

@@ -81,6 +81,7 @@ def test_a_package_adds_a_resolver_that_the_engine_does_not_know(project: Path) 
     )
 
 
+@pytest.mark.slow
 def test_the_command_line_has_its_parameters_as_options(project: Path) -> None:
     done = run(project, "-m", "konverge", "resolve", "bucket", "--help")
     assert "--bucket TEXT" in done.stdout

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from konverge_resolution._internal.reference_parsing import REFERENCE_SCHEMA
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -27,6 +29,7 @@ def test_every_row_has_tests_or_says_why_not() -> None:
         assert is_named or re.match(r"(out|not yet): \w", evidence), number
 
 
+@pytest.mark.slow
 def test_every_test_of_the_page_exists_and_runs() -> None:
     named = {found for _, _, evidence in ROWS for found in TEST.findall(evidence)}
     trees = {file: ast.parse((REPOSITORY / file).read_text()) for file, _ in named}

@@ -120,6 +120,7 @@ async def test_the_function_of_the_reconciling_page_copies_repairs_and_cleans_up
     assert owner["metadata"]["finalizers"] == ["example.com/mirrors"]
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_the_operator_of_the_status_page_reports_its_phase_after_the_migration(
     cluster: Cluster, tmp_path: Path
@@ -296,6 +297,7 @@ def test_the_observability_page_has_every_family_with_its_labels(family: metric_
     assert f"| `{family.name}` | {family.kind} | {labels} |" in read_page("docs/observability.md")
 
 
+@pytest.mark.slow
 def test_every_test_that_a_page_names_exists() -> None:
     tests = "\n".join(file.read_text() for file in REPOSITORY.glob("**/tests/**/test_*.py"))
     named = set(re.findall(r"`(test_\w+)`", read_page("docs/from-controller-runtime.md")))

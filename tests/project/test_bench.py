@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from bench.__main__ import MEASUREMENTS
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -18,6 +20,7 @@ for name in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 def test_each_measurement_is_a_module_that_measures() -> None:
     """In a process of its own, because pytest has other import paths than `python -m bench`."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

@@ -220,6 +220,7 @@ async def test_a_host_that_hangs_holds_up_nobody_else(desk: RequestNamespace, so
     assert all(state is not None and state.reason == "ResolutionInProgress" for state in states)
 
 
+@pytest.mark.slow
 async def test_a_field_that_the_kind_does_not_have_is_named_where_the_definition_is_used(
     desk: RequestNamespace, sources: SourceServers
 ) -> None:
@@ -273,6 +274,7 @@ async def test_a_request_records_where_its_content_was_in_the_end(desk: RequestN
     assert tekton["annotations"]["resolution.konverge.dev/policy-source"] == f"{there}/b"
 
 
+@pytest.mark.slow
 async def test_no_secret_is_read_in_a_namespace_that_is_not_named_for_it(
     desk: RequestNamespace, sources: SourceServers
 ) -> None:

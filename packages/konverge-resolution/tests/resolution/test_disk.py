@@ -48,6 +48,7 @@ async def expect_error(folder: Path, path: str, *policies: Policy, **params: str
     return caught.value
 
 
+@pytest.mark.slow
 async def test_a_file_has_an_address_without_the_path_of_this_machine(boxes: Path) -> None:
     result = await read(boxes, "./shop//box.yaml")
     assert result.resolved.data == BOX

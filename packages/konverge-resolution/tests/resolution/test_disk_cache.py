@@ -221,6 +221,7 @@ async def test_the_folder_is_bounded_and_what_was_used_last_stays(folder: Path) 
     assert len(files_in(folder / "content")) <= 2
 
 
+@pytest.mark.slow
 async def test_who_cannot_get_the_lock_does_not_store_and_does_not_wait_for_ever(folder: Path) -> None:
     await cache_in(folder).store(key(), CONTENT)
     with (folder / "lock").open("r+b") as held:
@@ -264,6 +265,7 @@ def kill_writers(folder: Path, names: str) -> None:
         writer.communicate(timeout=10)
 
 
+@pytest.mark.slow
 async def test_killed_writers_leave_nothing_wrong(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     kill_writers(folder, "xyz")
     (folder / "content" / ".left").write_bytes(b"x")

@@ -298,6 +298,7 @@ async def test_what_is_public_is_given_to_all_and_nobody_fails_by_the_credential
     assert len(shelf.calls) == 2 + 4  # those that wait for a place find it in the cache then
 
 
+@pytest.mark.slow
 async def test_a_namespace_whose_remotes_hang_leaves_places_for_the_others() -> None:
     shelf = FakeResolver()
     engine = engine_of(shelf)

@@ -163,6 +163,7 @@ async def test_what_has_no_entry_is_refused_or_added() -> None:
     assert adding.used == adding.lock
 
 
+@pytest.mark.slow
 async def test_a_lock_file_has_so_many_entries_also_when_they_come_at_once() -> None:
     entry = LockEntry(resolver="shelf", digest=str(Digest.of(b"")), source=Provenance(ROOT, {}))
     full = LockFile(

@@ -56,6 +56,7 @@ class Impostor:
         """Never called."""
 
 
+@pytest.mark.slow
 def test_what_is_not_asked_for_is_not_imported() -> None:
     program = (
         "import sys; from konverge_resolution._internal.resolvers import load_resolvers; load_resolvers(['http']);"

@@ -22,6 +22,7 @@ def paths_of(fields: FieldSet) -> set[Path]:
     return set(fields.iter_paths())
 
 
+@pytest.mark.slow
 @given(_sets)
 def test_what_is_written_reads_the_same(fields: FieldSet) -> None:
     assert FieldSet.parse(fields.format()) == fields

@@ -53,12 +53,14 @@ def check_one_line(done: subprocess.CompletedProcess[str], exit_code: int, *word
         assert word in done.stderr
 
 
+@pytest.mark.slow
 def test_no_kubeconfig(started_konverge: Konverge, operator_file: Path, home: Path) -> None:
     done = started_konverge("run", operator_file)
 
     check_one_line(done, 3, "no kubeconfig", f"{home}/.kube/config", "(--local starts a cluster)")
 
 
+@pytest.mark.slow
 def test_a_kubeconfig_file_that_is_not_there(konverge: Konverge, operator_file: Path) -> None:
     check_one_line(konverge("run", operator_file, "--kubeconfig", "/no/such/file"), 3, "/no/such/file")
 
@@ -118,6 +120,7 @@ def test_the_real_control_plane_where_it_was_never_built(konverge: Konverge, tmp
     check_one_line(done, 3, "make control-plane")
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken(konverge: Konverge) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         done = konverge("local", "up", "--port", str(taken.getsockname()[1]))
@@ -125,6 +128,7 @@ def test_a_port_that_is_taken(konverge: Konverge) -> None:
     check_one_line(done, 1, "address already in use")
 
 
+@pytest.mark.slow
 def test_a_kubeconfig_of_the_users_own_is_not_overwritten(konverge: Konverge, tmp_path: Path) -> None:
     config = kubeconfig(tmp_path, "https://example.com")
 
@@ -140,6 +144,7 @@ def test_a_command_line_that_makes_no_sense(konverge: Konverge) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_verbose_shows_the_traceback(started_konverge: Konverge, tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("1 / 0\n")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 import yaml
 
 from konverge_cluster._internal.cli.demo import find_example_folder
@@ -63,6 +64,7 @@ async def reconcile(box, ctx):
 """
 
 
+@pytest.mark.slow
 def test_one_definition_holds_all_versions_of_a_kind(started_konverge: Konverge, tmp_path: Path) -> None:
     file = tmp_path / "boxes.py"
     file.write_text(VERSIONS)

@@ -39,6 +39,7 @@ class TestOnBothClusters:
         assert "would be" not in done.stdout
         assert "pages" not in done.stdout.replace("PagesReady", "")
 
+    @pytest.mark.slow
     async def test_each_field_with_both_values_is_1(self, stuck: StuckOwner) -> None:
         await stuck.run_operator()
         await stuck.change(colour="green", image="konverge.test/never-ready:2")
@@ -145,6 +146,7 @@ class TestOnBothClusters:
         assert done.stderr.count("\n") == 1
         assert "east-pages  would be created" in done.stdout
 
+    @pytest.mark.slow
     async def test_an_owner_that_does_not_exist(self, stuck: StuckOwner) -> None:
         done = await stuck.run("diff", "ward/eats")
 

@@ -28,6 +28,7 @@ def section(text: str, component: str) -> str:
     return " ".join(rest.partition("\ncomponent ")[0].split())
 
 
+@pytest.mark.slow
 async def test_a_person_reads_what_is_blocked_what_has_grace_and_what_is_fought_over(stuck: StuckOwner) -> None:
     await stuck.run_operator()
     await stuck.force_settings()

@@ -153,6 +153,7 @@ def test_the_roles_of_the_example_are_no_wider_than_what_it_does(konverge: Konve
     ]
 
 
+@pytest.mark.slow
 def test_late_workloads_are_examined_with_three_more_reads(konverge: Konverge) -> None:
     def list_rules(*options: str) -> list[tuple[list[str], list[str]]]:
         objects = yaml.safe_load_all(konverge("rbac", OPERATOR, "--no-events", *options).stdout)

@@ -71,6 +71,7 @@ def test_asked_to_stop_it_ends_well(number: signal.Signals, environment: dict[st
         assert process.wait(timeout=20) == 0
 
 
+@pytest.mark.slow
 def test_without_its_definitions_it_says_how_to_get_them(konverge: Konverge, tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     konverge("local", "up", "--kubeconfig", kubeconfig)

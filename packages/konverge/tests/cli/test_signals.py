@@ -92,6 +92,7 @@ def test_a_third_signal_ends_what_never_ends() -> None:
         asyncio.run(work())
 
 
+@pytest.mark.slow
 @BOTH
 def test_an_interrupted_look_at_a_cluster_leaves_no_program_that_asks_for_credentials(
     environment: dict[str, str], tmp_path: Path, number: signal.Signals
@@ -126,6 +127,7 @@ def test_an_interrupted_look_at_a_cluster_leaves_no_program_that_asks_for_creden
     assert [*filter(is_running, numbers)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", [[], ["--foreground"]], ids=["background", "foreground"])
 def test_a_cluster_that_is_interrupted_while_it_starts_is_gone(
     environment: dict[str, str], home: Path, tmp_path: Path, where: list[str]

@@ -77,6 +77,7 @@ def test_a_text_that_means_something_to_yaml_alone_stays_a_text(konverge: Konver
     assert f'spec: Literal["{value}"]' in konverge("types", "--crd", "texts.yaml").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.real_time
 async def test_those_of_a_cluster(cluster: Cluster, konverge: Konverge) -> None:

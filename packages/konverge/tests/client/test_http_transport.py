@@ -399,6 +399,7 @@ async def test_a_header_that_comes_several_times_is_joined(servers: Servers) -> 
     assert answer.headers["warning"] == '299 - "a", 299 - "b"'
 
 
+@pytest.mark.slow
 async def test_both_attempts_with_refused_credentials_share_one_deadline(servers: Servers, tmp_path: Path) -> None:
     async def refuse_late(request: web.Request) -> web.Response:
         await SystemClock().sleep(0.3)

@@ -116,6 +116,7 @@ async def test_a_write_without_a_body_is_not_sent_when_its_permit_has_ended(clus
         assert (await transport.request("DELETE", path, timeout_seconds=5.0)).status == 200
 
 
+@pytest.mark.slow
 async def test_a_write_is_not_sent_after_its_permit_has_ended_while_the_process_was_frozen(cluster: Cluster) -> None:
     config = load_kubeconfig(await cluster.write_kubeconfig(), env={})
     freezing = FreezingCredentials(config.credentials)

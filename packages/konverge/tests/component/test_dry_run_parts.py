@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -99,6 +100,7 @@ def test_no_more_is_told_of_a_long_reading_than_a_person_reads() -> None:
     assert max(len(str(reading.value)) for reading in found) < 2_100
 
 
+@pytest.mark.slow
 @given(FIELDS, FIELDS)
 def test_two_objects_differ_in_fields_if_they_differ(one: dict[str, Any], other: dict[str, Any]) -> None:
     before, after = pods(data=one), pods(data=other)

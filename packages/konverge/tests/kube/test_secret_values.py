@@ -135,6 +135,7 @@ def test_a_rotated_secret_is_hidden_with_both_of_its_values() -> None:
     assert values.hide("the-first-of-them rotated-since-then") == "*** ***"
 
 
+@pytest.mark.slow
 def test_it_forgets_what_was_not_met_for_long_and_stays_small() -> None:
     values = SecretValues()
     for number in range(30_000):
@@ -157,6 +158,7 @@ def test_a_long_text_and_many_values_that_look_alike_take_no_longer_than_they_sh
     assert time.process_time() - begun < 5
 
 
+@pytest.mark.slow
 def test_of_a_text_that_nobody_reads_the_beginning_is_shown() -> None:
     redacted = knowing(TOKEN).hide("x y " * 100_000 + TOKEN)
 

@@ -136,6 +136,7 @@ async def test_a_stand_by_writes_nothing_and_takes_over_without_a_list(town: Ope
         assert not set(first.writes()) & set(second.writes())
 
 
+@pytest.mark.slow
 async def test_no_object_is_written_by_both_when_the_leader_ends_in_the_middle(town: OperatorHarness) -> None:
     names = [f"shop-{number:02}" for number in range(60)]
     async with AsyncExitStack() as stack:

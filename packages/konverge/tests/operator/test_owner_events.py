@@ -44,6 +44,7 @@ def oven(shop: Shop) -> Component:
     )
 
 
+@pytest.mark.slow
 async def test_failing_reconciles_are_one_series_and_the_recovery_is_told_once(town: OperatorHarness) -> None:
     operator = Operator("shops")
     failures: list[int] = []

@@ -416,6 +416,7 @@ async def test_a_handler_that_never_returns_refuses_its_request_and_no_other(
     assert any("it was in endless (test_run_options.py, line " in message for message in caplog.messages)
 
 
+@pytest.mark.slow
 @pytest.mark.real_time
 async def test_what_blocks_the_event_loop_is_named_while_it_does(
     town: OperatorHarness, caplog: pytest.LogCaptureFixture

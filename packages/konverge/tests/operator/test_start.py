@@ -121,6 +121,7 @@ async def test_a_permission_that_stays_missing_is_said_and_ends_the_start_at_its
     assert "a permission is missing: konverge rbac prints the required roles" in errors[0]
 
 
+@pytest.mark.slow
 @pytest.mark.real_time
 async def test_readyz_names_the_step_that_is_tried_again(town: OperatorHarness) -> None:
     fault = Fault("/shops", build_error_response(403, FORBIDDEN, "Forbidden"), times=-1)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -217,6 +218,7 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
             yield from places(inner)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(live=well_formed, odd=leaves | values, operation=st.sampled_from(Operation), data=st.data())
 def test_no_field_of_another_type_makes_a_default_handler_raise(
@@ -230,6 +232,7 @@ def test_no_field_of_another_type_makes_a_default_handler_raise(
         assert isinstance(kind.suspension_status(live), Suspension)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(live=well_formed, operation=st.sampled_from(Operation))
 def test_grace_is_healthy_exactly_where_converging_is_ready(live: Object, operation: Operation) -> None:

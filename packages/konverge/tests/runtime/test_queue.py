@@ -187,6 +187,7 @@ def test_a_refusal_shortens_the_back_off_of_other_failures() -> None:
     assert queue.mark_failed("a", now + 1.0, is_refused=True) <= 30.0
 
 
+@pytest.mark.slow
 def test_thousands_of_refused_keys_do_not_flood_the_server() -> None:
     queue: Queue[int] = Queue(SeededEntropy(1))
     keys, now, tries = 3000, 0.0, 0

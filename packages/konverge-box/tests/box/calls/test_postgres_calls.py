@@ -33,6 +33,7 @@ async def run_query(
     return found
 
 
+@pytest.mark.slow
 async def test_the_first_value_is_the_result_and_the_first_row_is_raw(postgres_server: PostgresServer) -> None:
     found = await run_query(
         postgres_server, "SELECT 3 AS size, 'web' AS name, true AS on, null AS nothing, ARRAY[1,2] AS list"

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.box.file.sample_boxes import HEADER, build_box_text
 from tests.cli.conftest import Konverge
 
 EXAMPLES = Path(__file__).parents[5] / "examples" / "boxes"
 
 
+@pytest.mark.slow
 def test_the_examples_have_no_mistake(started_konverge: Konverge) -> None:
     files = sorted(EXAMPLES.glob("*/box.yaml"))
 
@@ -19,6 +22,7 @@ def test_the_examples_have_no_mistake(started_konverge: Konverge) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", f"{len(files)} files, 0 errors\n")
 
 
+@pytest.mark.slow
 def test_each_mistake_is_a_line_that_an_editor_can_follow(konverge: Konverge, tmp_path: Path) -> None:
     (tmp_path / "good.yaml").write_text(HEADER)
     (tmp_path / "bad.yaml").write_text(build_box_text("onReconcil: {}\nfinalizers: 1"))

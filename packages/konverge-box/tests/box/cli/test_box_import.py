@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 import yaml
 
 from konverge_box._internal.file import load_box
@@ -52,6 +53,7 @@ def test_all_of_a_katalog_is_carried_over(konverge: Konverge, tmp_path: Path) ->
     assert konverge("box", "lint", "box.yaml").returncode == 0
 
 
+@pytest.mark.slow
 def test_files_elsewhere_are_not_read(konverge: Konverge, tmp_path: Path) -> None:
     (tmp_path / "below").mkdir()
     (tmp_path / "cup.yaml").write_text(DEFINITION)

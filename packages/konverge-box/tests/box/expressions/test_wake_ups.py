@@ -53,6 +53,7 @@ conditions = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(conditions, st.integers(-600, 600), st.integers(0, 300), st.sampled_from([NOON, NOON.replace(hour=0)]))
 def test_reconciles_at_wake_ups_see_what_reconciles_each_second_see(

@@ -75,6 +75,7 @@ def list_text_fields() -> Iterator[tuple[Path, str, Any]]:
                 yield path, key, replace_value(value, inner, TEMPLATE)
 
 
+@pytest.mark.slow
 def test_a_template_in_any_known_field_is_translated_or_reported() -> None:
     altered = {}
     for path, key, value in list_text_fields():
@@ -88,6 +89,7 @@ WORDS = st.text(st.characters(codec="ascii", exclude_characters="\"'\\{}%`", min
 FIELDS = [path for path in leaves(BASE) if path[-1] in ("image", "host", "value", "default", "equals", "a", "url")]
 
 
+@pytest.mark.slow
 @given(st.sampled_from(FIELDS), WORDS)
 def test_the_text_in_an_expression_stays_as_it_is(path: Path, word: str) -> None:
     found = import_value(replace_value(BASE, path, f'{{{{ if eq .spec.a "{word}" }}}}x{{{{ else }}}}y{{{{ end }}}}'))

@@ -161,6 +161,7 @@ async def test_queues_keep_the_rules_of_providers(case: ProviderCase, aws: Aws, 
     await case(queue(aws, account, name, make_foreign=make_foreign))
 
 
+@pytest.mark.slow
 async def test_a_bucket_is_private_and_encrypted_unless_said_otherwise(aws: Aws, account: Account) -> None:
     name = name_of("bucket")
 
@@ -172,6 +173,7 @@ async def test_a_bucket_is_private_and_encrypted_unless_said_otherwise(aws: Aws,
     assert result.outputs == {"bucket": name, "region": REGION, "arn": f"arn:aws:s3:::{name}"}
 
 
+@pytest.mark.slow
 async def test_a_bucket_is_made_with_its_mark_in_one_request(aws: Aws, account: Account) -> None:
     sent: list[str] = []
     subject = bucket(aws, account, name_of("bucket"))
@@ -185,6 +187,7 @@ async def test_a_bucket_is_made_with_its_mark_in_one_request(aws: Aws, account: 
     assert f"<Key>konverge.dev/owner</Key><Value>konverge.dev/owner: uid-1 {_OWNER}</Value>" in sent[0]
 
 
+@pytest.mark.slow
 async def test_the_region_without_a_name_can_be_used(aws: Aws, account: Account) -> None:
     name = name_of("bucket")
 
@@ -193,6 +196,7 @@ async def test_the_region_without_a_name_can_be_used(aws: Aws, account: Account)
     assert result.outputs["region"] == "us-east-1"
 
 
+@pytest.mark.slow
 async def test_a_bucket_that_is_not_empty_stays_and_says_so(aws: Aws, account: Account) -> None:
     name = name_of("bucket")
     subject = bucket(aws, account, name)
@@ -206,6 +210,7 @@ async def test_a_bucket_that_is_not_empty_stays_and_says_so(aws: Aws, account: A
     assert account.bucket(name) is None
 
 
+@pytest.mark.slow
 async def test_messages_that_nobody_can_handle_go_to_the_dead_letter_queue(aws: Aws, account: Account) -> None:
     name, dead = name_of("queue"), name_of("dead")
     spec = QueueSpec(dead_letter=DeadLetter(queue=dead, max_receive_count=3))
@@ -234,6 +239,7 @@ async def test_a_queue_that_keeps_the_order_is_made_by_its_name(aws: Aws, accoun
     assert (found["FifoQueue"], found["ContentBasedDeduplication"]) == ("true", "true")
 
 
+@pytest.mark.slow
 async def test_a_settled_bucket_and_queue_are_only_read(aws: Aws, account: Account) -> None:
     one, two = bucket(aws, account, name_of("bucket")), queue(aws, account, name_of("queue"))
     await one.reconcile()
@@ -249,6 +255,7 @@ async def test_a_settled_bucket_and_queue_are_only_read(aws: Aws, account: Accou
     assert [name for name in asked if not name.startswith(("Get", "List"))] == []
 
 
+@pytest.mark.slow
 async def test_a_service_that_never_answers_is_given_up(account: Account, silent: AwsSettings) -> None:
     impatient = Aws(connect_seconds=0.2, read_seconds=0.2)
     subject = bucket(impatient, account, name_of("bucket"), unreachable=silent)

@@ -166,6 +166,7 @@ async def test_grants_keep_the_rules_of_providers(case: ProviderCase, server: Se
         )
 
 
+@pytest.mark.slow
 async def test_a_grant_on_what_is_others_alone_is_neither_given_nor_taken(server: Server) -> None:
     async with _role_of_uid_1(server) as (role, database):
         await server.do("GRANT CONNECT ON DATABASE {} TO {}", database, role)

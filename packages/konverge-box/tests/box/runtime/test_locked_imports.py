@@ -83,6 +83,7 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
         yield made
 
 
+@pytest.mark.slow
 def test_what_is_imported_belongs_to_the_box_with_all_that_it_imports_itself(shop: Shop) -> None:
     assert shop.locking().exit_code == 0
     box = load_valid_box(shop.file.read_bytes(), file=str(shop.file))
@@ -104,6 +105,7 @@ def test_before_it_is_locked_nothing_is_said_to_be_missing(shop: Shop, crds: dic
     assert "not resolved yet" in mistake
 
 
+@pytest.mark.slow
 def test_nothing_but_locking_asks_a_network_and_what_is_locked_stays(shop: Shop) -> None:
     shop.locking()
     before = shop.lock.read_bytes()
@@ -121,6 +123,7 @@ def test_nothing_but_locking_asks_a_network_and_what_is_locked_stays(shop: Shop)
     assert "base.yaml" not in shop.lock.read_text()
 
 
+@pytest.mark.slow
 def test_locking_uses_the_login_of_its_user_for_the_hosts_of_the_imports(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +147,7 @@ def test_locking_uses_the_login_of_its_user_for_the_hosts_of_the_imports(
     assert "hunter2" not in done.stderr + made.lock.read_text()
 
 
+@pytest.mark.slow
 def test_content_that_is_locked_no_more_is_removed_and_no_other_file(shop: Shop) -> None:
     shop.locking()
     folder = Path(f"{shop.lock}.d")
@@ -154,6 +158,7 @@ def test_content_that_is_locked_no_more_is_removed_and_no_other_file(shop: Shop)
     assert sorted(len(file.name) for file in folder.iterdir()) == [len("sha256-notes"), len("sha256-") + 64]
 
 
+@pytest.mark.slow
 def test_locking_says_so_when_nothing_is_new(shop: Shop) -> None:
     shop.locking()
     assert shop.locking().stderr.strip() == f"{shop.lock}: 2 entries, 0 added, 0 changed"
@@ -251,6 +256,7 @@ def tamper_with(shop: Shop, field: str, value: object) -> None:
     shop.lock.write_text(yaml.safe_dump(document))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("field", "value", "expected"),
     [

@@ -180,6 +180,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(
     spec=st.dictionaries(NAMES, VALUES, max_size=3),
     made=st.dictionaries(st.lists(NAMES, min_size=1, max_size=3).map(".".join), VALUES, max_size=4),

@@ -46,6 +46,7 @@ def kubeconfig_in(line: str) -> Path:
     return Path(assignment.removeprefix("KUBECONFIG="))
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_what_up_and_env_print_leads_to_the_cluster(
     konverge: Konverge, up: subprocess.CompletedProcess[str]
@@ -58,6 +59,7 @@ async def test_what_up_and_env_print_leads_to_the_cluster(
     assert found["metadata"]["name"] == "default"
 
 
+@pytest.mark.slow
 def test_it_listens_on_loopback_alone(up: subprocess.CompletedProcess[str]) -> None:
     assert "https://127.0.0.1:" in up.stderr
 
@@ -77,6 +79,7 @@ def token_in(file: Path) -> str:
     return str(user["user"]["token"])
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize("path", ["/api/v1/secrets", "/api", "/version", "/healthz", "/nowhere"])
 async def test_who_shows_no_token_or_a_wrong_one_is_answered_401(
@@ -90,6 +93,7 @@ async def test_who_shows_no_token_or_a_wrong_one_is_answered_401(
     assert await status(config, path, authorization=f"Bearer {token_in(kubeconfig_in(up.stdout))}") != 401
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_the_certificate_is_nobody_elses_and_there_is_no_http_beside_it(
     up: subprocess.CompletedProcess[str],
@@ -103,6 +107,7 @@ async def test_the_certificate_is_nobody_elses_and_there_is_no_http_beside_it(
             await session.get(f"{url.replace('https', 'http')}/version")
 
 
+@pytest.mark.slow
 def test_each_start_has_a_token_of_its_own_that_only_the_kubeconfig_has(
     konverge: Konverge, up: subprocess.CompletedProcess[str], instance: ClusterInstance
 ) -> None:
@@ -119,6 +124,7 @@ def test_each_start_has_a_token_of_its_own_that_only_the_kubeconfig_has(
     assert min(map(len, tokens)) >= 32
 
 
+@pytest.mark.slow
 def test_permission_bits_of_a_kubeconfig_that_is_there_are_kept_and_told_of(
     konverge: Konverge, up: subprocess.CompletedProcess[str], instance: ClusterInstance
 ) -> None:
@@ -132,6 +138,7 @@ def test_permission_bits_of_a_kubeconfig_that_is_there_are_kept_and_told_of(
     assert "others" not in up.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_an_insecure_one_is_open_and_is_asked_for_by_name(konverge: Konverge) -> None:
     opened = konverge("local", "up", "--insecure")
@@ -149,6 +156,7 @@ async def test_an_insecure_one_is_open_and_is_asked_for_by_name(konverge: Konver
     assert "is running already, and it is without TLS and token" in secured.stderr
 
 
+@pytest.mark.slow
 def test_without_the_library_for_certificates_it_says_what_to_install(
     started_konverge: Konverge, tmp_path: Path
 ) -> None:
@@ -184,6 +192,7 @@ def test_kubectl_works_with_the_kubeconfig_and_with_nothing_less(
     assert (unauthenticated.returncode, "Unauthorized" in unauthenticated.stderr) == (1, True)
 
 
+@pytest.mark.slow
 def test_up_again_finds_the_running_one(konverge: Konverge, up: subprocess.CompletedProcess[str]) -> None:
     again = konverge("local", "up")
 
@@ -199,6 +208,7 @@ def test_the_other_kind_under_the_same_name_is_refused(
     assert "running already, and it is embedded" in other.stderr
 
 
+@pytest.mark.slow
 def test_down_ends_the_server_and_forgets_it(
     konverge: Konverge, up: subprocess.CompletedProcess[str], instance: ClusterInstance
 ) -> None:
@@ -216,6 +226,7 @@ def test_down_without_a_cluster_is_done_already(started_konverge: Konverge) -> N
     assert (down.returncode, down.stderr) == (0, 'cluster "default" was not running\n')
 
 
+@pytest.mark.slow
 def test_after_a_kill_it_starts_anew(
     konverge: Konverge, up: subprocess.CompletedProcess[str], instance: ClusterInstance
 ) -> None:
@@ -228,6 +239,7 @@ def test_after_a_kill_it_starts_anew(
     assert again.returncode == 0, again.stderr
 
 
+@pytest.mark.slow
 def test_two_names_are_two_clusters(konverge: Konverge, up: subprocess.CompletedProcess[str]) -> None:
     second = konverge("local", "up", "--name", "second")
 

@@ -243,6 +243,7 @@ def test_samples_find_what_the_schema_forgets(tmp_path: Path) -> None:
     assert "spec.template.spec.containers[0].image: Required value" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "problem"),
     [

@@ -138,6 +138,7 @@ async def test_a_program_that_never_gets_ready_is_given_up_at_the_deadline(tmp_p
         await RealCluster(binaries=binaries, folder=tmp_path / "kept", start_timeout_seconds=0.5).__aenter__()
 
 
+@pytest.mark.slow
 async def test_a_taken_port_is_tried_again_with_another(tmp_path: Path) -> None:
     report = tmp_path / "attempts"
     server = f"echo again >> {report}; echo bind: address already in use; exit 1"

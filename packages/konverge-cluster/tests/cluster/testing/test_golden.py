@@ -99,6 +99,7 @@ def test_the_command_of_the_message_works(project: pytest.Pytester) -> None:
     assert list_output_lines(result) == ["wrote tests/golden/test_web/test_sizes-1-2.yaml (new)"]
 
 
+@pytest.mark.slow
 def test_update_writes_what_changed_alone_and_deletes_nothing(project: pytest.Pytester) -> None:
     run(project, "--update-golden")
     folder = project.path / "tests"
@@ -172,6 +173,7 @@ def test_one_file_is_not_the_golden_of_two(project: pytest.Pytester) -> None:
     )
 
 
+@pytest.mark.slow
 def test_without_the_plug_in_a_path_is_enough_and_no_path_is_said(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         "from konverge_cluster.testing import assert_golden, serialize\n"

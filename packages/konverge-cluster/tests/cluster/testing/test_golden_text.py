@@ -165,6 +165,7 @@ def test_other_scripts_stay_readable() -> None:
     assert "greeting: Grüße, 世界 🚀" in serialize(config(greeting="Grüße, 世界 🚀"))
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(
         st.text(st.characters(exclude_categories=["Cs"])),

@@ -99,6 +99,7 @@ def test_a_file_that_is_there_twice_is_refused() -> None:
     assert read(build_archive({"a.yaml": TASK, "./a.yaml": TASK, "b.yaml": TASK}), "b.yaml") == TASK
 
 
+@pytest.mark.slow
 def test_a_bomb_is_unpacked_to_the_limit_and_never_kept() -> None:
     bomb = gzip.compress(build_archive({"zeros": bytes(96 << 20), "a.yaml": TASK}))
     tracemalloc.start()
@@ -116,6 +117,7 @@ def test_a_wanted_file_above_the_limit_is_refused_and_another_one_is_skipped() -
     assert refusal(data, "a.yaml", limit=len(TASK) - 1).reason is Reason.TOO_LARGE
 
 
+@pytest.mark.slow
 def test_entries_are_counted() -> None:
     data = gzip.compress(build_archive({f"{number}": b"" for number in range(10_001)}))
     assert "at most 10000 entries" in refusal(data).message

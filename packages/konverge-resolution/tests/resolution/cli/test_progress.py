@@ -90,6 +90,7 @@ def test_a_terminal_that_cannot_replace_a_line_shows_none(home: Path) -> None:
     assert done == (0, TASK, "")
 
 
+@pytest.mark.slow
 def test_in_a_pipe_nothing_is_shown_without_verbose(konverge: Konverge) -> None:
     with slow_server(fails=1) as url:
         quiet = konverge("resolve", "http", "--url", f"{url}/t.yaml", *LOOPBACK)
@@ -129,6 +130,7 @@ def test_a_time_limit_does_not_name_the_target_of_a_redirect(konverge: Konverge)
     assert done.stderr.endswith("; it was receiving the response of another server\n")
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_a_host_cannot_control_the_terminal() -> None:
     screen = io.StringIO()

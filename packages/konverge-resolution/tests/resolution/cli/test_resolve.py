@@ -72,11 +72,13 @@ def asking(konverge: Konverge, server: GitServer) -> Asking:
     return Asking(konverge, server)
 
 
+@pytest.mark.slow
 def test_the_content_is_printed_byte_for_byte(started_konverge: Konverge, server: GitServer) -> None:
     done = Asking(started_konverge, server)()
     assert (done.stdout, done.stderr, done.returncode) == (PIPELINE, "", 0)
 
 
+@pytest.mark.slow
 def test_a_url_stands_for_the_resolver_and_its_options(asking: Asking, konverge: Konverge) -> None:
     place = f"git+{asking.url}"
     for url, more in (
@@ -118,6 +120,7 @@ def test_options_may_be_written_like_the_parameters_of_a_reference(konverge: Kon
         assert spelling in shown
 
 
+@pytest.mark.slow
 def test_the_next_process_asks_only_where_the_branch_is(asking: Asking, server: GitServer, home: Path) -> None:
     def count_requests(*more: str) -> int:
         server.reset_counters()
@@ -141,6 +144,7 @@ def test_the_next_process_asks_only_where_the_branch_is(asking: Asking, server: 
     assert count_requests("--revision", commit) == 0
 
 
+@pytest.mark.slow
 def test_a_cache_that_cannot_be_used_costs_one_line(asking: Asking, home: Path) -> None:
     (home / ".cache").write_text("")
     done = asking()
@@ -312,6 +316,7 @@ def test_each_failure_has_its_code_and_says_what_to_do(asking: Asking, more: lis
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_of_a_definition_a_mistake_is_told_with_the_parameter_that_stands_there(asking: Asking, tmp_path: Path) -> None:
     done = asking("--lock", tmp_path / "lock.yaml", path="ci/wrong.yaml")
     assert done.returncode == 1
@@ -340,6 +345,7 @@ def test_every_refused_network_has_the_option_named(konverge: Konverge) -> None:
     assert done.stderr.endswith("its network is loopback; permit it with --allow-network CIDR\n")
 
 
+@pytest.mark.slow
 def test_a_locked_reference_that_is_asked_for_otherwise_is_told_what_is_other(asking: Asking, tmp_path: Path) -> None:
     lock = tmp_path / "lock.yaml"
     assert f"{lock}: 1 entry, 1 added, 0 changed" in asking("--lock", lock, path="tasks/t.yaml").stderr
@@ -358,12 +364,14 @@ def test_a_private_address_is_reached_only_when_it_is_allowed(asking: Asking, se
     assert "connections are not permitted: its network is loopback; permit it with --allow-network CIDR" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_remote_that_does_not_answer_may_do_so_later(asking: Asking, server: GitServer) -> None:
     server.statuses["boxes.git"] = 503
     done = asking("--timeout", "1")
     assert done.returncode == 6
 
 
+@pytest.mark.slow
 def test_a_credential_comes_from_the_environment_or_a_file(asking: Asking, server: GitServer, tmp_path: Path) -> None:
     server.credentials["boxes.git"] = ("git", TOKEN)
     (tmp_path / "token").write_text(f"{TOKEN}\n")
@@ -398,6 +406,7 @@ def test_a_file_that_is_too_large_is_refused_and_not_used_in_part(asking: Asking
     assert "credential file large: expected at most 65536 bytes, found more" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_policy_counts_as_it_does_in_a_cluster(asking: Asking, server: GitServer, tmp_path: Path) -> None:
     policy = {
         "apiVersion": "resolution.konverge.dev/v1alpha1",
@@ -444,6 +453,7 @@ def test_a_policy_counts_as_it_does_in_a_cluster(asking: Asking, server: GitServ
     assert "did you mean 'git'?" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_lock_file_pins_the_tree_and_serves_it_offline(
     asking: Asking, konverge: Konverge, server: GitServer, tmp_path: Path
 ) -> None:
@@ -505,6 +515,7 @@ def test_a_locked_branch_stays_until_it_is_locked_again(konverge: Konverge, tmp_
         assert len(list(Path(f"{lock}.d").iterdir())) == 2
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_not_the_lock_files_own_keeps_what_other_lock_files_have_there(
     asking: Asking, tmp_path: Path
 ) -> None:
@@ -525,6 +536,7 @@ def test_a_lock_file_that_cannot_be_read_is_refused_in_one_line(asking: Asking, 
     assert asking("--lock", lock).stderr == f"{prefix}expected DefinitionLock, found Task\n"
 
 
+@pytest.mark.slow
 def test_no_credential_is_sent_to_a_place_that_a_lock_file_alone_names(
     asking: Asking, konverge: Konverge, server: GitServer, tmp_path: Path
 ) -> None:
@@ -543,6 +555,7 @@ def test_no_credential_is_sent_to_a_place_that_a_lock_file_alone_names(
     assert (server.seen, lock.read_bytes()) == ([], before)
 
 
+@pytest.mark.slow
 def test_verifying_asks_the_source_for_what_is_here_already(
     asking: Asking, konverge: Konverge, server: GitServer, tmp_path: Path
 ) -> None:
@@ -557,6 +570,7 @@ def test_verifying_asks_the_source_for_what_is_here_already(
         assert "--verify compares locked content with its source" in asking("--lock", lock, "--verify", more).stderr
 
 
+@pytest.mark.slow
 def test_of_several_failures_each_has_its_reason_word(
     asking: Asking, konverge: Konverge, server: GitServer, tmp_path: Path
 ) -> None:

@@ -30,6 +30,7 @@ spec: {namespaces: [team-a], resolvers: [cluster], sources: ["cluster://elsewher
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cluster_kind", [pytest.param("embedded", marks=pytest.mark.embedded)])
 async def test_the_namespace_of_an_object_is_given_as_to_kubectl(
     cluster: Cluster, konverge: Konverge, kubeconfig: Path, tmp_path: Path

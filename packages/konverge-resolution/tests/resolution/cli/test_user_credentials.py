@@ -276,6 +276,7 @@ def test_a_definition_cannot_name_a_host_that_gets_one(
     assert not any(request.authorization for request in server.seen)
 
 
+@pytest.mark.slow
 def test_a_lock_file_alone_sends_none(konverge: Konverge, server: GitServer, home: Path, tmp_path: Path) -> None:
     write_netrc(home)
     lock = tmp_path / "lock.yaml"
@@ -288,6 +289,7 @@ def test_a_lock_file_alone_sends_none(konverge: Konverge, server: GitServer, hom
     assert not any(request.authorization for request in server.seen)
 
 
+@pytest.mark.slow
 def test_a_login_that_is_refused_is_named_by_its_place(konverge: Konverge, server: GitServer, home: Path) -> None:
     write_netrc(home, password="not-hunter2")
     done = resolve_git(konverge, server)
@@ -329,6 +331,7 @@ def test_a_place_that_cannot_be_used_is_a_warning_without_its_content(
     assert quiet.stderr.count("konverge: warning: ") == 1
 
 
+@pytest.mark.slow
 def test_a_helper_that_hangs_ends_with_the_command_and_leaves_no_process(
     konverge: Konverge, registry: FakeRegistry, home: Path, helper: Helper
 ) -> None:
@@ -440,6 +443,7 @@ def ssh_agent(key: Path) -> Iterator[str]:
             agent.wait()
 
 
+@pytest.mark.slow
 def test_the_proxy_of_the_environment_connects_for_a_command(konverge: Konverge) -> None:
     with tinyproxy() as proxy:
         for resolver, options in (("http", ()), ("git", ("--path", "t.yaml"))):

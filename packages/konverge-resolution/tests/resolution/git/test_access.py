@@ -65,6 +65,7 @@ async def test_a_private_repository_is_read_with_a_token(private: GitServer, fol
     assert TOKEN not in repr(resolved.source) + repr(dict(resolved.annotations)) + repr(dict(resolved.pinned))
 
 
+@pytest.mark.slow
 async def test_the_user_of_a_token_can_be_chosen(private: GitServer, folder: Path) -> None:
     private.credentials["boxes.git"] = ("x-token-auth", TOKEN)
     params = {"url": private.url("boxes.git"), "pathInRepo": "box.yaml", **MINE, "gitUser": "x-token-auth"}
@@ -185,6 +186,7 @@ async def test_an_authority_of_ones_own_is_trusted_when_it_is_configured(
     assert list_files(folder) == ["lock"]
 
 
+@pytest.mark.slow
 async def test_without_a_cluster_certificates_are_trusted_by_git_as_by_whoever_asks_over_http(
     tls_server: GitServer, authority: CertificateAuthority
 ) -> None:

@@ -64,6 +64,7 @@ async def test_a_fetch_that_is_cancelled_leaves_no_process_and_no_file(
     assert list_files(folder) == ["lock"]
 
 
+@pytest.mark.slow
 async def test_a_process_that_is_killed_leaves_no_git_and_its_folder_to_the_next_start(
     faults: FaultServer, folder: Path
 ) -> None:
@@ -151,6 +152,7 @@ async def test_a_page_is_no_repository(faults: FaultServer, folder: Path) -> Non
     assert error.reason is Reason.NOT_FOUND
 
 
+@pytest.mark.slow
 async def test_references_without_end_meet_the_limit_of_memory(faults: FaultServer, folder: Path) -> None:
     error = await expect_resolution_error(faults, folder, "endless")
     assert (error.reason, "memory" in error.message) == (Reason.TOO_LARGE, True)

@@ -135,6 +135,7 @@ async def test_what_no_policy_allows_reaches_no_server(
     assert server.seen == []
 
 
+@pytest.mark.slow
 async def test_a_server_of_a_byte_a_second_ends_at_the_deadline_with_its_folder(folder: Path) -> None:
     with fault_server() as faults:
         engine = engine_of(folder, options=EngineOptions(timeout=timedelta(seconds=1)), clock=SystemClock())
@@ -143,6 +144,7 @@ async def test_a_server_of_a_byte_a_second_ends_at_the_deadline_with_its_folder(
     assert list_files(folder) == ["lock"]
 
 
+@pytest.mark.slow
 async def test_what_cannot_pass_is_not_tried_again(server: GitServer, folder: Path) -> None:
     clock = QuickClock()
     engine = engine_of(folder, clock=clock)

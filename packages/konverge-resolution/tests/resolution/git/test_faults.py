@@ -79,6 +79,7 @@ def odd(samples: SampleRepositories) -> Path:
     return made
 
 
+@pytest.mark.slow
 async def test_the_name_of_a_tag_and_of_a_branch_is_the_tags_and_a_full_one_says_which(
     server: GitServer, samples: SampleRepositories, odd: Path, folder: Path
 ) -> None:
@@ -105,6 +106,7 @@ async def test_a_repository_without_that_branch_is_no_page(
     assert (error.reason, error.message) == (Reason.NOT_FOUND, message)
 
 
+@pytest.mark.slow
 async def test_a_commit_in_capital_letters_is_the_same_commit(
     server: GitServer, samples: SampleRepositories, folder: Path
 ) -> None:

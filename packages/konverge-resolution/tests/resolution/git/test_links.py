@@ -27,6 +27,7 @@ def only(*paths: str) -> list[Policy]:
     return [Policy("paths", parameters={"pathInRepo": paths})]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "target"),
     [
@@ -60,6 +61,7 @@ async def test_a_file_that_is_no_link_is_recorded_as_it_is_called(server: GitSer
     assert outcome.resolved.found_params == {}
 
 
+@pytest.mark.slow
 async def test_a_link_from_the_cache_is_judged_as_the_one_that_was_fetched(
     server: GitServer, samples: SampleRepositories, folder: Path
 ) -> None:
@@ -70,6 +72,7 @@ async def test_a_link_from_the_cache_is_judged_as_the_one_that_was_fetched(
     assert "leads to 'deep/er/box.yaml'" in (await expect_resolution_error(engine, params)).message
 
 
+@pytest.mark.slow
 async def test_above_the_target_of_a_link_is_not_above_the_link(
     server: GitServer, folder: Path, tmp_path: Path
 ) -> None:
@@ -97,6 +100,7 @@ async def test_above_the_target_of_a_link_is_not_above_the_link(
     )
 
 
+@pytest.mark.slow
 async def test_a_link_in_a_folder_of_thousands_is_found(server: GitServer, folder: Path, tmp_path: Path) -> None:
     """What git lists is bounded: other files of the folder must not push the link out of it."""
     work = tmp_path / "work"

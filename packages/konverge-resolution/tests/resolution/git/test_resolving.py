@@ -32,6 +32,7 @@ async def expect_resolution_error(server: GitServer, folder: Path, params: Mappi
     return caught.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("revision", ["main", "HEAD", "refs/heads/main", "v2", "refs/tags/v2"])
 async def test_every_name_of_a_commit_gives_its_file_and_the_commit(
     server: GitServer, samples: SampleRepositories, folder: Path, revision: str
@@ -51,6 +52,7 @@ async def test_older_commits_are_found_too(
     assert (resolved.data, resolved.source.digest["sha1"]) == (BOX.encode(), samples.first)
 
 
+@pytest.mark.slow
 async def test_commits_are_fetched_by_their_id_wherever_they_are(
     server: GitServer, samples: SampleRepositories, folder: Path
 ) -> None:
@@ -67,12 +69,14 @@ async def test_the_digest_of_an_annotated_tag_is_its_commit_however_it_is_named(
     assert by_name.source.digest == by_its_own_id.source.digest == {"sha1": samples.commit}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("repo", ["boxes.git", "sha256.git"])
 async def test_a_branch_that_nobody_has_pinned_is_pinned_on_the_way(server: GitServer, folder: Path, repo: str) -> None:
     fetch = build_fetch(folder, {"url": server.url(repo), "revision": "main", "pathInRepo": "box.yaml"})
     assert await GitResolver().resolve(fetch) == await resolve(fetch)
 
 
+@pytest.mark.slow
 async def test_a_repository_of_sha256_is_on_record_with_sha256(
     server: GitServer, samples: SampleRepositories, folder: Path
 ) -> None:
@@ -213,6 +217,7 @@ async def test_a_server_that_does_not_filter_is_good_enough_within_the_limit(ser
     assert (await resolve_file(server, folder, "main", repo="strict.git")).data == B
 
 
+@pytest.mark.slow
 async def test_a_repository_beyond_the_limit_is_refused_and_nothing_of_it_stays(
     server: GitServer, folder: Path
 ) -> None:
@@ -320,6 +325,7 @@ async def test_a_range_without_a_tag_and_a_part_of_a_version_are_not_found(
     assert ("besides pre-releases" in error.message) == (revision not in ("v1.2", "1"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [7, 12, 39])
 async def test_the_beginning_of_a_commit_id_is_found_among_all_commits(
     server: GitServer, samples: SampleRepositories, released: dict[str, str], folder: Path, length: int
@@ -332,6 +338,7 @@ async def test_the_beginning_of_a_commit_id_is_found_among_all_commits(
     assert (error.reason, "no commit of its branches and tags begins so" in error.message) == (Reason.NOT_FOUND, True)
 
 
+@pytest.mark.slow
 async def test_the_beginning_of_a_commit_id_is_found_in_every_format_and_without_filters(
     server: GitServer, samples: SampleRepositories, folder: Path
 ) -> None:
@@ -341,6 +348,7 @@ async def test_the_beginning_of_a_commit_id_is_found_in_every_format_and_without
     assert strict.source.digest == {"sha1": samples.first}
 
 
+@pytest.mark.slow
 async def test_a_beginning_costs_the_commits_and_none_of_the_files(
     server: GitServer, samples: SampleRepositories, folder: Path
 ) -> None:

@@ -83,6 +83,7 @@ async def test_a_key_that_ssh_cannot_read_is_told_apart_from_one_that_is_not_acc
         assert (caught.value.reason, message in caught.value.message) == (Reason.INVALID_PARAMETERS, True)
 
 
+@pytest.mark.slow
 async def test_a_repository_that_does_not_exist_is_not_found(
     ssh: SshServer, samples: SampleRepositories, folder: Path
 ) -> None:

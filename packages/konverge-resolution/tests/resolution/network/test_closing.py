@@ -98,6 +98,7 @@ async def leave_a_request_without_an_answer(transport: HttpTransport) -> None:
     await transport.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "leave",
     [leave_a_stream, leave_a_request, leave_a_stream_that_has_not_begun, leave_a_request_without_an_answer],
@@ -128,6 +129,7 @@ async def ask_as_a_client(url: str, authority: bytes, *, answered: asyncio.Event
         await transport.close()
 
 
+@pytest.mark.slow
 def test_no_connection_outlives_a_refresh_of_a_token_that_is_cancelled(
     silent: SilentServer, authority: CertificateAuthority
 ) -> None:

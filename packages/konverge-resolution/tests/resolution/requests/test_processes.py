@@ -59,6 +59,7 @@ async def all_end(desk: RequestNamespace, names: Mapping[str, str]) -> None:
         assert decode_data(await desk.wait_until_ended(name)) == BOX
 
 
+@pytest.mark.slow
 async def test_two_replicas_fetch_each_of_a_hundred_requests_once(desk: RequestNamespace) -> None:
     first, second = FakeResolver(), FakeResolver()
     names = {f"request-{number}": "shelf" for number in range(100)}
@@ -97,6 +98,7 @@ async def test_a_leader_that_goes_leaves_every_request_to_its_own_resolver(desk:
         assert len(shelf.calls) == len(set(shelf.calls)) == 10
 
 
+@pytest.mark.slow
 @EMBEDDED
 async def test_a_restart_with_fifty_pending_loses_none(desk: RequestNamespace) -> None:
     names = {f"request-{number}": "shelf" for number in range(50)}

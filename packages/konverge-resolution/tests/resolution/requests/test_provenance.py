@@ -30,6 +30,7 @@ def commit(work: Path, content: bytes) -> str:
     return git("rev-parse", "HEAD", folder=work)
 
 
+@pytest.mark.slow
 @EMBEDDED
 async def test_a_push_is_all_that_publishing_takes_and_the_earlier_record_stays(
     desk: RequestNamespace, tmp_path: Path

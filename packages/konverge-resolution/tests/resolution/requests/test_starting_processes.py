@@ -63,6 +63,7 @@ async def test_the_manifests_of_a_process_announce_its_resolvers_before_it_start
     assert refused.reason == "ResolverNotAvailable"
 
 
+@pytest.mark.slow
 @EMBEDDED
 async def test_a_request_does_not_wait_for_hundreds_of_another_namespace(desk: RequestNamespace) -> None:
     client, quiet = desk.cluster.client, f"{desk.namespace}-quiet"

@@ -80,6 +80,7 @@ async def test_a_signature_of_the_content_is_no_statement_and_the_other_way_roun
     assert "not signed by a key" in await SignatureVerifier()(resolved, TASK, SignatureRule(keys=(RIGHT.public,)))
 
 
+@pytest.mark.slow
 def test_a_recorded_keyless_provenance_is_one_for_its_subject() -> None:
     found = KeylessVerifier(ROOT).verify_statement(((BEACON, ISSUER),), STATEMENT)
     assert found is not None

@@ -137,6 +137,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(metadata=VALUES, spec=VALUES, kind=st.sampled_from(["Task", "Pipeline"]))
 @settings(max_examples=300, deadline=None)
 def test_any_object_has_a_form_or_a_reason_why_not(metadata: Any, spec: Any, kind: str) -> None:

@@ -323,6 +323,7 @@ async def test_connections_that_come_in_bursts_close_one_another_too() -> None:
         await asyncio.wait(ends)
 
 
+@pytest.mark.slow
 async def test_those_that_come_in_one_burst_close_the_oldest_and_not_one_another() -> None:
     async with running_servers(options()) as serving:
         silent = [await asyncio.open_connection("127.0.0.1", serving.probe_port) for _ in range(64)]

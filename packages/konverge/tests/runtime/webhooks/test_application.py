@@ -142,6 +142,7 @@ async def test_an_invalid_request_gets_the_cause(
     assert message in answer
 
 
+@pytest.mark.slow
 async def test_all_bad_requests_are_counted_by_reason_and_few_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     recorder = Recorder()
     plain = {"content-type": "text/plain"}
@@ -228,6 +229,7 @@ async def test_old_tls_is_refused() -> None:
             await asyncio.open_connection("127.0.0.1", server.port, ssl=context)
 
 
+@pytest.mark.slow
 async def test_the_servers_deadline_leaves_time_for_the_way_back() -> None:
     gate = Gate()
     async with serving(build_hook(gate.review, handlers="check")) as (_, session):

@@ -45,6 +45,7 @@ def is_trusted(kept: CertificateBundle, bundle: tuple[bytes, ...], now: datetime
     return False
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(hours=st.lists(st.integers(2, 24 * 20), min_size=50, max_size=120))
 def test_a_client_that_is_one_refresh_behind_still_trusts_the_certificate(hours: list[int]) -> None:

@@ -93,6 +93,7 @@ async def test_bodies_that_do_not_come_take_no_place_from_those_that_do() -> Non
         assert await (await town.stranger()).ask() == b"200"
 
 
+@pytest.mark.slow
 async def test_a_body_has_a_deadline() -> None:
     async with serving(receive_seconds=0.1) as town:
         slow = await town.stranger()
@@ -129,6 +130,7 @@ async def test_a_client_without_a_handshake_is_disconnected() -> None:
         await (await town.stranger(tls=False)).until_closed()
 
 
+@pytest.mark.slow
 async def test_a_connection_that_asks_now_and_then_stays() -> None:
     async with serving(receive_seconds=0.5) as town:
         server, silent = await town.stranger(), await town.stranger()
