@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,17 @@ import msgspec
 import pytest
 
 from konverge.errors import ConfigurationError
-from konverge_resolution import Digest, FetchRequest, Provenance, Reason, Reference, ResolutionError, ResolvedContent
-from konverge_resolution._internal.content_store import ContentStore
+from konverge_resolution import (
+    MAX_CONTENT_BYTES,
+    Digest,
+    FetchRequest,
+    Provenance,
+    Reason,
+    Reference,
+    ResolutionError,
+    ResolvedContent,
+)
+from konverge_resolution._internal.content_store import ContentStore, remove_leftovers
 from konverge_resolution._internal.engine import Engine
 from konverge_resolution._internal.lock_file import MAX_LOCK_ENTRIES, LockEntry, LockFile
 from konverge_resolution._internal.locked_resolver import LockedResolver
@@ -421,13 +432,54 @@ def test_a_link_and_a_pipe_in_the_folder_are_not_read(tmp_path: Path) -> None:
         folder.get(digest)
 
 
-def test_a_folder_keeps_so_much_and_what_came_last(tmp_path: Path) -> None:
-    folder = ContentStore(tmp_path, max_bytes=2500)
-    digests = []
-    for number in range(5):
-        digests.append(folder.add(b"%d" % number * 1000))
-        os.utime(tmp_path / f"sha256-{digests[-1].hex}", ns=(number, number))
-    assert [folder.get(digest) is not None for digest in digests] == [False, False, False, True, True]
-    few = ContentStore(tmp_path, max_files=1)
-    assert few.get(few.add(b"a")) == b"a"
-    assert len(list(tmp_path.iterdir())) == 1
+def test_a_folder_removes_nothing_that_a_lock_file_may_name(tmp_path: Path) -> None:
+    folder = ContentStore(tmp_path)
+    digests = [folder.add(b"%d" % number) for number in range(60)]
+    assert len(list(tmp_path.iterdir())) == len(digests)
+    folder.keep_only(digests[:1])
+    assert [path.name for path in tmp_path.iterdir()] == [f"sha256-{digests[0].hex}"]
+
+
+@pytest.mark.slow
+def test_a_folder_has_room_for_definitions_of_the_largest_size(tmp_path: Path) -> None:
+    folder = ContentStore(tmp_path)
+    blank = bytes(MAX_CONTENT_BYTES - 4)
+    digests = [
+        folder.add(number.to_bytes(4, "big") + blank) for number in range(260)
+    ]  # a cache would have removed some
+    assert all(folder.get(digest) is not None for digest in digests)
+
+
+WRITER = """
+import os, sys
+from pathlib import Path
+from konverge_resolution._internal import content_store
+os.replace = lambda *_: (print("ready", flush=True), sys.stdin.read())
+content_store.replace_file(Path(sys.argv[1]), b"half")
+"""
+
+
+@pytest.mark.slow
+def test_what_a_killed_process_has_left_is_removed_and_nothing_of_a_running_one(tmp_path: Path) -> None:
+    own = tmp_path / f"sha256-{'a' * 64}"
+    mine = tmp_path / ".ci.lock.yaml.backup12"
+    mine.write_text("")
+    command = [sys.executable, "-c", WRITER, str(own)]
+    with (
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as killed,
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running,
+    ):
+        for writer in (killed, running):
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == b"ready\n"
+        killed.kill()
+        killed.wait()
+        assert len(list(tmp_path.glob(".sha256-*"))) == 2
+        ContentStore(tmp_path).add(b"content")
+        assert len(list(tmp_path.glob(".sha256-*"))) == 1
+        running.kill()
+    remove_leftovers(tmp_path, "other")
+    assert len(list(tmp_path.glob(".sha256-*"))) == 1
+    remove_leftovers(tmp_path, own.name)
+    assert not list(tmp_path.glob(".sha256-*"))
+    assert mine.exists()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
 import pytest
 
 from konverge_resolution import REASON_TRAITS, Digest, Reason, Reference, ResolutionError
 from konverge_resolution._internal.engine import Engine, ResolutionResult
+from konverge_resolution._internal.http_failures import build_status_error
 from konverge_resolution._internal.source_failover import resolve_first
 from tests.resolution.fake_source import CLOCK, WEB, FakeSource, build_document, build_engine, build_reference
 
@@ -79,3 +83,19 @@ async def test_one_that_hangs_leaves_the_others_their_share_of_the_time() -> Non
 async def test_a_list_of_nothing_is_refused() -> None:
     with pytest.raises(ResolutionError, match="expected at least one source"):
         await first_of(build_engine())
+
+
+@dataclass
+class Status:
+    status: int
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+def test_of_all_client_errors_only_what_is_missing_or_may_pass_lets_the_next_be_asked() -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    passing = {
+        status
+        for status in range(400, 500)
+        if build_status_error(Status(status), "it", has_credential=True, now=now).traits.allows_failover
+    }
+    assert passing == {404, 407, 408, 410, 421, 425, 429}

@@ -1,12 +1,15 @@
 """Folder with content by digest, for use without a network.
 
-The folder is not trusted: all content is compared with its digest before use.
+The folder is not trusted: all content is compared with its digest before use. It has no limit of its own: it has what
+its lock files name, which have limits (`lock_file`), and removes nothing that one of them may name.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
+import glob
 import os
 import re
 import stat
@@ -19,7 +22,17 @@ from konverge_resolution._internal.reasons import Reason
 from konverge_resolution._internal.reference import Digest
 from konverge_resolution._internal.resolved_content import MAX_CONTENT_BYTES
 
-__all__ = ["ContentStore", "find_content_folder", "read_regular_file", "replace_file", "shrink_folder"]
+__all__ = [
+    "ContentStore",
+    "find_content_folder",
+    "read_regular_file",
+    "remove_leftovers",
+    "replace_file",
+    "shrink_folder",
+]
+
+_TEMPORARY = ".konverge-tmp"
+"""End of the names of temporary files; no other file of a folder may have it."""
 
 _NAME = re.compile(r"sha256-[0-9a-f]{64}|sha512-[0-9a-f]{128}")
 
@@ -29,14 +42,11 @@ class ContentStore:
 
     Args:
         folder: The folder; created when the first content is added.
-        max_bytes: Maximum size in bytes; the files with the oldest modification time are removed first.
-        max_files: Maximum number of files.
     """
 
-    def __init__(self, folder: Path, *, max_bytes: int = 256 << 20, max_files: int = 4096) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._max_bytes = max_bytes
-        self._max_files = max_files
+        self._has_leftovers = True
 
     def get(self, digest: Digest) -> bytes | None:
         """Return the content with a digest; None if the folder does not have it.
@@ -61,9 +71,10 @@ class ContentStore:
         """
         digest = Digest.of(data)
         self.folder.mkdir(parents=True, exist_ok=True)
+        if self._has_leftovers:
+            remove_leftovers(self.folder)
+            self._has_leftovers = False
         replace_file(self._build_path(digest), data)
-        newest = self._build_path(digest)
-        shrink_folder(self.folder, "sha*-*", newest=newest, max_bytes=self._max_bytes, max_files=self._max_files)
         return digest
 
     def keep_only(self, digests: Iterable[Digest]) -> None:
@@ -107,32 +118,32 @@ def read_regular_file(path: Path, max_bytes: int) -> bytes | None:
         return file.read(max_bytes + 1)
 
 
-def shrink_folder(folder: Path, pattern: str, *, newest: Path | None = None, max_bytes: int, max_files: int) -> None:
+def shrink_folder(folder: Path, *, max_bytes: int, max_files: int) -> None:
     """Remove the files with the oldest modification time until the rest is within the limits.
 
     Args:
-        folder: The folder.
-        pattern: The names of the files that may be removed.
-        newest: A file that stays in any case.
+        folder: The folder; all its files may be removed.
         max_bytes: Maximum size of the files together.
         max_files: Maximum number of the files.
     """
     files = []
-    for path in folder.glob(pattern):
+    for path in folder.iterdir():
         with contextlib.suppress(OSError):
             status = path.lstat()
-            files.append((path == newest, status.st_mtime_ns, path, status.st_size))
+            files.append((status.st_mtime_ns, path, status.st_size))
     files.sort(reverse=True)
     size_bytes = 0
-    for index, (is_newest, _, path, size) in enumerate(files):
+    for index, (_, path, size) in enumerate(files):
         size_bytes += size
-        if not is_newest and (index >= max_files or size_bytes > max_bytes):
+        if index >= max_files or size_bytes > max_bytes:
             with contextlib.suppress(OSError):
                 path.unlink()
 
 
 def replace_file(path: Path, data: bytes, *, mode: int = 0o644) -> None:
     """Replace a file atomically: readers find the old or the new content, also after an interruption.
+
+    The new content is in a temporary file first. If the process is killed, it stays until `remove_leftovers`.
 
     Args:
         path: The file.
@@ -142,16 +153,45 @@ def replace_file(path: Path, data: bytes, *, mode: int = 0o644) -> None:
     Raises:
         OSError: The file cannot be written.
     """
-    handle, made = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    handle, made = _create_locked_file(path)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        os.chmod(made, mode)
-        os.replace(made, path)
+            file.flush()
+            os.chmod(made, mode)
+            os.replace(made, path)
     except BaseException:  # also when interrupted: no temporary file may stay
         with contextlib.suppress(OSError):
             os.unlink(made)
         raise
+
+
+def remove_leftovers(folder: Path, name: str = "") -> None:
+    """Remove the temporary files of `replace_file` whose processes were killed; those of running processes are locked.
+
+    Args:
+        folder: The folder.
+        name: The name of the file that was replaced; empty for all files.
+    """
+    for path in folder.glob(f".{glob.escape(name) or '*'}.*{_TEMPORARY}"):
+        with contextlib.suppress(OSError):  # locked, removed in the meantime, or of another user
+            opened = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
+            finally:
+                os.close(opened)
+
+
+def _create_locked_file(path: Path) -> tuple[int, str]:
+    """Return a temporary file beside another one, open and locked until it is closed, and its path."""
+    while True:
+        handle, made = tempfile.mkstemp(prefix=f".{path.name}.", suffix=_TEMPORARY, dir=path.parent)
+        with contextlib.suppress(OSError):  # a file system without locks: then its leftovers stay
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.fstat(handle).st_nlink:
+            return handle, made
+        os.close(handle)  # another process found it before it was locked, and removed it
 
 
 def _build_error(path: Path, why: str) -> ResolutionError:

@@ -149,7 +149,7 @@ class DiskCache:
             # Only the holder of the lock writes, so a temporary file is what a killed process has left.
             for leftover in folder.glob(".*"):
                 leftover.unlink(missing_ok=True)
-            shrink_folder(folder, "*", max_bytes=max_bytes, max_files=self._max_files)
+            shrink_folder(folder, max_bytes=max_bytes, max_files=self._max_files)
 
     @asynccontextmanager
     async def _file_lock(self) -> AsyncIterator[bool]:

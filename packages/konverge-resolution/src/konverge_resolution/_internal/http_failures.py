@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from konverge_resolution._internal.errors import ResolutionError
+from konverge_resolution._internal.http_statuses import CLIENT_ERRORS, OTHER_CLIENT_ERROR
 from konverge_resolution._internal.network import (
     AddressNamer,
     BrokenConnectionError,
@@ -64,14 +65,6 @@ _REASONS: dict[type[NetworkError], Reason] = {
     ResponseTooLargeError: Reason.TOO_LARGE,
 }
 
-_STATUSES: dict[int, tuple[Reason, str]] = {
-    404: (Reason.NOT_FOUND, "does not exist or is hidden"),
-    407: (Reason.UNREACHABLE, "is behind a proxy that requires a credential"),
-    408: (Reason.UNREACHABLE, "reports a request timeout"),
-    410: (Reason.NOT_FOUND, "does not exist any more"),
-    451: (Reason.DENIED, "refuses the content for legal reasons"),
-    429: (Reason.RATE_LIMITED, "limits the rate of requests"),
-}
 _REFUSING = frozenset({401, 403})
 _NO_CREDENTIAL = "requires a credential, but the request had none"
 _BAD_CREDENTIAL = "rejects the credential of the request"
@@ -169,7 +162,7 @@ def build_status_error(
     status = response.status
     pause = parse_retry_after(response.headers.get("retry-after", ""), now)
     if status == 403 and pause is not None:  # some servers use it like 429
-        reason, message = _STATUSES[429]
+        reason, message = CLIENT_ERRORS[429]
     elif status in _REFUSING:
         reason = Reason.DENIED if has_credential else Reason.AUTHENTICATION_REQUIRED
         message = {
@@ -178,8 +171,8 @@ def build_status_error(
             (403, False): _HIDDEN,
             (403, True): _FORBIDDEN,
         }[status, has_credential]
-    elif status in _STATUSES:
-        reason, message = _STATUSES[status]
+    elif 400 <= status < 500:
+        reason, message = CLIENT_ERRORS.get(status, OTHER_CLIENT_ERROR)
     elif status == 503:
         reason, message = Reason.UNREACHABLE, "is temporarily unavailable"
     elif status >= 500:

@@ -27,6 +27,7 @@ from konverge_resolution._internal.policy import Policy, PolicyDecision
 from konverge_resolution._internal.reasons import Reason
 from konverge_resolution._internal.resolver import ClusterReader, Resolver, Services
 from konverge_resolution._internal.resolver_registry import ResolverRegistry
+from konverge_resolution._internal.resolver_settings import CA_CERTIFICATES, merge_settings
 from konverge_resolution._internal.resolvers import list_resolver_names
 from konverge_resolution._internal.resolvers.disk import DiskResolver
 from konverge_resolution._internal.user_access import UserCredentials
@@ -317,6 +318,8 @@ def _build_settings(resolvers: Iterable[Resolver], setup: LocalSetup) -> dict[st
     """Return the settings; resolvers that open their own connections also get the certificates."""
     settings = dict(setup.settings)
     for resolver in resolvers:
-        if setup.certificates and "ca-certificates" in resolver.settings:
-            settings[resolver.name] = {"ca-certificates": setup.certificates, **settings.get(resolver.name, {})}
+        if setup.certificates and CA_CERTIFICATES in resolver.settings:
+            settings[resolver.name] = merge_settings(
+                {CA_CERTIFICATES: setup.certificates}, settings.get(resolver.name, {})
+            )
     return settings

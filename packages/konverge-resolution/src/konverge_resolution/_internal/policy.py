@@ -6,18 +6,26 @@ name sources by prefixes that end at a separator of the address, in its canonica
 regular expressions, because a partial match of a pattern could bypass such a policy (CVE-2026-25542).
 
 A policy permits exactly what it names, but restricts also what only may be the same source: another case of a path, or
-an ambiguous path. Otherwise another spelling could use a wider policy to escape a stricter one.
+an ambiguous path. Otherwise another spelling could use a wider policy to escape a stricter one. The same applies to the
+values of parameters (`parameter_spellings`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from ipaddress import IPv4Network, IPv6Network
 
 from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.network import parse_network
+from konverge_resolution._internal.parameter_spellings import (
+    ParameterSpeller,
+    may_be_named,
+    names_value,
+    spell_plainly,
+)
 from konverge_resolution._internal.reasons import Reason
 from konverge_resolution._internal.reference import Parameters, redact_source
 from konverge_resolution._internal.resolver_registry import list_resolvers
@@ -121,29 +129,35 @@ class Policy:
             return ""
         return f"expected names of resolvers, found {unknown[:80]!r}; {list_resolvers(unknown, known)}"
 
-    def allows(self, uri: str, params: Parameters) -> bool:
+    def allows(self, uri: str, params: Parameters, spell: ParameterSpeller = spell_plainly) -> bool:
         """Tell whether the policy allows this fetch."""
-        return not self.describe_denial(uri, params)
+        return not self.describe_denial(uri, params, spell)
 
-    def describe_denial(self, uri: str, params: Parameters) -> str:
-        """Describe why the policy denies this fetch; empty if it allows it. The message omits what it would allow."""
+    def describe_denial(self, uri: str, params: Parameters, spell: ParameterSpeller = spell_plainly) -> str:
+        """Describe why the policy denies this fetch; empty if it allows it. The message omits what it would allow.
+
+        Args:
+            uri: The address.
+            params: The parameters.
+            spell: Returns the spellings of their values.
+        """
         if self.sources and not any(prefix.matches(uri) for prefix in self.sources):
             return "it allows other sources"
-        parameter = self._find_denied_parameter(params)
+        parameter = self._find_other_parameter(params, partial(names_value, spell=spell))
         return "" if parameter is None else f"it allows other values of parameter {parameter[:80]!r}"
 
-    def restricts(self, uri: str, params: Parameters) -> bool:
+    def restricts(self, uri: str, params: Parameters, spell: ParameterSpeller = spell_plainly) -> bool:
         """Tell whether the requirements of the policy apply to this fetch, whether or not it allows the fetch.
 
-        They apply to each spelling of a source that may be one of `sources`.
+        They apply to each source that may be one of `sources`, with values that may be those of `parameters`.
         """
         is_named = not self.sources or any(prefix.may_match(uri) for prefix in self.sources)
-        return is_named and self._find_denied_parameter(params) is None
+        return is_named and self._find_other_parameter(params, partial(may_be_named, spell=spell)) is None
 
-    def _find_denied_parameter(self, params: Parameters) -> str | None:
+    def _find_other_parameter(self, params: Parameters, matches: Callable[[str, str, str], bool]) -> str | None:
         for name, allowed in self.parameters.items():
             value = params.get(name, "")
-            if not isinstance(value, str) or not _is_one_of(value, allowed):
+            if not isinstance(value, str) or not any(matches(pattern, name, value) for pattern in allowed):
                 return name
         return None
 
@@ -181,7 +195,15 @@ class PolicyDecision:
         )
 
 
-def admit(policies: Iterable[Policy], *, resolver: str, uri: str, params: Parameters, namespace: str) -> PolicyDecision:
+def admit(
+    policies: Iterable[Policy],
+    *,
+    resolver: str,
+    uri: str,
+    params: Parameters,
+    namespace: str,
+    spell: ParameterSpeller = spell_plainly,
+) -> PolicyDecision:
     """Decide whether policies allow a fetch, before any connection opens.
 
     Args:
@@ -190,16 +212,17 @@ def admit(policies: Iterable[Policy], *, resolver: str, uri: str, params: Parame
         uri: The address after the source map.
         params: The parameters of the reference.
         namespace: The namespace of the requester.
+        spell: Returns the spellings of values of parameters.
 
     Raises:
         ResolutionError: ``Denied``: policies apply to the request, and none of them allows it.
     """
     applicable = [policy for policy in policies if policy.applies_to(resolver, namespace)]
-    allowing = [policy for policy in applicable if policy.allows(uri, params)]
+    allowing = [policy for policy in applicable if policy.allows(uri, params, spell)]
     if applicable and not allowing:
-        raise ResolutionError(Reason.DENIED, _format_denial(applicable, resolver, uri, params, namespace))
+        raise ResolutionError(Reason.DENIED, _format_denial(applicable, resolver, uri, namespace, params, spell))
     networks = dict.fromkeys(network for policy in allowing for network in policy.private_networks)
-    restricting = [policy for policy in applicable if policy.restricts(uri, params)]
+    restricting = [policy for policy in applicable if policy.restricts(uri, params, spell)]
     return PolicyDecision(
         policies=tuple(policy.name for policy in restricting),
         digest_required_by=tuple(policy.name for policy in restricting if policy.requires_digest),
@@ -219,6 +242,7 @@ class RequestPolicies:
         namespace: The namespace of the requester.
         uri: The requested address after the source map.
         params: The parameters that policies check.
+        spell: Returns the spellings of values of parameters.
     """
 
     policies: tuple[Policy, ...]
@@ -226,6 +250,7 @@ class RequestPolicies:
     namespace: str
     uri: str
     params: Parameters
+    spell: ParameterSpeller = spell_plainly
 
     def admit(self) -> PolicyDecision:
         """Decide whether policies allow the requested address (`admit`)."""
@@ -270,12 +295,21 @@ class RequestPolicies:
         self.admit_source(url)
 
     def _admit(self, uri: str, params: Parameters) -> PolicyDecision:
-        return admit(self.policies, resolver=self.resolver, uri=uri, params=params, namespace=self.namespace)
+        return admit(
+            self.policies,
+            resolver=self.resolver,
+            uri=uri,
+            params=params,
+            namespace=self.namespace,
+            spell=self.spell,
+        )
 
 
-def _format_denial(policies: Sequence[Policy], resolver: str, uri: str, params: Parameters, namespace: str) -> str:
+def _format_denial(
+    policies: Sequence[Policy], resolver: str, uri: str, namespace: str, params: Parameters, spell: ParameterSpeller
+) -> str:
     """Format the compared values and the names of the policies, but not what they allow."""
-    asked = sorted((policy.name, policy.describe_denial(uri, params)) for policy in policies)
+    asked = sorted((policy.name, policy.describe_denial(uri, params, spell)) for policy in policies)
     message = [f"{name} ({why})" for name, why in asked[:_MAX_LISTED]]
     message += [f"{len(asked) - _MAX_LISTED} more"] if len(asked) > _MAX_LISTED else []
     address = canonicalize_source(redact_source(uri))[:_MAX_TEXT] or "this"

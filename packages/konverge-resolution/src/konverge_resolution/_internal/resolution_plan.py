@@ -14,6 +14,7 @@ from konverge_resolution._internal.content_cache import CacheKey, CacheMode, bui
 from konverge_resolution._internal.content_validation import ANY_KIND, AllowedKinds
 from konverge_resolution._internal.definition_listing import ListingResolver
 from konverge_resolution._internal.errors import ResolutionError
+from konverge_resolution._internal.parameter_spellings import SpellingResolver, spell_plainly
 from konverge_resolution._internal.policy import Policy, PolicyDecision, RequestPolicies
 from konverge_resolution._internal.reasons import Reason
 from konverge_resolution._internal.reference import Parameters, Reference
@@ -171,7 +172,8 @@ def plan_resolution(
         uri = resolver.source_uri(checked, settings)
         remote = parse_origin(uri)
         is_pinned = resolver.is_pinned(checked)
-    request_policies = RequestPolicies(tuple(policies), resolver.name, requester.namespace, uri, policy_params)
+    spell = resolver.spell_parameter if isinstance(resolver, SpellingResolver) else spell_plainly
+    request_policies = RequestPolicies(tuple(policies), resolver.name, requester.namespace, uri, policy_params, spell)
     admission = request_policies.admit()
     if admission.digest_required_by and reference.digest is None and not is_pinned:
         message = "requires a digest; add a digest, or parameters with a permanent version"

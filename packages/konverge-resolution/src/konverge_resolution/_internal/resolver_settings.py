@@ -16,10 +16,23 @@ from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.reasons import Reason
 from konverge_resolution._internal.resolver import Setting
 
-__all__ = ["CONFIG_KEY", "FETCH_SETTINGS", "ResolverSettings", "as_boolean", "as_duration", "as_list", "parse_settings"]
+__all__ = [
+    "CA_CERTIFICATES",
+    "CONFIG_KEY",
+    "FETCH_SETTINGS",
+    "ResolverSettings",
+    "as_boolean",
+    "as_duration",
+    "as_list",
+    "merge_settings",
+    "parse_settings",
+]
 
 CONFIG_KEY = "configKey"
 """Parameter that selects a set of settings."""
+
+CA_CERTIFICATES = "ca-certificates"
+"""Setting with trusted certificates besides those of the system."""
 
 FETCH_SETTINGS: dict[str, Setting] = {
     "fetch-timeout": Setting("Time limit of one resolution", "duration", "1m"),
@@ -80,6 +93,19 @@ _CHECKS: dict[str, Callable[[str], object]] = {
 }
 
 
+def merge_settings(*scopes: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of several scopes; a later scope is narrower, and its values replace earlier ones.
+
+    Certificates add up instead: trust in the authority of a whole network must not end where one resolver needs a
+    second authority.
+    """
+    merged = {key: value for scope in scopes for key, value in scope.items()}
+    certificates = dict.fromkeys(scope.get(CA_CERTIFICATES, "").strip() for scope in scopes)
+    if found := "\n".join(filter(None, certificates)):
+        merged[CA_CERTIFICATES] = found
+    return merged
+
+
 @dataclass(frozen=True, slots=True)
 class ResolverSettings:
     """Settings of one resolver; made by `parse_settings`.
@@ -100,7 +126,7 @@ class ResolverSettings:
         """
         name = config_key or "default"
         if name in self.sets:
-            return {**self.plain, **self.sets[name]}
+            return merge_settings(self.plain, self.sets[name])
         if config_key:
             known = ", ".join(sorted(self.sets)) or "none"
             raise ResolutionError(

@@ -20,7 +20,7 @@ from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.reasons import Reason
 from konverge_resolution._internal.usage_limit import SharedUsage
 
-__all__ = ["TemporaryFolders"]
+__all__ = ["LockedFolder", "TemporaryFolders"]
 
 _PREFIX = "konverge-resolution-"
 _LOCK = "lock"
@@ -44,14 +44,10 @@ class TemporaryFolders:
         self._clock = clock
         self._max_bytes = max_bytes
         self._shared: SharedUsage[Path] = SharedUsage()
-        self._parent = parent or Path(tempfile.gettempdir())
-        self._parent.mkdir(parents=True, exist_ok=True)
-        remove_stale_folders(self._parent)
-        # The lock is taken before the folder gets the name that other processes search for.
-        made = Path(tempfile.mkdtemp(prefix=".konverge-", dir=self._parent))
-        self._lock = os.open(made / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        self._own = made.rename(self._parent / f"{_PREFIX}{made.name.removeprefix('.konverge-')}")
+        parent = parent or Path(tempfile.gettempdir())
+        parent.mkdir(parents=True, exist_ok=True)
+        remove_stale_folders(parent)
+        self._own = LockedFolder(parent)
 
     @asynccontextmanager
     async def folder(self, *, max_bytes: int) -> AsyncIterator[Path]:
@@ -64,7 +60,7 @@ class TemporaryFolders:
         Raises:
             ResolutionError: ``TooLarge``: the block was cancelled for its size.
         """
-        made = Path(tempfile.mkdtemp(dir=self._own))
+        made = Path(tempfile.mkdtemp(dir=self._own.path))
         excess = ""
         until_too_much = asyncio.timeout(None)
 
@@ -96,7 +92,29 @@ class TemporaryFolders:
 
     def close(self) -> None:
         """Remove all folders and release the lock."""
-        shutil.rmtree(self._own, ignore_errors=True)
+        self._own.close()
+
+
+class LockedFolder:
+    """Private folder of this process, locked until it is closed; `remove_stale_folders` removes it after a kill.
+
+    Args:
+        parent: The parent folder.
+
+    Attributes:
+        path: The folder.
+    """
+
+    def __init__(self, parent: Path) -> None:
+        # The lock is taken before the folder gets the name that other processes search for.
+        made = Path(tempfile.mkdtemp(prefix=".konverge-", dir=parent))
+        self._lock = os.open(made / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self.path = made.rename(parent / f"{_PREFIX}{made.name.removeprefix('.konverge-')}")
+
+    def close(self) -> None:
+        """Remove the folder and release the lock."""
+        shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._lock)
 
 

@@ -12,6 +12,7 @@ from subprocess import CompletedProcess
 import pytest
 import yaml
 
+from konverge._internal.cli.main import run_command
 from konverge_resolution import REASON_TRAITS, Digest, Reason
 from konverge_resolution._internal.cli.failure_output import EXIT_CODES
 from tests.cli.conftest import Konverge
@@ -213,6 +214,27 @@ def test_with_json_a_failure_is_a_record_with_its_reason_word(
     assert done.returncode == code
     assert done.stderr == f"konverge: {reason}: {error['message']}\n"
     assert set(error) == {"reason", "message", "fault", "isTransient", "retryAfterSeconds", "exitCode"}
+
+
+def test_with_json_an_error_that_nobody_expected_is_a_record_without_its_text(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async def fail(_flags: object) -> bytes:
+        raise ZeroDivisionError("hunter2")
+
+    monkeypatch.setattr("konverge_resolution._internal.cli.resolve_actions.resolve_one", fail)
+    command = ["resolve", "http", "--url", "https://files.example.com/a.yaml"]
+    message = "unexpected error ZeroDivisionError; run the command again with --verbose for its traceback"
+    assert run_command([*command, "-o", "json"]) == 3
+    output = capfd.readouterr()
+    record = json.loads(output.out)
+    assert (record["resolver"], record["error"]["reason"], record["error"]["exitCode"]) == ("http", "Internal", 3)
+    assert (record["error"]["message"], record["error"]["fault"]) == (message, "operator")
+    assert output.err == f"konverge: Internal: {message}\n"
+    assert run_command(command) == 3
+    assert capfd.readouterr() == ("", output.err)
+    assert run_command([*command, "--verbose"]) == 3
+    assert "Traceback" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -191,10 +191,12 @@ async def test_without_a_cluster_certificates_are_trusted_by_git_as_by_whoever_a
     tls_server: GitServer, authority: CertificateAuthority
 ) -> None:
     tls_server.credentials.clear()
-    setup = LocalSetup(certificates=authority.certificate.decode(), networks=("127.0.0.0/8",))
     reference = Reference("git", {"url": tls_server.url("boxes.git", host="127.0.0.1"), "pathInRepo": "box.yaml"})
-    async with local_engine([GitResolver()], setup) as engine:
-        assert (await engine.resolve(reference, Requester("web"))).resolved.data
+    others = CertificateAuthority().certificate.decode()
+    for settings in ({}, {"git": {"ca-certificates": others}}):  # those of a resolver add to those of the setup
+        setup = LocalSetup(settings, certificates=authority.certificate.decode(), networks=("127.0.0.0/8",))
+        async with local_engine([GitResolver()], setup) as engine:
+            assert (await engine.resolve(reference, Requester("web"))).resolved.data
 
 
 async def test_a_certificate_that_is_not_trusted_sees_no_credential(tls_server: GitServer, folder: Path) -> None:

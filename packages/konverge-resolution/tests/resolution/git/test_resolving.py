@@ -264,7 +264,15 @@ async def test_an_address_that_is_not_allowed_is_never_asked(server: GitServer, 
 
 @pytest.mark.parametrize(
     ("status", "reason"),
-    [(429, Reason.RATE_LIMITED), (500, Reason.UNREACHABLE), (503, Reason.UNREACHABLE), (404, Reason.NOT_FOUND)],
+    [
+        (429, Reason.RATE_LIMITED),
+        (500, Reason.UNREACHABLE),
+        (503, Reason.UNREACHABLE),
+        (404, Reason.NOT_FOUND),
+        (400, Reason.INVALID_PARAMETERS),
+        (405, Reason.DENIED),
+        (451, Reason.DENIED),
+    ],
 )
 async def test_a_servers_status_decides_the_reason(
     server: GitServer, folder: Path, status: int, reason: Reason

@@ -25,6 +25,7 @@ from konverge_resolution._internal.resolvers.git import GitResolver
 from konverge_resolution._internal.resolvers.http import HttpResolver
 from konverge_resolution._internal.resolvers.hub import HubResolver
 from konverge_resolution.requests import build_request, build_resolution_operator
+from tests.client.certificates import CertificateAuthority
 from tests.resolution.fake_resolver import FakeResolver
 
 KEY = generate_private_key(SECP256R1()).public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
@@ -246,6 +247,23 @@ def test_the_connections_of_all_are_those_of_each_resolver_that_says_nothing_els
     assert (chosen["git"]["proxy"], chosen["http"]["proxy"]) == ("http://c.example:2", "http://a.example:1")
     assert chosen["git"]["no-proxy"] == "b.example"
     assert "proxy" not in chosen["cluster"]
+
+
+def test_certificates_of_all_of_a_resolver_and_of_a_set_are_trusted_together() -> None:
+    all_, own, inner = (CertificateAuthority().certificate.decode() for _ in range(3))
+    data = {
+        **general(ca_certificates=all_, no_proxy="a.example"),
+        "konverge-resolver-http": {"ca-certificates": own, "no-proxy": "b.example", "inner.ca-certificates": inner},
+    }
+    settings = parse_config([HttpResolver()], data).registry.get("http").settings
+
+    def list_trusted(config_key: str = "") -> list[bool]:
+        trusted = settings.select(config_key)["ca-certificates"]
+        return [each.strip() in trusted for each in (all_, own, inner)]
+
+    assert list_trusted() == [True, True, False]
+    assert list_trusted("inner") == [True, True, True]
+    assert settings.select()["no-proxy"] == "b.example"
 
 
 @pytest.mark.parametrize("data", [general(proxy="me:hunter2@a"), general(ca_certificates="nothing")])

@@ -6,12 +6,19 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from konverge._internal.cli.exit_codes import ExitCode, find_exit_code, format_failure
+from konverge._internal.cli.exit_codes import ExitCode, find_exit_code, format_failure, iter_errors
 from konverge.errors import ConfigurationError, ForbiddenError, KonvergeError, UnauthorizedError
 from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.reasons import REASON_TRAITS, Fault, Reason
 
-__all__ = ["EXIT_CODES", "build_failure_record", "build_usage_record", "find_failure_code", "find_reason"]
+__all__ = [
+    "EXIT_CODES",
+    "build_failure_record",
+    "build_unexpected_error",
+    "build_usage_record",
+    "find_failure_code",
+    "find_reason",
+]
 
 _USAGE = "InvalidUsage"
 """Reason of an invalid command line; no resolution has it."""
@@ -53,6 +60,14 @@ def find_failure_code(error: KonvergeError) -> ExitCode:
     """Return the exit code of an error: that of its reason, or 4 for a failure of the API server."""
     code = find_exit_code(error)
     return EXIT_CODES[find_reason(error)] if code is ExitCode.FAILED else code
+
+
+def build_unexpected_error(error: BaseException) -> ResolutionError:
+    """Return the failure for an error that nobody expected, without its text, which can contain anything."""
+    names = ", ".join(dict.fromkeys(type(each).__name__ for each in iter_errors(error)))
+    return ResolutionError(
+        Reason.INTERNAL, f"unexpected error {names}; run the command again with --verbose for its traceback"
+    )
 
 
 def build_failure_record(error: KonvergeError, resolver: str) -> bytes:

@@ -298,7 +298,12 @@ def exit_with_reason(
         option_names: The option for each parameter of the reference; empty without any.
         json_resolver: The resolver for a JSON record of the failure on stdout; empty for no record.
     """
-    from konverge_resolution._internal.cli.failure_output import build_failure_record, find_failure_code, find_reason
+    from konverge_resolution._internal.cli.failure_output import (
+        build_failure_record,
+        build_unexpected_error,
+        find_failure_code,
+        find_reason,
+    )
     from konverge_resolution._internal.cli.resolve_log import log_to_stderr
     from konverge_resolution._internal.errors import ResolutionError
 
@@ -313,6 +318,14 @@ def exit_with_reason(
             _print(build_failure_record(translated, json_resolver))
         set_failure_code(ctx, find_failure_code(translated))
         raise ResolutionError(find_reason(error), f"{find_reason(error)}: {format_failure(translated)}") from error
+    except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
+        raise
+    except Exception as error:  # any error has a reason word, an exit code and a record
+        failure = build_unexpected_error(error)
+        if json_resolver:
+            _print(build_failure_record(failure, json_resolver))
+        set_failure_code(ctx, find_failure_code(failure))
+        raise ResolutionError(failure.reason, f"{failure.reason}: {failure.message}") from error
 
 
 def _translate_message(error: ResolutionError, ctx: click.Context, option_names: Mapping[str, str]) -> str:

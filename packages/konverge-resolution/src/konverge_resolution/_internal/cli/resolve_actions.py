@@ -24,7 +24,12 @@ from konverge.errors import ConfigurationError
 from konverge_resolution._internal.cli.progress_display import ProgressDisplay, is_terminal
 from konverge_resolution._internal.cli.resolve_flags import ResolveFlags, read_file
 from konverge_resolution._internal.cluster_services import ClusterObjectReader
-from konverge_resolution._internal.content_store import ContentStore, find_content_folder, replace_file
+from konverge_resolution._internal.content_store import (
+    ContentStore,
+    find_content_folder,
+    remove_leftovers,
+    replace_file,
+)
 from konverge_resolution._internal.engine import Engine, Requester, ResolutionResult
 from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.local_engine import local_engine
@@ -240,6 +245,7 @@ def _read_lock(file: Path, *, may_be_absent: bool) -> LockFile:
 def _write_lock(flags: ResolveFlags, file: Path, lock: LockFile, *, before: LockFile) -> None:
     """Write the lock file if it has changed, remove unused content, and print a summary."""
     if lock != before or not file.exists():
+        remove_leftovers(file.parent, file.name)
         try:
             replace_file(file, lock.serialize().encode())
         except OSError as error:

@@ -23,7 +23,7 @@ from konverge_resolution._internal.requests.tekton_settings import SettingsTrans
 from konverge_resolution._internal.resolved_content import MAX_CONTENT_BYTES
 from konverge_resolution._internal.resolver import Resolver, Setting
 from konverge_resolution._internal.resolver_registry import ResolverRegistry
-from konverge_resolution._internal.resolver_settings import as_duration, as_list, parse_settings
+from konverge_resolution._internal.resolver_settings import as_duration, as_list, merge_settings, parse_settings
 from konverge_resolution._internal.source_map import SourceMap
 
 __all__ = [
@@ -133,11 +133,11 @@ def parse_config(
     # Connection settings for all are the defaults of every resolver that opens connections.
     connections = {key: general.plain[key] for key in CONNECTION_SETTINGS if general.plain[key]}
     configurations = {
-        resolver.name: {
-            **{key: value for key, value in connections.items() if key in resolver.settings},
-            **tektons.settings.get(resolver.name, {}),
-            **data.get(build_config_name(resolver.name), {}),
-        }
+        resolver.name: merge_settings(
+            {key: value for key, value in connections.items() if key in resolver.settings},
+            tektons.settings.get(resolver.name, {}),
+            data.get(build_config_name(resolver.name), {}),
+        )
         for resolver in listed
     }
     disabled = (*as_list(general.plain["disabled-resolvers"]), *tektons.disabled)

@@ -26,6 +26,7 @@ from konverge_resolution._internal.resolver_settings import FETCH_SETTINGS, as_b
 __all__ = ["ClusterResolver", "is_readable", "strip_server_fields"]
 
 _KIND = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,62}")
+_PLURALS = (("ies", "y"), ("es", ""), ("s", ""))
 _VERSION = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[0-9][a-z0-9]*")
 _SERVERS_METADATA = (
     "creationTimestamp",
@@ -101,6 +102,16 @@ class ClusterResolver:
             raise ResolutionError(Reason.DENIED, message)
         validated = {"kind": kind, "name": name, "namespace": namespace}
         return validated | ({"apiVersion": api_version} if api_version else {})
+
+    def spell_parameter(self, name: str, value: str) -> Sequence[str]:
+        """Return the spellings of a value: the kind in lower case, and its possible singular and plural names."""
+        if name == "apiVersion" and not value:
+            return value, "*"
+        if name != "kind":
+            return (value,)
+        kind = value.lower()
+        singulars = [kind.removesuffix(end) + stem for end, stem in _PLURALS if kind.endswith(end)]
+        return (kind, *singulars, *(f"{kind.removesuffix(stem)}{end}" for end, stem in _PLURALS if kind.endswith(stem)))
 
     def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
         """Return ``cluster://namespace/kind/name``, with the kind as the reference spells it."""

@@ -12,7 +12,7 @@ import errno
 import itertools
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -75,6 +75,13 @@ class DiskResolver:
             except ValueError as error:
                 raise build_param_error("digest", str(error)) from None
         return validated
+
+    def spell_parameter(self, name: str, value: str) -> Sequence[str]:
+        """Return the spellings of a value, as policies compare it."""
+        try:
+            return (join_path("", value),) if name == "path" else (value,)
+        except ResolutionError:
+            return (value,)
 
     def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
         """Return ``disk://local/`` and the path below the directory."""

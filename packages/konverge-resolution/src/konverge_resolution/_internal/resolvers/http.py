@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from yarl import URL
@@ -31,6 +31,7 @@ from konverge_resolution._internal.resolved_content import Provenance, ResolvedC
 from konverge_resolution._internal.resolver import FetchRequest, Parameter, ParameterRole, Setting
 from konverge_resolution._internal.resolver_settings import FETCH_SETTINGS
 from konverge_resolution._internal.resolvers.web_pages import suggest_raw_url
+from konverge_resolution._internal.source_prefix import canonicalize_source
 from konverge_resolution._internal.user_logins import find_user_login, name_user_login_in_errors
 
 __all__ = ["HttpResolver"]
@@ -107,6 +108,16 @@ class HttpResolver:
         if "digest" in validated:
             validated["digest"] = _parse_digest(validated["digest"])
         return validated
+
+    def spell_parameter(self, name: str, value: str) -> Sequence[str]:
+        """Return the spellings of a value, as policies compare it."""
+        if name != "url":
+            return (value,)
+        try:
+            url = str(_parse_url(value))
+        except ResolutionError:
+            return (value,)
+        return url, canonicalize_source(url)
 
     def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
         """Return the URL without its query, which may contain a token."""

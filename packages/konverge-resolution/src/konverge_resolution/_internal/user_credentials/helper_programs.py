@@ -7,12 +7,14 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.resolvers.git.process_runner import ProcessLimits, run_process
 from konverge_resolution._internal.user_credentials.user_files import UnusableCredentialError
+from konverge_resolution._internal.workspaces import LockedFolder
 
 __all__ = ["HelperOutput", "run_helper"]
 
@@ -53,10 +55,11 @@ async def run_helper(
     """
     if shutil.which(arguments[0], path=environment.get("PATH")) is None:
         raise UnusableCredentialError(f"{name}: no such program; install it, or remove it from the configuration")
-    with tempfile.TemporaryDirectory(prefix="konverge-helper-") as folder:
-        request = Path(folder) / "request"
+    # After a kill, the next command removes the folder with the others of this package.
+    with closing(LockedFolder(Path(tempfile.gettempdir()))) as folder:
+        request = folder.path / "request"
         request.write_text(text)
-        response, path = _create_file(Path(folder))
+        response, path = _create_file(folder.path)
         try:
             async with asyncio.timeout(seconds):
                 # Outside of every repository, whose configuration could name other programs.

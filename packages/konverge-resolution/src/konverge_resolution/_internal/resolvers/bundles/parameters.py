@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from konverge._internal.kube.name_validation import validate_dns_subdomain
 from konverge_resolution._internal.errors import ResolutionError
@@ -19,7 +19,15 @@ from konverge_resolution._internal.resolvers.bundles.image_reference import (
     parse_image,
 )
 
-__all__ = ["PARAMETERS", "SETTINGS", "is_plain_http", "parse_image_param", "validate_listing_params", "validate_params"]
+__all__ = [
+    "PARAMETERS",
+    "SETTINGS",
+    "is_plain_http",
+    "parse_image_param",
+    "spell_parameter",
+    "validate_listing_params",
+    "validate_params",
+]
 
 PARAMETERS: dict[str, Parameter] = {
     "bundle": Parameter(
@@ -115,6 +123,20 @@ def validate_listing_params(params: Parameters, settings: Mapping[str, str]) -> 
             raise build_param_error(name, "has no effect on a list of all definitions; remove it")
     validated = validate_params({**params, "name": _ANY_NAME}, settings)
     return {name: value for name, value in validated.items() if name not in _SELECTORS}
+
+
+def spell_parameter(name: str, value: str) -> Sequence[str]:
+    """Return the spellings of a value of a parameter (`SpellingResolver.spell_parameter`)."""
+    if name == "kind":
+        return (value.lower(),)
+    if name != "bundle":
+        return (value,)
+    try:
+        image = parse_image(value)
+    except ValueError:
+        return (value,)
+    # A tag can have any digest, and a digest any tag.
+    return str(image), f"{image.name}{':' if image.digest is not None else '@'}*"
 
 
 def parse_image_param(params: Parameters) -> ImageReference:

@@ -38,6 +38,7 @@ from konverge_resolution._internal.resolvers.bundles.parameters import (
     SETTINGS,
     is_plain_http,
     parse_image_param,
+    spell_parameter,
     validate_listing_params,
     validate_params,
 )
@@ -79,6 +80,10 @@ class BundlesResolver:
             ResolutionError: ``InvalidParams`` with the parameter; ``Denied``: the registry is not permitted.
         """
         return validate_params(params, settings)
+
+    def spell_parameter(self, name: str, value: str) -> Sequence[str]:
+        """Return the spellings of a value, as policies compare it."""
+        return spell_parameter(name, value)
 
     def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
         """Return the repository, for example ``oci://registry.example.com/team/boxes``."""

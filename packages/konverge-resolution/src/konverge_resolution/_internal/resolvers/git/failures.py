@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from konverge_resolution._internal.errors import ResolutionError
 from konverge_resolution._internal.http_failures import CA_CERTIFICATES_HINT, PLAIN_HTTP_HINT
+from konverge_resolution._internal.http_statuses import CLIENT_ERRORS, OTHER_CLIENT_ERROR
 from konverge_resolution._internal.reasons import Reason
 
 __all__ = ["is_not_git_server", "is_refusing_objects", "parse_failure"]
@@ -41,7 +42,6 @@ _NO_SERVER = (
 )
 _OTHER_PROTOCOL = "uses an unknown version of git's protocol; expected upload-pack of version 0, 1 or 2"
 _REDIRECT = "redirects to another address; git follows no redirect, so use the current address of the repository"
-_LEGAL = "refuses the repository for legal reasons"
 _NO_COMMIT = "does not have the revision, or does not send it by its commit id"
 _OTHER_OBJECTS = "does not send the requested objects"
 _TOO_DEEP = "has more nested directories than git supports"
@@ -70,13 +70,12 @@ _RULES = (
         _NO_COMMIT,
     ),
     _build_pattern(r"error: 30[1-8]\b|unable to update url base", Reason.DENIED, _REDIRECT),
-    _build_pattern(r"error: 451\b", Reason.DENIED, _LEGAL),
-    _build_pattern(r"error: 429\b", Reason.RATE_LIMITED, "limits the rate of requests"),
-    _build_pattern(r"error: (408|5\d\d)\b", Reason.UNREACHABLE, "reports an internal error"),
+    _build_pattern(r"error: 5\d\d\b", Reason.UNREACHABLE, "reports an internal error"),
     _build_pattern(
         r"repository '.*' not found|error: (404|410)\b", Reason.NOT_FOUND, "does not exist, or requires a credential"
     ),
-    _build_pattern(r"error: 4\d\d\b", Reason.NOT_FOUND, "returns an unexpected response for a git repository"),
+    *(_build_pattern(rf"error: {status}\b", *meaning) for status, meaning in CLIENT_ERRORS.items()),
+    _build_pattern(r"error: 4\d\d\b", *OTHER_CLIENT_ERROR),
     _build_pattern(r"is this a git repository|not a git repository", Reason.NOT_FOUND, "is not a git repository"),
     _build_pattern(
         r"does not appear to be a git repository|repository not found|no such file or directory",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from konverge_resolution._internal.credential_hosts import CREDENTIAL_SETTINGS
@@ -15,7 +15,13 @@ from konverge_resolution._internal.reference import Parameters
 from konverge_resolution._internal.resolver import Parameter, ParameterRole, Setting
 from konverge_resolution._internal.resolver_settings import FETCH_SETTINGS, as_boolean
 from konverge_resolution._internal.resolvers.git.remotes import Remote, parse_remote
-from konverge_resolution._internal.resolvers.git.revisions import is_name, normalize_path, normalize_revision
+from konverge_resolution._internal.resolvers.git.revisions import (
+    is_name,
+    normalize_path,
+    normalize_revision,
+    spell_revision,
+)
+from konverge_resolution._internal.source_prefix import canonicalize_source
 
 __all__ = [
     "NAME",
@@ -27,6 +33,7 @@ __all__ = [
     "get_max_memory_bytes",
     "get_max_repository_bytes",
     "parse_target",
+    "spell_parameter",
     "validate_listing_params",
     "validate_params",
 ]
@@ -198,6 +205,21 @@ def validate_listing_params(params: Parameters, settings: Mapping[str, str]) -> 
         raise build_param_error("repo", "cannot list files by the server's API; use url")
     validated = validate_params({**params, "pathInRepo": _ANY_PATH}, settings)
     return {name: value for name, value in validated.items() if name != "pathInRepo"}
+
+
+def spell_parameter(name: str, value: str) -> Sequence[str]:
+    """Return the spellings of a value of a parameter (`SpellingResolver.spell_parameter`)."""
+    try:
+        match name:
+            case "revision":
+                return spell_revision(value)
+            case "url" | "serverURL":
+                return (canonicalize_source(parse_remote(value, allows_ssh=True).uri),)
+            case "pathInRepo":
+                return (normalize_path(value),)
+    except ResolutionError:
+        pass
+    return (value,)
 
 
 def parse_target(params: Parameters, settings: Mapping[str, str]) -> FileTarget:

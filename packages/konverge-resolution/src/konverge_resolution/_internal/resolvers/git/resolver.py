@@ -37,6 +37,7 @@ from konverge_resolution._internal.resolvers.git.parameters import (
     get_max_memory_bytes,
     get_max_repository_bytes,
     parse_target,
+    spell_parameter,
     validate_listing_params,
     validate_params,
 )
@@ -150,6 +151,10 @@ class GitResolver:
                 fetch, found.source, lambda repository: repository.resolve_commit(found.revision)
             )
         return {**fetch.params, "revision": commit}
+
+    def spell_parameter(self, name: str, value: str) -> Sequence[str]:
+        """Return the spellings of a value, as policies compare it."""
+        return spell_parameter(name, value)
 
     async def resolve(self, fetch: FetchRequest) -> ResolvedContent:
         """Fetch the file. A cancelled call first ends git and its child processes and removes the folder.

@@ -27,6 +27,7 @@ __all__ = [
     "normalize_path",
     "normalize_revision",
     "parse_references",
+    "spell_revision",
 ]
 
 _MAX_LENGTH = 1024
@@ -58,6 +59,19 @@ def normalize_revision(text: str) -> str:
         message = "expected a branch, a tag, a full reference, a commit id, or a range of versions such as ^1.2"
         raise build_param_error("revision", f"{message}, found {text[:80]!r}")
     return text.lower() if is_commit(text.lower()) else text
+
+
+def spell_revision(text: str) -> tuple[str, ...]:
+    """Return the spellings of a revision: its canonical form, then the revisions that it may be.
+
+    A short name can be a tag or a branch. ``HEAD``, a commit id and a range can be any of them.
+    """
+    canonical = text.lower() if is_commit(text.lower()) else text
+    if text == "HEAD" or is_commit(canonical) or is_short_commit(text) or is_version_range(text):
+        return canonical, "*"
+    if short := _REFERENCE.match(text):
+        return canonical, text[short.end() :]
+    return (canonical, *list_candidates(text))
 
 
 def is_name(text: str) -> bool:

@@ -25,6 +25,7 @@ from konverge_resolution._internal.resolvers.hub.hub_api import (
     parse_versions,
 )
 from konverge_resolution._internal.resolvers.hub.hub_order import list_hubs, normalize_hub_url, resolve_in_order
+from konverge_resolution._internal.source_prefix import canonicalize_source
 from konverge_resolution._internal.version_selection import select_version
 
 __all__ = ["HubResolver"]
@@ -94,6 +95,18 @@ class HubResolver:
         else:
             list_hubs(found, settings)
         return found
+
+    def spell_parameter(self, name: str, value: str) -> Sequence[str]:
+        """Return the spellings of a value, as policies compare it. A range can be any version."""
+        match name:
+            case "type" | "kind":
+                return (value.lower(),)
+            case "version":
+                exact = parse_exact_version(value, ARTIFACT)
+                return (value, "*") if exact is None else (exact,)
+            case "url":
+                return (canonicalize_source(value),)
+        return (value,)
 
     def source_uri(self, params: Parameters, settings: Mapping[str, str]) -> str:
         """Return the URL of the definition without its version, on the first hub."""
