@@ -42,6 +42,7 @@ async def run_cell(text: str, variables: dict[str, Any]) -> object:
     return variables.get("_") if isinstance(last, ast.Expr) else None
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.real_time
 async def test_the_cells_of_the_page_work_in_order(

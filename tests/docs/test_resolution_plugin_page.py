@@ -88,6 +88,7 @@ def test_the_command_line_has_its_parameters_as_options(project: Path) -> None:
     assert "--key TEXT" in done.stdout
 
 
+@pytest.mark.slow
 def test_without_the_package_it_is_gone_and_the_others_are_not(project: Path) -> None:
     done = run(project, "-c", ASKING, is_installed=False)
     assert "resolver 'bucket' is not installed; available: bundles, cluster, git, http, hub" in done.stderr

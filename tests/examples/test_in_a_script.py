@@ -30,6 +30,7 @@ async def run_once(cluster: Cluster) -> str:
     return printed.decode().strip()
 
 
+@pytest.mark.slow
 def test_without_arguments_it_says_how_it_is_used() -> None:
     done = subprocess.run([sys.executable, str(SCRIPT)], capture_output=True, text=True, check=False)
 

@@ -97,6 +97,7 @@ HOSTILE: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
 """By kind: the steps of a custom resource, the spec of its object, and the message of its Ready condition."""
 
 
+@pytest.mark.slow
 @pytest.mark.embedded  # the hostile input never reaches a server
 @pytest.mark.parametrize("cluster_kind", ["embedded"])
 async def test_what_is_hostile_is_told_with_its_path_while_others_are_served(cluster: Cluster) -> None:

@@ -393,11 +393,12 @@ async def test_a_url_of_an_api_that_can_be_read_in_two_ways_names_no_repository(
 # git itself.
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def repositories(tmp_path_factory: pytest.TempPathFactory) -> SampleRepositories:
     return make_samples(tmp_path_factory.mktemp("redirected"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["info/refs", "git-upload-pack"])
 @pytest.mark.parametrize("status", [301, 307])
 async def test_git_follows_no_redirect(

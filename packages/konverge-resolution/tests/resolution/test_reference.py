@@ -34,6 +34,7 @@ def test_two_owners_have_two_requests() -> None:
     assert name_of({"a": "b"}) != name_of({"a": "b"}, owner="uid-2")
 
 
+@pytest.mark.slow
 @given(PARAMETERS, PARAMETERS)
 def test_equal_parameters_and_nothing_else_have_equal_names(first: dict[str, Any], second: dict[str, Any]) -> None:
     assert (name_of(first) == name_of(second)) is (first == second)

@@ -28,6 +28,7 @@ def test_what_is_written_reads_the_same(fields: FieldSet) -> None:
     assert FieldSet.parse(fields.format()) == fields
 
 
+@pytest.mark.slow
 @given(st.lists(_paths, max_size=12))
 def test_a_set_holds_exactly_the_paths_it_was_made_of(paths: list[Path]) -> None:
     fields = FieldSet.of(paths)

@@ -62,6 +62,7 @@ def apply_twice(live: Object | None, wanted: Object, manager: str) -> Object:
     return apply_to_object(apply_to_object(live, wanted, manager), wanted, manager)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(managers, widgets), min_size=1, max_size=4))
 def test_applying_the_same_again_changes_nothing(history: list[tuple[str, Object]]) -> None:
     live: Object | None = None
@@ -71,6 +72,7 @@ def test_applying_the_same_again_changes_nothing(history: list[tuple[str, Object
     assert timeless(apply_to_object(live, wanted, manager, now=LATER)) == timeless(live)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(managers, widgets), min_size=1, max_size=4))
 def test_after_an_apply_there_is_no_difference(history: list[tuple[str, Object]]) -> None:
     live: Object | None = None
@@ -81,6 +83,7 @@ def test_after_an_apply_there_is_no_difference(history: list[tuple[str, Object]]
     assert find_drift(wanted, live, manager, SCHEMA) == ()
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(managers, widgets), min_size=1, max_size=3), widgets, managers)
 def test_no_difference_means_that_an_apply_changes_nothing(
     history: list[tuple[str, Object]], wanted: Object, manager: str
@@ -93,6 +96,7 @@ def test_no_difference_means_that_an_apply_changes_nothing(
     assert not is_proven or timeless(apply_to_object(live, wanted, manager, now=LATER)) == timeless(live)
 
 
+@pytest.mark.slow
 @given(widgets, widgets)
 def test_giving_everything_up_removes_only_what_nobody_else_owns(mine: Object, others: Object) -> None:
     alone = apply_twice(None, others, "two")
@@ -103,6 +107,7 @@ def test_giving_everything_up_removes_only_what_nobody_else_owns(mine: Object, o
     assert get_owned_fields(left, "two") - spec == get_owned_fields(shared, "two") - spec
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(managers, widgets), min_size=1, max_size=4))
 def test_by_force_everything_applied_is_owned(history: list[tuple[str, Object]]) -> None:
     live: Object | None = None
@@ -112,6 +117,7 @@ def test_by_force_everything_applied_is_owned(history: list[tuple[str, Object]])
     assert get_owned_fields(live or {}, manager) == get_owned_fields(apply_to_object(None, wanted, manager), manager)
 
 
+@pytest.mark.slow
 @given(widgets, widgets, managers)
 def test_no_write_changes_what_it_is_given(before: Object, wanted: Object, manager: str) -> None:
     live = apply_to_object(None, before, "one")
@@ -121,6 +127,7 @@ def test_no_write_changes_what_it_is_given(before: Object, wanted: Object, manag
     assert (live, wanted) == (given_live, given_wanted)
 
 
+@pytest.mark.slow
 @given(widgets, widgets)
 def test_an_update_owns_exactly_what_it_changed(before: Object, after: Object) -> None:
     live = apply_to_object(None, before, "one")

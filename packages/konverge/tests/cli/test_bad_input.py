@@ -65,6 +65,7 @@ def test_a_kubeconfig_file_that_is_not_there(konverge: Konverge, operator_file: 
     check_one_line(konverge("run", operator_file, "--kubeconfig", "/no/such/file"), 3, "/no/such/file")
 
 
+@pytest.mark.slow
 def test_a_context_that_does_not_exist(konverge: Konverge, operator_file: Path, tmp_path: Path) -> None:
     config = kubeconfig(tmp_path, "http://127.0.0.1:1")
 
@@ -114,6 +115,7 @@ def test_a_cluster_that_is_not_running(konverge: Konverge) -> None:
     check_one_line(konverge("local", "env"), 3, 'no cluster "default" is running')
 
 
+@pytest.mark.slow
 def test_the_real_control_plane_where_it_was_never_built(konverge: Konverge, tmp_path: Path) -> None:
     done = konverge("local", "up", "--real", XDG_CACHE_HOME=str(tmp_path))
 

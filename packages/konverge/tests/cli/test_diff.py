@@ -100,6 +100,7 @@ class TestOnBothClusters:
         assert done.stdout.count("would be created") == 4
         assert '.data.colour: "blue"\n' in done.stdout
 
+    @pytest.mark.slow
     async def test_a_value_of_a_secret_only_differs(self, stuck: StuckOwner) -> None:
         await stuck.run_operator()
         await stuck.change(password="swordfish")

@@ -126,6 +126,7 @@ async def test_a_failing_component_is_explained_and_stops_no_other(stuck: StuckO
     assert "would be created" in section(done.stdout, "pages")
 
 
+@pytest.mark.slow
 async def test_no_value_of_a_secret_is_told(stuck: StuckOwner) -> None:
     await stuck.run_operator()
     key = ObjectKey(stuck.cluster.namespace, "east-access")

@@ -25,6 +25,7 @@ def east(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_the_objects_come_in_order_and_what_cannot_be_rendered_does_not_hide_the_rest(
     started_konverge: Konverge, east: Path
 ) -> None:

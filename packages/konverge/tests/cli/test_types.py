@@ -47,6 +47,7 @@ def test_several_files_become_one_module(konverge: Konverge, tmp_path: Path) -> 
     )
 
 
+@pytest.mark.slow
 def test_the_same_file_gives_the_same_bytes(started_konverge: Konverge, installer: Path) -> None:
     texts = {started_konverge("types", "--crd", installer, PYTHONHASHSEED=seed).stdout for seed in ("0", "1")}
 

@@ -74,6 +74,7 @@ def shops(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_configurations_and_converted_definitions_lead_to_the_service(started_konverge: Konverge, shops: Path) -> None:
     done = started_konverge("webhooks", shops, "--service", "demo/shops-webhooks", "--ca-bundle", "ca.crt")
 

@@ -158,6 +158,7 @@ async def test_all_requests_at_the_start_share_one_run(programs: Programs) -> No
     assert programs.runs == 1
 
 
+@pytest.mark.slow
 async def test_the_loop_goes_on_while_the_program_runs(programs: Programs) -> None:
     found = credentials_of(programs.write("time.sleep(0.5); answer(token='t')"))
     running = asyncio.create_task(found.get_identity())
@@ -234,6 +235,7 @@ async def test_cancelling_the_request_ends_the_program_and_all_that_it_started(p
     await until(lambda: not is_running(int(noted.read_text())) or _is_zombie(int(noted.read_text())))
 
 
+@pytest.mark.slow
 def test_a_program_that_is_cancelled_at_any_moment_and_again_leaves_nothing(programs: Programs) -> None:
     noted = programs.folder / "child"
     plugin = programs.write(SPAWN_AND_WAIT)
@@ -270,6 +272,7 @@ async def test_a_child_that_keeps_the_pipe_delays_nothing_and_does_not_stay(prog
     assert len(os.listdir("/proc/self/fd")) <= before
 
 
+@pytest.mark.slow
 async def test_a_program_that_takes_too_long_is_ended(programs: Programs) -> None:
     error = await failing(credentials_of(programs.write("time.sleep(60)"), timeout_seconds=0.5))
 
@@ -450,6 +453,7 @@ async def test_a_client_certificate_that_a_program_prints_is_shown(servers: Serv
     assert (first.body, second.body) == (b"ann 1", b"ann 2")
 
 
+@pytest.mark.slow
 async def test_credentials_that_do_not_come_before_the_deadline_are_told(servers: Servers, programs: Programs) -> None:
     async def fine(request: web.Request) -> web.Response:
         return web.Response(text="fine")

@@ -109,6 +109,7 @@ def test_a_loop_that_catches_even_this_is_struck_again(limit: TimeLimit) -> None
     assert len(struck) == 2
 
 
+@pytest.mark.slow
 def test_a_blocking_call_is_ended_when_it_returns(limit: TimeLimit) -> None:
     reached = []
 

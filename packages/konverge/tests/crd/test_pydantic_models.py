@@ -256,6 +256,7 @@ def test_constraints_of_pydantic_are_not_lost_in_silence_elsewhere() -> None:
     )
 
 
+@pytest.mark.slow
 def test_pydantic_is_not_loaded_for_other_classes() -> None:
     program = (
         "import sys, tests.crd.webapps as w, konverge.crd as c; "

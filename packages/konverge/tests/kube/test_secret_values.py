@@ -71,6 +71,7 @@ def test_an_escaped_character_inside_of_a_value_does_not_show_it(escape: str) ->
     assert knowing("00000'0").hide(f"found 00000{escape}0") == "found ***"
 
 
+@pytest.mark.slow
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=0x2FF), min_size=6, max_size=80), st.data())
 def test_no_value_is_left_in_any_form(value: str, data: st.DataObject) -> None:
     form = data.draw(st.sampled_from([form for form in WRITTEN if "broken" not in form]))
@@ -174,6 +175,7 @@ def test_a_value_of_backslashes_is_found_without_trying_endlessly_many_ways() ->
     assert values.hide("quoted: " + "\\" * 400 + "!") == "quoted: ***"
 
 
+@pytest.mark.slow
 def test_thousands_of_values_without_letters_are_found_and_take_no_longer_than_they_should() -> None:
     values = SecretValues()
     found = [f"{number:b}".translate({ord("0"): "-", ord("1"): "+"}) * 10 for number in range(1024, 5024)]

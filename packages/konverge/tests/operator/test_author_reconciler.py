@@ -85,6 +85,7 @@ async def test_a_terminal_error_waits_for_a_change_of_the_owner(town: OperatorHa
         await town.cluster.eventually(lambda: "two" in seen, describe="a pass after the change")
 
 
+@pytest.mark.slow
 async def test_a_pass_that_was_asked_for_goes_by_its_priority(town: OperatorHarness) -> None:
     operator = Operator("shops")
     passes = []

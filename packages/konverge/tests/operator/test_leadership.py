@@ -214,6 +214,7 @@ async def test_a_stand_by_that_was_there_before_any_owner_is_warm_too(town: Oper
         assert second.writes() == []
 
 
+@pytest.mark.slow
 async def test_a_stand_by_warms_up_for_each_kind_of_owners(town: OperatorHarness) -> None:
     await town.cluster.install(crd_manifest(LooseShop))
     for number in range(100):
@@ -237,6 +238,7 @@ def build_till(shop: LooseShop) -> Component:
     return ComponentBuilder("till", condition_type="TillReady").with_resource(Secret(obj)).build()
 
 
+@pytest.mark.slow
 @pytest.mark.real_time
 async def test_a_replica_without_the_lease_reports_no_owners(town: OperatorHarness) -> None:
     """Another replica counts them: two that report the same owners make every sum wrong."""

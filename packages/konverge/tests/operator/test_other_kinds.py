@@ -377,6 +377,7 @@ def test_permissions_of_a_foreign_kind_are_its_annotation_and_not_its_status() -
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.real_time
 async def test_webhooks_take_the_name_of_a_kind_and_a_selector(town: OperatorHarness) -> None:
     operator = Operator(f"hooks-{town.namespace}"[:63])

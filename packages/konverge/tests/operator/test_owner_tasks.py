@@ -233,6 +233,7 @@ async def test_a_task_ends_before_the_finalizer_of_its_owner(town: OperatorHarne
     assert tasks.ended == ["corner"]
 
 
+@pytest.mark.slow
 async def test_a_change_of_the_spec_restarts_a_task(town: OperatorHarness) -> None:
     operator, tasks = build_operator(), Tasks()
     operator.runs_task(Shop)(tasks.follow)

@@ -382,6 +382,7 @@ async def test_a_process_that_ends_leaves_the_webhooks_that_lead_to_another(town
         await town.cluster.eventually(is_refused, describe="the second one is still asked")
 
 
+@pytest.mark.slow
 @pytest.mark.real_time
 async def test_a_handler_that_never_returns_refuses_its_request_and_no_other(
     town: OperatorHarness, caplog: pytest.LogCaptureFixture

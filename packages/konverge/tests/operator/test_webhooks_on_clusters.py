@@ -273,6 +273,7 @@ async def test_a_handler_that_fails_hangs_or_returns_nonsense_is_a_refusal_that_
     assert "careless returned int; expected None, or an iterable" in responses["nonsense"].message
 
 
+@pytest.mark.slow
 async def test_certificates_and_authorities_are_rotated_while_requests_go_on(
     cluster: Cluster, kind: KindVersions, registry: WebhookRegistry, tmp_path: Path
 ) -> None:

@@ -513,6 +513,7 @@ async def test_a_change_from_outside_resets_the_back_off_and_an_own_one_does_not
     assert len(recorder.runs) >= 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "error",
     [

@@ -210,6 +210,7 @@ def is_closed_by_peer(connection: socket.socket) -> bool:
     return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] != 1
 
 
+@pytest.mark.slow
 async def test_a_server_that_never_ends_its_handshake_is_given_up_in_time() -> None:
     async with serve_connections(never_respond) as port:
         for protocol, scheme, query in (("http", "https", ""), ("redis", "rediss", ", query: GET a")):

@@ -136,6 +136,7 @@ async def test_what_a_password_has_in_it_stays_a_part_of_it(postgres_server: Pos
     assert "password authentication failed" in error
 
 
+@pytest.mark.slow
 async def test_a_row_of_more_than_a_mebibyte_stays_on_the_server(postgres_server: PostgresServer) -> None:
     assert "at most 1 MiB" in (await run_query(postgres_server, "SELECT repeat('x', 50000000)"))["error"]
     assert len((await run_query(postgres_server, "SELECT repeat('x', 1000000)"))["result"]) == 1_000_000

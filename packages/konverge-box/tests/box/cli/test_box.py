@@ -37,6 +37,7 @@ def test_each_mistake_is_a_line_that_an_editor_can_follow(konverge: Konverge, tm
     assert done.stderr == "2 files, 2 errors\n"
 
 
+@pytest.mark.slow
 def test_json_has_the_parts_of_each_mistake(konverge: Konverge, tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text(build_box_text("onReconcil: {}"))
 

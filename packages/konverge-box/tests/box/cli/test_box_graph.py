@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.box.file.sample_boxes import build_box_text
 from tests.cli.conftest import Konverge
 
@@ -13,6 +15,7 @@ providers: {unheard: [{kind: Thing, name: a}]}
 """
 
 
+@pytest.mark.slow
 def test_a_diagram_is_printed_in_both_formats(konverge: Konverge, tmp_path: Path) -> None:
     (tmp_path / "box.yaml").write_text(build_box_text(STEPS))
 

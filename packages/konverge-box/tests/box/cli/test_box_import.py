@@ -36,6 +36,7 @@ spec:
 """
 
 
+@pytest.mark.slow
 def test_all_of_a_katalog_is_carried_over(konverge: Konverge, tmp_path: Path) -> None:
     (tmp_path / "katalog.yaml").write_text(WHOLE.replace("FILE", "crds/cup.yaml"))
     (tmp_path / "crds").mkdir()
@@ -114,6 +115,7 @@ spec:
 """
 
 
+@pytest.mark.slow
 def test_a_box_that_fails_in_the_simulation_is_no_success(konverge: Konverge, tmp_path: Path) -> None:
     part = "limitRanges: [{name: x, limits: [{type: Pod, default: {cpu: 1}}]}]"
     (tmp_path / "katalog.yaml").write_text(FAILING.replace("PART", part))

@@ -88,6 +88,7 @@ async def test_a_box_runs_is_compared_and_changes_with_its_file(
         assert process.wait(timeout=20) == 0
 
 
+@pytest.mark.slow
 def test_the_definition_and_the_roles_are_printed(konverge: Konverge) -> None:
     defined, granted = konverge("crd", BOX), konverge("rbac", BOX)
 

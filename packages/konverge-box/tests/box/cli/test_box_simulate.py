@@ -43,6 +43,7 @@ def test_a_denied_object_ends_with_code_1(konverge: Konverge, tmp_path: Path) ->
     assert yaml.safe_load(result.stdout)["result"] == "denied"
 
 
+@pytest.mark.slow
 def test_answers_and_given_objects_come_from_files(konverge: Konverge, tmp_path: Path) -> None:
     folder = EXAMPLES / "config-from-http"
     (tmp_path / "answers.yaml").write_text("settings: {json: {color: red, version: '7'}}\n")
@@ -62,6 +63,7 @@ def test_answers_and_given_objects_come_from_files(konverge: Konverge, tmp_path:
     assert "answers.yaml:1:12: settings.jsn: unknown field; did you mean json?" in refused.stderr
 
 
+@pytest.mark.slow
 def test_a_simulation_that_fails_says_what_it_found_and_ends_with_code_1(konverge: Konverge, tmp_path: Path) -> None:
     for file in (EXAMPLES / "for-each").glob("*.yaml"):
         (tmp_path / file.name).write_text(
@@ -86,6 +88,7 @@ def test_a_box_without_simulation_runs_until_a_pass_writes_nothing(started_konve
     assert result.stdout.splitlines()[-1] == "  steady"
 
 
+@pytest.mark.slow
 def test_samples_of_the_schema_do_where_no_object_is_given(konverge: Konverge) -> None:
     result = konverge("box", "simulate", EXAMPLES / "hello-website" / "box.yaml")
 
@@ -100,6 +103,7 @@ def test_a_folder_without_a_simulation_is_refused(konverge: Konverge, tmp_path: 
     assert "expected a simulate.yaml" in result.stderr
 
 
+@pytest.mark.slow
 def test_an_example_without_its_server_is_left_out_with_what_starts_it(konverge: Konverge, tmp_path: Path) -> None:
     with socket.socket() as reserved:  # bound but not listening: connections are refused
         reserved.bind(("127.0.0.1", 0))
@@ -151,6 +155,7 @@ spec:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("without", "status"),
     [("[]", '"True"'), ("[HorizontalPodAutoscaler, Ingress, PersistentVolume, Service]", '"False"')],

@@ -102,6 +102,7 @@ def test_any_text_is_a_box_or_has_mistakes(text: str | bytes) -> None:
     assert all(error.message for error in find_file_errors(text))
 
 
+@pytest.mark.slow
 @given(VALUES)
 def test_any_yaml_is_a_box_or_has_mistakes_in_it(value: Any) -> None:
     text = yaml.safe_dump(value)
@@ -109,6 +110,7 @@ def test_any_yaml_is_a_box_or_has_mistakes_in_it(value: Any) -> None:
     assert all(is_in(error, text) for error in find_file_errors(text))
 
 
+@pytest.mark.slow
 @given(STEP_VALUES)
 def test_any_steps_load_or_have_mistakes_in_them(steps: dict[str, Any]) -> None:
     text = HEADER.replace("      resource:", "      resources:" if "resource" in steps else "      resource:")
@@ -121,6 +123,7 @@ def test_any_steps_load_or_have_mistakes_in_them(steps: dict[str, Any]) -> None:
         assert isinstance(load_box(text).spec.crds["web"], CustomResource)
 
 
+@pytest.mark.slow
 @given(PLAIN)
 def test_plain_values_are_read_as_they_were_written(value: Any) -> None:
     written = yaml.safe_dump({"a": value}, allow_unicode=True)

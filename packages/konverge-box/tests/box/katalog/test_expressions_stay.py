@@ -54,6 +54,7 @@ def find_altered(found: KatalogImport) -> list[str]:
     return altered + [line for line in lines if re.search(rf"(?<![\w'\])])\.spec\.{NAME}", line)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_template_in_any_field_is_translated_or_reported(name: str) -> None:
     altered = {
@@ -121,6 +122,7 @@ def test_a_policy_of_a_cron_job_keeps_its_expression() -> None:
     assert 'concurrencyPolicy: "{{ spec.policyOfRuns | default(omit) }}"\n' in policies[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_template_is_not_dropped(name: str) -> None:
     dropped = [

@@ -228,6 +228,7 @@ async def test_messages_that_nobody_can_handle_go_to_the_dead_letter_queue(aws: 
     assert not account.queue(name)[0].get("RedrivePolicy")
 
 
+@pytest.mark.slow
 async def test_a_queue_that_keeps_the_order_is_made_by_its_name(aws: Aws, account: Account) -> None:
     name = f"{name_of('queue')}.fifo"
     subject = queue(aws, account, name, spec=QueueSpec(content_based_deduplication=True))

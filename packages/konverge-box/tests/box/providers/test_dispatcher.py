@@ -175,6 +175,7 @@ async def test_nothing_is_removed_while_it_cannot_be_said_what_is_wanted() -> No
     assert "spec.name is absent" in str(done.problems[0])
 
 
+@pytest.mark.slow
 async def test_every_item_has_its_chance_whatever_the_others_do() -> None:
     def fail(request: object) -> None:
         if getattr(request, "name", "") != "two":

@@ -180,6 +180,7 @@ async def test_a_grant_on_what_is_others_alone_is_neither_given_nor_taken(server
         assert await server.grants(role, database) == ["CONNECT"]
 
 
+@pytest.mark.slow
 async def test_privileges_of_a_schema_are_given_and_taken(server: Server) -> None:
     async with _role_of_uid_1(server) as (role, database):
         spec = GrantSpec(role=role, database=database, schema="public", privileges=("USAGE", "CREATE"))

@@ -172,6 +172,7 @@ def test_what_is_no_box_is_not_locked(shop: Shop) -> None:
     assert not shop.lock.exists()
 
 
+@pytest.mark.slow
 def test_a_name_that_is_there_twice_is_refused_with_both_files(shop: Shop) -> None:
     shop.write({"cart": entry("Basket")})
     shop.locking()
@@ -189,6 +190,7 @@ def test_a_mistake_in_what_is_imported_has_the_file_and_line_there(shop: Shop) -
     assert "unknown field" in mistake
 
 
+@pytest.mark.slow
 def test_what_only_compiling_finds_has_the_file_there_too(shop: Shop) -> None:
     call = {"name": "a", "protocol": "redis", "url": "redis://a.example/", "query": "FLUSHALL"}
     shop.publish(base=a_box("base", {"till": entry("Till", external=[call])}))
@@ -198,6 +200,7 @@ def test_what_only_compiling_finds_has_the_file_there_too(shop: Shop) -> None:
     assert "found 'FLUSHALL'" in mistake
 
 
+@pytest.mark.slow
 def test_what_is_imported_opens_no_networks(shop: Shop) -> None:
     shop.publish(base=a_box("base", {}, allowedNetworks=["10.0.0.0/8"]))
     shop.locking()
@@ -205,6 +208,7 @@ def test_what_is_imported_opens_no_networks(shop: Shop) -> None:
     assert "spec.allowedNetworks: an imported box cannot allow networks" in mistake
 
 
+@pytest.mark.slow
 def test_content_that_was_changed_is_refused_at_the_import(shop: Shop) -> None:
     shop.locking()
     for content in Path(f"{shop.lock}.d").iterdir():
@@ -213,6 +217,7 @@ def test_content_that_was_changed_is_refused_at_the_import(shop: Shop) -> None:
         load_valid_box(shop.file.read_bytes(), file=str(shop.file))
 
 
+@pytest.mark.slow
 def test_an_import_that_is_not_locked_is_refused_with_its_place(shop: Shop) -> None:
     shop.locking()
     shop.write(imports=[{"resolver": "git", "params": {"url": "https://other.example/x", "pathInRepo": "a"}}])
@@ -292,6 +297,7 @@ def test_a_lock_file_that_says_otherwise_than_the_box_is_refused_with_the_field(
     assert shop.mistakes() == []
 
 
+@pytest.mark.slow
 def test_content_that_was_changed_with_its_digest_is_found_out_by_verifying_or_by_a_digest_of_the_import(
     shop: Shop,
 ) -> None:

@@ -39,6 +39,7 @@ async def reports(folder: Path, cluster: Cluster, expect: str, **steps: Any) -> 
     return await simulate(loaded, build_simulated_cluster(cluster))
 
 
+@pytest.mark.slow
 async def test_a_box_that_writes_in_each_pass_is_not_steady(cluster: Cluster, tmp_path: Path) -> None:
     made = {"configMaps": [build_config_map(at="{{ now() }}")]}
 

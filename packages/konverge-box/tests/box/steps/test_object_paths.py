@@ -40,6 +40,7 @@ def test_what_is_no_path_is_refused(path: str) -> None:
         split_path(path)
 
 
+@pytest.mark.slow
 @given(obj=OBJECTS, keys=KEYS, value=st.integers())
 def test_what_was_set_is_found_and_what_was_given_stays(obj: dict[str, Any], keys: tuple[str, ...], value: int) -> None:
     before = copy.deepcopy(obj)

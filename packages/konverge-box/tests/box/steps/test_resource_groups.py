@@ -118,6 +118,7 @@ def test_a_field_that_is_null_is_left_out_but_of_kinds_that_may_mean_it() -> Non
     assert boat["spec"] == {"crew": None}
 
 
+@pytest.mark.slow
 @given(st.permutations(["podDisruptionBudgets", "services", "configMaps", "secrets", "namespaces", "jobs"]))
 def test_the_kinds_of_a_group_are_made_in_their_order_whatever_the_file_says(keys: list[str]) -> None:
     entry = "{image: a, name: '{{ item }}', forEach: {field: spec.names}}"
@@ -783,6 +784,7 @@ def test_a_namespace_that_the_file_names_no_more_loses_its_object() -> None:
 # Limits.
 
 
+@pytest.mark.slow
 def test_more_objects_than_a_custom_resource_may_have_are_refused_before_any_is_rendered() -> None:
     entry = "{name: '{{ item }}', namespace: '%s', forEach: {field: spec.hosts}, data: {a: '{{ spec.no.no }}'}}"
     lists = ", ".join(entry % f"n{number}" for number in range(6))

@@ -297,6 +297,7 @@ def test_a_rule_that_cannot_compare_with_a_secret_does_not_show_it() -> None:
     assert "hunter2" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_summary_of_many_long_violations_fits_into_a_condition() -> None:
     rules = [ValidationRule(field="spec.a", message="{{ spec.long }}") for _ in range(2000)]
 

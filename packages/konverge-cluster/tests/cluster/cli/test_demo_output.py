@@ -82,6 +82,7 @@ def test_a_view_of_few_things_cuts_nothing() -> None:
     assert "Service shop-web" in read_view(output, terminal)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("height", [60, 24])
 def test_the_live_view_cuts_nothing_at_100_columns(height: int) -> None:
     console = pytest.importorskip("rich.console", reason="rich is an extra").Console

@@ -199,6 +199,7 @@ def test_up_again_finds_the_running_one(konverge: Konverge, up: subprocess.Compl
     assert (again.returncode, again.stdout, again.stderr) == (0, up.stdout, up.stderr)
 
 
+@pytest.mark.slow
 def test_the_other_kind_under_the_same_name_is_refused(
     konverge: Konverge, up: subprocess.CompletedProcess[str]
 ) -> None:

@@ -465,6 +465,7 @@ async def test_a_certificate_of_another_authority_is_not_trusted(
     assert "tls: failed to verify certificate: x509: certificate signed by unknown authority" in error.message
 
 
+@pytest.mark.slow
 async def test_a_webhook_that_takes_too_long_fails_the_request(cluster: Cluster, hooks: WebhookRegistrations) -> None:
     async def dawdle(request: Object) -> Object:
         await cluster.clock.sleep(5)
@@ -478,6 +479,7 @@ async def test_a_webhook_that_takes_too_long_fails_the_request(cluster: Cluster,
     assert error.message.endswith(": context deadline exceeded")
 
 
+@pytest.mark.slow
 async def test_a_webhook_may_take_its_time(cluster: Cluster, hooks: WebhookRegistrations) -> None:
     async def dawdle(request: Object) -> Object:
         await cluster.clock.sleep(1)

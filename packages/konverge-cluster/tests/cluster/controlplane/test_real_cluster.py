@@ -131,6 +131,7 @@ async def test_logs_of_a_failed_start_stay_and_the_message_says_where(tmp_path: 
     assert (folder / "etcd.log").read_text() == "no\n"
 
 
+@pytest.mark.slow
 async def test_a_program_that_never_gets_ready_is_given_up_at_the_deadline(tmp_path: Path) -> None:
     binaries = programs_that(tmp_path / "binaries", "echo still thinking; exec sleep 600")
 

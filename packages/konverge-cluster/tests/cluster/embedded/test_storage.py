@@ -125,6 +125,7 @@ def state_of(storage: Storage, revision: int | None = None) -> dict[ObjectKey, A
     return {stored.key: stored.object for stored in found}
 
 
+@pytest.mark.slow
 @given(before=WRITES, after=WRITES)
 def test_replaying_a_watch_from_any_revision_gives_the_present_state(
     before: list[tuple[str, str, bool]], after: list[tuple[str, str, bool]]
@@ -139,6 +140,7 @@ def test_replaying_a_watch_from_any_revision_gives_the_present_state(
     assert replay_changes(start, changes) == state_of(storage)
 
 
+@pytest.mark.slow
 @given(before=WRITES, after=WRITES)
 def test_a_past_state_is_what_it_was_then(
     before: list[tuple[str, str, bool]], after: list[tuple[str, str, bool]]

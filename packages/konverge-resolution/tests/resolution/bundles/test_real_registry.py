@@ -73,6 +73,7 @@ async def test_a_blob_that_somebody_altered_in_the_storage_is_refused(real_regis
     assert caught.value.reason is Reason.DIGEST_MISMATCH
 
 
+@pytest.mark.slow
 async def test_two_hundred_who_want_the_same_at_once_cause_one_get_of_the_manifest_and_one_of_the_blob() -> None:
     with docker_registry() as registry:
         registry.push("boxes", "1", *BUNDLE)

@@ -106,6 +106,7 @@ def test_in_a_pipe_nothing_is_shown_without_verbose(konverge: Konverge) -> None:
     assert re.fullmatch(rf"resolved {url}/t\.yaml in [\d.]+ s: sha256:[0-9a-f]{{64}}, from remote", lines[5])
 
 
+@pytest.mark.slow
 def test_a_time_limit_names_the_host_and_the_phase(konverge: Konverge) -> None:
     with slow_server() as url:
         done = konverge("resolve", "http", "--url", f"{url}/t.yaml", *LOOPBACK, "--timeout", "0.5")
@@ -113,6 +114,7 @@ def test_a_time_limit_names_the_host_and_the_phase(konverge: Konverge) -> None:
     assert done.stderr == f"konverge: TimedOut: {message} {url}\n"
 
 
+@pytest.mark.slow
 def test_a_time_limit_does_not_name_the_target_of_a_redirect(konverge: Konverge) -> None:
     """In a cluster all readers of a request see the message."""
     with slow_server() as url:

@@ -30,7 +30,7 @@ REPOSITORY = Path(__file__).parents[5]
 TOKEN = "hunter2-hunter2"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitServer]:
     root = tmp_path_factory.mktemp("git")
     work = root / "work"
@@ -111,6 +111,7 @@ def test_a_url_that_stands_for_nothing_is_an_invalid_command_line(
     assert "hunter2" not in done.stderr
 
 
+@pytest.mark.slow
 def test_options_may_be_written_like_the_parameters_of_a_reference(konverge: Konverge, asking: Asking) -> None:
     done = konverge(
         "resolve", "git", "--url", asking.url, "--pathInRepo", "ci/p.yaml", "--allow-network", "127.0.0.0/8"
@@ -158,6 +159,7 @@ def test_a_cache_that_cannot_be_used_costs_one_line(asking: Asking, home: Path) 
     assert (home / "caches/konverge/definitions/records").is_dir()
 
 
+@pytest.mark.slow
 def test_what_is_compared_with_its_source_does_not_come_from_the_cache(
     asking: Asking, konverge: Konverge, server: GitServer, tmp_path: Path
 ) -> None:
@@ -169,6 +171,7 @@ def test_what_is_compared_with_its_source_does_not_come_from_the_cache(
     assert server.seen
 
 
+@pytest.mark.slow
 def test_the_files_of_a_repository_are_listed(asking: Asking, konverge: Konverge, tmp_path: Path) -> None:
     list_files = ["resolve", "git", "--url", asking.url, "--revision", "HEAD", "--list"]
     done = konverge(*list_files, "--allow-network", "127.0.0.0/8")
@@ -200,6 +203,7 @@ FAILURES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("more", "reason", "fault", "is_transient", "code"), FAILURES.values(), ids=FAILURES)
 def test_with_json_a_failure_is_a_record_with_its_reason_word(
     asking: Asking, more: list[str], reason: str, fault: str, is_transient: bool, code: int
@@ -405,6 +409,7 @@ def test_a_credential_comes_from_the_environment_or_a_file(asking: Asking, serve
     assert TOKEN not in wrong.stderr
 
 
+@pytest.mark.slow
 def test_a_credential_can_come_from_a_pipe_which_can_be_read_only_once(
     asking: Asking, server: GitServer, tmp_path: Path
 ) -> None:

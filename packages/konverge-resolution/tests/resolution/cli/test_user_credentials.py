@@ -207,6 +207,7 @@ def test_a_file_over_http_gets_the_login_of_netrc(konverge: Konverge, home: Path
     assert f"credentials for 127.0.0.1:{port}: found in ~/.netrc" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_login_of_a_path_is_for_no_other_path(
     konverge: Konverge, server: GitServer, home: Path, helper: Helper, tmp_path: Path
 ) -> None:

@@ -60,7 +60,7 @@ async def hanging() -> AsyncIterator[str]:
         yield f"127.0.0.1:{port}"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def git_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitServer]:
     samples = make_samples(tmp_path_factory.mktemp("git"))
     with git_server(samples.root) as running:

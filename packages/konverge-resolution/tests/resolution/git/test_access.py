@@ -72,6 +72,7 @@ async def test_the_user_of_a_token_can_be_chosen(private: GitServer, folder: Pat
     assert (await resolve(build_fetch(folder, params, settings=PLAIN, secrets=SECRETS))).data
 
 
+@pytest.mark.slow
 async def test_no_repository_no_token_and_a_wrong_token_have_three_reasons(private: GitServer, folder: Path) -> None:
     missing = await expect_resolution_error(private, folder, {"url": private.url("none.git")})
     without = await expect_resolution_error(private, folder, {})
@@ -158,12 +159,12 @@ async def test_a_secret_that_is_not_there_has_the_parameters_named_that_name_it(
     assert "absent" not in error.message
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def authority() -> CertificateAuthority:
     return CertificateAuthority()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def tls_server(
     samples: SampleRepositories, authority: CertificateAuthority, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[GitServer]:
@@ -176,6 +177,7 @@ def tls_server(
         yield server
 
 
+@pytest.mark.slow
 async def test_an_authority_of_ones_own_is_trusted_when_it_is_configured(
     tls_server: GitServer, authority: CertificateAuthority, folder: Path
 ) -> None:

@@ -31,7 +31,7 @@ asyncio.run(resolve(build_fetch(Path(sys.argv[1]), {"url": sys.argv[2], "pathInR
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shared_faults() -> Iterator[FaultServer]:
     with fault_server() as server:
         yield server
@@ -90,6 +90,7 @@ async def test_the_folder_of_a_process_that_lives_is_left_alone(folder: Path) ->
     first.close()
 
 
+@pytest.mark.slow
 async def test_a_folder_that_grows_too_large_ends_what_is_done_in_it(folder: Path) -> None:
     folders = TemporaryFolders(SystemClock(), folder)
     with pytest.raises(ResolutionError) as caught:
@@ -125,6 +126,7 @@ async def test_files_that_are_written_while_a_fetch_is_cancelled_go_with_its_fol
     assert (fetching.cancelled(), list_files(folder)) == (True, ["lock"])
 
 
+@pytest.mark.slow
 async def test_what_fails_when_its_folder_is_too_large_is_not_taken_for_cancelled_afterwards(folder: Path) -> None:
     folders, task = TemporaryFolders(SystemClock(), folder), asyncio.current_task()
     assert task is not None

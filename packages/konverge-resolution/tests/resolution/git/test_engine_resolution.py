@@ -84,6 +84,7 @@ async def test_a_repository_above_the_limit_is_fetched_once(server: GitServer, f
     assert (error.reason, paths.count("refs?service=git-upload-pack")) == (Reason.TOO_LARGE, 2)
 
 
+@pytest.mark.slow
 async def test_sets_of_settings_are_chosen_by_name(server: GitServer, folder: Path) -> None:
     url = server.url("boxes.git")
     engine = engine_of(folder, {"default.default-url": url, "old.default-url": url, "old.default-revision": "v1"})

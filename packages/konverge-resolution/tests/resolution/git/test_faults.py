@@ -28,7 +28,7 @@ async def expect_resolution_error(folder: Path, params: Mapping[str, str]) -> Re
     return caught.value
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def files(samples: SampleRepositories) -> Iterator[str]:
     """The address of a web server that gives out the repositories' files, as ``git update-server-info`` is for."""
     git("clone", "--quiet", "--bare", "boxes.git", "files.git", folder=samples.root)
@@ -42,7 +42,7 @@ def files(samples: SampleRepositories) -> Iterator[str]:
         yield f"http://git.test:{port}/files.git"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def faults() -> Iterator[FaultServer]:
     with fault_server() as server:
         yield server
@@ -63,7 +63,7 @@ async def test_a_page_is_told_apart_from_a_repository_without_that_revision(
     assert (error.reason, NO_SERVER in error.message) == (Reason.NOT_FOUND, True)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def odd(samples: SampleRepositories) -> Path:
     """A repository of odd names: tags of a tag, a folder and a file, a tag named as a branch, and no HEAD."""
     git("clone", "--quiet", "--bare", "boxes.git", "odd.git", folder=samples.root)

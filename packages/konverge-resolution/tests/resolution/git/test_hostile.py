@@ -143,6 +143,7 @@ async def test_several_fetches_share_the_memory_that_git_may_have(folder: Path) 
         ending.set()
 
 
+@pytest.mark.slow
 async def test_of_what_takes_too_much_memory_together_the_largest_is_ended(tmp_path: Path) -> None:
     memory = MemoryWatcher()
     watched = partial(memory.wait_until_exceeded, max_bytes=60 << 20)
@@ -168,6 +169,7 @@ async def test_a_program_that_computes_without_end_is_ended(tmp_path: Path) -> N
     assert (error.reason, "more time or memory to unpack" in error.message) == (Reason.TOO_LARGE, True)
 
 
+@pytest.mark.slow
 async def test_of_what_takes_too_much_disk_together_the_largest_is_ended(folder: Path) -> None:
     folders = TemporaryFolders(SystemClock(), folder, max_bytes=3 << 20)
 

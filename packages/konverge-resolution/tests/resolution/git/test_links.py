@@ -54,6 +54,7 @@ async def test_a_policy_on_paths_judges_where_a_link_leads(
     assert outcome.resolved.annotations["path"] == path
 
 
+@pytest.mark.slow
 async def test_a_file_that_is_no_link_is_recorded_as_it_is_called(server: GitServer, folder: Path) -> None:
     params = {"url": server.url("boxes.git"), "pathInRepo": "deep/er/box.yaml"}
     outcome = await resolve_file(engine_of(folder, policies=only("deep/*")), params)

@@ -61,6 +61,7 @@ async def test_commits_are_fetched_by_their_id_wherever_they_are(
         assert resolved.source.digest == {"sha1": commit}
 
 
+@pytest.mark.slow
 async def test_the_digest_of_an_annotated_tag_is_its_commit_however_it_is_named(
     server: GitServer, samples: SampleRepositories, folder: Path
 ) -> None:
@@ -282,7 +283,7 @@ async def test_a_servers_status_decides_the_reason(
     assert len(server.seen) == 1  # trying again is the engine's business
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def released(samples: SampleRepositories) -> dict[str, str]:
     """A repository with versions as tags; its commits by tag."""
     work = samples.root / "released"
@@ -324,6 +325,7 @@ async def test_a_range_of_versions_is_the_highest_tag_in_it_and_a_name_comes_fir
     assert resolved.pinned["revision"] == released[tag]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("revision", ["v4.x", "^7", "3.x.x", "v1.2", "1"])
 async def test_a_range_without_a_tag_and_a_part_of_a_version_are_not_found(
     server: GitServer, released: dict[str, str], folder: Path, revision: str

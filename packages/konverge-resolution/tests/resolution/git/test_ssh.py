@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 HOST = "git.test"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def ssh() -> Iterator[SshServer]:
     with ssh_server() as server:
         yield server
@@ -49,6 +49,7 @@ async def test_a_file_is_read_with_a_key_from_a_host_that_is_known(
     assert list_files(folder) == ["lock"]
 
 
+@pytest.mark.slow
 async def test_a_host_that_is_not_known_is_refused(ssh: SshServer, samples: SampleRepositories, folder: Path) -> None:
     secret = {"ssh-privatekey": ssh.private_key, "known_hosts": ssh.format_known_hosts("other.test")}
     with pytest.raises(ResolutionError) as caught:

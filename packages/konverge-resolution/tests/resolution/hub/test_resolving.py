@@ -190,6 +190,7 @@ def test_of_many_hubs_the_first_ten_are_asked_each_once() -> None:
     assert list_hubs({"type": "artifact"}, build_settings([urls[0], *urls])) == tuple(urls[:10])
 
 
+@pytest.mark.slow
 async def test_a_hub_that_hangs_leaves_time_for_the_next() -> None:
     async with serve_connections(never_respond) as port, serve_hubs(FakeHub()) as urls:
         found = await resolve(HUB, NAMED, build_settings([f"http://127.0.0.1:{port}", *urls]), seconds=0.6)

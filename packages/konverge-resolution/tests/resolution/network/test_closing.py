@@ -142,6 +142,7 @@ def test_no_connection_outlives_a_refresh_of_a_token_that_is_cancelled(
     assert find_leaks(give_up()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ask", [ask_in_a_session, ask_as_a_client])
 def test_no_connection_outlives_one_who_is_cancelled_again_while_closing(
     silent: SilentServer, authority: CertificateAuthority, ask: Callable[..., Coroutine[Any, Any, None]]

@@ -35,6 +35,7 @@ def test_what_was_packed_comes_out_in_whatever_pieces_it_came(coding: str, by: i
     assert decompress(PACKED[coding], coding, by=by) == CONTENT
 
 
+@pytest.mark.slow
 def test_a_bomb_is_unpacked_no_further_than_somebody_asks() -> None:
     bomb = gzip.compress(b"\0" * (64 << 20))
     pieces = create_decompressor("gzip").feed(bomb)

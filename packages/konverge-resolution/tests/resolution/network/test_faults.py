@@ -183,6 +183,7 @@ async def test_as_much_as_is_allowed_is_read_and_one_byte_more_is_refused(made: 
             await get_response(port)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux tells it in this way")
 async def test_a_huge_body_takes_no_memory_whether_it_is_refused_or_read_in_pieces() -> None:
     size = 256 << 20

@@ -73,6 +73,7 @@ async def test_two_replicas_fetch_each_of_a_hundred_requests_once(desk: RequestN
     assert len(first.calls) + len(second.calls) == 100
 
 
+@pytest.mark.slow
 async def test_a_leader_that_goes_leaves_every_request_to_its_own_resolver(desk: RequestNamespace) -> None:
     names = {f"{resolver}-{number}": resolver for resolver in ("x", "y", "z") for number in range(10)}
 

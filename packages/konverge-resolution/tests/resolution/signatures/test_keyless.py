@@ -43,6 +43,7 @@ def anyio_backend(anyio_backend: Any) -> Any:
     return "asyncio", {}  # verified in a thread, whose time is real
 
 
+@pytest.mark.slow
 def test_an_identity_is_a_subject_and_its_issuer(keyless: KeylessVerifier) -> None:
     assert keyless.has_signed(((BEACON, ISSUER),), SIGNATURE, CONTENT)
     assert keyless.has_signed((("someone@example.com", ISSUER), (BEACON, ISSUER)), SIGNATURE, CONTENT)

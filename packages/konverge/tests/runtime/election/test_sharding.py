@@ -210,6 +210,7 @@ async def test_a_stopping_replica_hands_over_at_once(cluster: Cluster) -> None:
             await cluster.client.get(LEASE, ObjectKey(cluster.namespace, build_member_lease_name("web", 8, "b")))
 
 
+@pytest.mark.slow
 @in_simulated_time
 async def test_a_member_that_died_is_swept(cluster: Cluster) -> None:
     async with Replica(cluster, "a") as a, Replica(cluster, "b") as b:

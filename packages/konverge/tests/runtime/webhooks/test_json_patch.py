@@ -21,6 +21,7 @@ VALUES = st.recursive(
 REPLACED = {"op": "replace", "path": "/a/b/c", "value": 3}
 
 
+@pytest.mark.slow
 @given(before=VALUES, after=VALUES)
 def test_a_patch_makes_the_one_value_of_the_other(before: Any, after: Any) -> None:
     found = (

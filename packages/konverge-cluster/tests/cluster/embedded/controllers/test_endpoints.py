@@ -142,6 +142,7 @@ async def test_a_headless_service_names_the_pods_of_its_stateful_set(harness: Co
     assert found["endpoints"][0]["hostname"] == "db-0"
 
 
+@pytest.mark.slow
 async def test_more_than_a_hundred_pods_need_more_slices(harness: ControllerHarness) -> None:
     harness.create(build_service())
     harness.create(build_deployment(replicas=150))

@@ -73,6 +73,7 @@ async def test_a_pod_is_seen_pending_before_it_runs(harness: ControllerHarness) 
     assert list(dict.fromkeys(phases)) == ["Pending", "Running"]
 
 
+@pytest.mark.slow
 async def test_each_pod_has_its_own_address(harness: ControllerHarness) -> None:
     for index in range(300):
         harness.create(pod(f"web-{index}"))
