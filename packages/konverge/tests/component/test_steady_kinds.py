@@ -20,16 +20,16 @@ def component_of(primitive: Primitive[Any], *options: Any) -> Component:
     return ComponentBuilder("rich", condition_type="RichReady").with_resource(primitive, *options).build()
 
 
-# No controller of the embedded cluster plays volumes, so that the test can.
+# No controller of the embedded cluster gives addresses to Ingresses, so that the test can.
 @pytest.mark.parametrize("cluster_kind", [pytest.param("embedded", marks=pytest.mark.embedded)])
 async def test_a_pass_does_not_count_during_which_a_controller_of_the_cluster_has_written(
     app: ComponentHarness,
 ) -> None:
-    variant = next(variant for kind, variant in KINDS if kind == "PersistentVolume")
+    variant = next(variant for kind, variant in KINDS if kind == "Ingress")
     namespace = app.key.namespace
-    content = build_contents(namespace, app.cluster.name, 77)["PersistentVolume"][variant]
-    volume = build_rich_primitive("PersistentVolume", content, "rich", namespace)
-    component, passes, reconcile = component_of(volume), 0, app.reconcile
+    content = build_contents(namespace, app.cluster.name, 77)["Ingress"][variant]
+    ingress = build_rich_primitive("Ingress", content, "rich", namespace)
+    component, passes, reconcile = component_of(ingress), 0, app.reconcile
     await app.reconcile(component)
     await app.reconcile(component)
 
@@ -37,8 +37,8 @@ async def test_a_pass_does_not_count_during_which_a_controller_of_the_cluster_ha
         nonlocal passes
         passes += 1
         if passes == 2:
-            status = {"status": {"phase": "Available"}}
-            await app.cluster.client.patch(volume.gvk, volume.key, status, patch_type="merge", subresource="status")
+            status = {"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}}
+            await app.cluster.client.patch(ingress.gvk, ingress.key, status, patch_type="merge", subresource="status")
         return await reconcile(*components)
 
     app.reconcile = reconcile_with_a_late_controller  # type: ignore[method-assign]

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 import pytest
 
-from konverge.errors import NotFoundError
+from konverge.errors import ForbiddenError, InvalidError, NotFoundError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge_cluster.testing import Cluster
 from tests.cluster.conformance.objects import POD, new, pod_spec
 
-pytestmark = [
-    pytest.mark.anyio,
-    pytest.mark.embedded_gap("claims are bound at once, and volumes stay as they are"),
-]
+pytestmark = pytest.mark.anyio
 
 CLAIM = GroupVersionKind("", "v1", "PersistentVolumeClaim")
 VOLUME = GroupVersionKind("", "v1", "PersistentVolume")
@@ -132,6 +129,9 @@ class Disks:
 
 @pytest.fixture
 async def disks(cluster: Cluster) -> AsyncIterator[Disks]:
+    """Return volumes and claims on a cluster without a default class, such as a new real control plane."""
+    with suppress(NotFoundError):
+        await cluster.client.delete(STORAGE_CLASS, ObjectKey("", "standard"))
     async with AsyncExitStack() as closing:
         yield Disks(cluster, closing)
 
@@ -310,3 +310,60 @@ async def test_a_default_class_is_added_to_claims_that_name_none(disks: Disks, c
     explicit = await disks.claim("explicit", storageClassName="")
 
     assert (created["spec"]["storageClassName"], explicit["spec"]["storageClassName"]) == (name, "")
+
+
+async def resize(cluster: Cluster, name: str, size: str) -> Object:
+    patch: Object = {"spec": {"resources": {"requests": {"storage": size}}}}
+    return await cluster.client.patch(CLAIM, ObjectKey(cluster.namespace, name), patch, patch_type="merge")
+
+
+async def test_a_claim_grows_only_if_it_is_bound_and_its_class_permits_it(disks: Disks, cluster: Cluster) -> None:
+    fixed = await disks.add_class("fixed")
+    growing = await disks.add_class("growing", allowVolumeExpansion=True)
+    for name, storage_class in (("fixed", fixed), ("growing", growing)):
+        await disks.volume(name, storageClassName=storage_class)
+        await disks.claim(name, storageClassName=storage_class)
+    await disks.claim("waiting", "5Gi", storageClassName=growing)
+    await disks.wait_for_claim("fixed", "fixed")
+    await disks.wait_for_claim("growing", "growing")
+
+    with pytest.raises(ForbiddenError) as of_fixed:
+        await resize(cluster, "fixed", "2Gi")
+    with pytest.raises((ForbiddenError, InvalidError)) as of_waiting:
+        await resize(cluster, "waiting", "6Gi")
+    grown = await resize(cluster, "growing", "2Gi")
+    with pytest.raises(InvalidError) as of_shrunk:
+        await resize(cluster, "growing", "512Mi")
+
+    assert "only dynamically provisioned pvc can be resized and the storageclass" in str(of_fixed.value)
+    assert "for bound claims" in str(of_waiting.value)
+    assert grown["spec"]["resources"]["requests"]["storage"] == "2Gi"
+    assert "field can not be less than status.capacity" in str(of_shrunk.value)
+
+
+@pytest.mark.parametrize("cluster_kind", [pytest.param("embedded", marks=pytest.mark.embedded)])
+async def test_the_embedded_cluster_makes_expands_and_deletes_volumes_of_its_default_class(cluster: Cluster) -> None:
+    client, key = cluster.client, ObjectKey(cluster.namespace, "data")
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    await client.create(new(CLAIM, cluster.namespace, "data", spec=spec))
+
+    async def has_size(size: str) -> Object | None:
+        claim = await client.get(CLAIM, key)
+        return claim if claim["status"].get("capacity") == {"storage": size} else None
+
+    claim = await cluster.eventually(lambda: has_size("1Gi"), describe="the claim is bound")
+    volume = await client.get(VOLUME, ObjectKey("", claim["spec"]["volumeName"]))
+    await resize(cluster, "data", "3Gi")
+    await cluster.eventually(lambda: has_size("3Gi"), describe="the claim has grown")
+    await client.delete(CLAIM, key)
+
+    async def is_gone() -> bool:
+        try:
+            await client.get(VOLUME, ObjectKey.of(volume))
+        except NotFoundError:
+            return True
+        return False
+
+    await cluster.eventually(is_gone, describe="the volume is deleted with its claim")
+    assert (claim["status"]["phase"], claim["spec"]["storageClassName"]) == ("Bound", "standard")
+    assert volume["spec"]["claimRef"]["uid"] == claim["metadata"]["uid"]

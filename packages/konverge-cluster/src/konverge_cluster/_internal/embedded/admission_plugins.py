@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from konverge._internal.kube import Object
+from konverge._internal.kube import Object, ObjectKey
+from konverge._internal.kube.quantities import quantity_to_fraction
 from konverge.errors import ForbiddenError
 from konverge_cluster._internal.embedded.pod_admission import (
     PRIORITY_CLASSES,
@@ -12,11 +13,26 @@ from konverge_cluster._internal.embedded.pod_admission import (
 )
 from konverge_cluster._internal.embedded.resource_registry import ServedResource
 from konverge_cluster._internal.embedded.storage import Storage
+from konverge_cluster._internal.embedded.storage_classes import (
+    STORAGE_CLASSES,
+    find_default_class,
+    get_class_name,
+    has_class,
+)
 from konverge_cluster._internal.embedded.validation.field_errors import quote
 
-__all__ = ["check_single_default", "run_create_plugins", "run_update_plugins", "stamp_template_generation"]
+__all__ = [
+    "check_expansion",
+    "check_single_default",
+    "run_create_plugins",
+    "run_update_plugins",
+    "stamp_template_generation",
+]
 
-_PROTECTION = {"persistentvolumeclaims": "kubernetes.io/pvc-protection"}
+_PROTECTION = {
+    "persistentvolumeclaims": "kubernetes.io/pvc-protection",
+    "persistentvolumes": "kubernetes.io/pv-protection",
+}
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
 
@@ -33,6 +49,8 @@ def run_create_plugins(resource: ServedResource, obj: Object, storage: Storage) 
     """
     if resource.storage == "pods":
         admit_new_pod(obj, storage)
+    if resource.storage == "persistentvolumeclaims":
+        _set_default_class(obj, storage)
     finalizer = _PROTECTION.get(resource.storage)
     if finalizer is not None:
         finalizers = obj["metadata"].get("finalizers") or []
@@ -40,10 +58,50 @@ def run_create_plugins(resource: ServedResource, obj: Object, storage: Storage) 
             obj["metadata"]["finalizers"] = [*finalizers, finalizer]
 
 
+def _set_default_class(claim: Object, storage: Storage) -> None:
+    if not has_class(claim):
+        storage_class = find_default_class(stored.object for stored in storage.iter_objects(STORAGE_CLASSES))
+        if storage_class is not None:
+            claim.setdefault("spec", {})["storageClassName"] = storage_class["metadata"]["name"]
+
+
 def run_update_plugins(resource: ServedResource, old: Object, obj: Object, subresource: str) -> None:
-    """Run the admission plug-ins on a changed object, in place."""
+    """Run the admission plug-ins that change an updated object, in place."""
     if resource.storage == "pods" and not subresource:
         admit_pod_update(old, obj)
+
+
+def check_expansion(resource: ServedResource, old: Object, obj: Object, subresource: str, storage: Storage) -> None:
+    """Check that a claim grows only if its class permits it; other resources pass.
+
+    Raises:
+        ForbiddenError: The claim is not bound, or its class does not permit a larger size.
+    """
+    if resource.storage != "persistentvolumeclaims" or subresource:
+        return
+    before, after = _get_requested_size(old), _get_requested_size(obj)
+    if before is None or after is None or quantity_to_fraction(after) <= quantity_to_fraction(before):
+        return
+    storage_class = storage.get(STORAGE_CLASSES, ObjectKey("", get_class_name(obj)))
+    if (old.get("status") or {}).get("phase") != "Bound":
+        reason = "Only bound persistent volume claims can be expanded"
+    elif storage_class is None or not storage_class.object.get("allowVolumeExpansion"):
+        reason = (
+            "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support "
+            "resize"
+        )
+    else:
+        return
+    name = obj["metadata"]["name"]
+    raise ForbiddenError(
+        f"{resource.qualified_name} {quote(name)} is forbidden: {reason}",
+        details={"name": name, "kind": resource.mapping.plural},
+    )
+
+
+def _get_requested_size(claim: Object) -> str | None:
+    size: str | None = (((claim.get("spec") or {}).get("resources") or {}).get("requests") or {}).get("storage")
+    return size
 
 
 def check_single_default(resource: ServedResource, obj: Object, storage: Storage) -> None:

@@ -17,7 +17,7 @@ from konverge_cluster._internal.embedded.access.service_account_tokens import Se
 from konverge_cluster._internal.embedded.access.users import User
 from konverge_cluster._internal.embedded.apiserver import ApiServer
 from konverge_cluster._internal.embedded.audit_log import AuditLog
-from konverge_cluster._internal.embedded.controllers import ControllerManager, ImageRules
+from konverge_cluster._internal.embedded.controllers import DEFAULT_INTEGRATIONS, ControllerManager, ImageRules
 from konverge_cluster._internal.embedded.http_server import serve_http
 from konverge_cluster._internal.embedded.in_process_transport import InProcessTransport
 from konverge_cluster._internal.embedded.request_handler import RequestHandler
@@ -43,8 +43,8 @@ class LocalCluster:
         tokens: Predefined tokens and their users.
         requires_token: True to answer requests over HTTP without a token with 401.
         integrations: The kinds that become ready although the cluster has no cloud, ingress controller, metrics or
-            storage: any of ``HorizontalPodAutoscaler``, ``Ingress``, ``PersistentVolume`` and ``Service`` (its type
-            LoadBalancer).
+            storage: any of ``HorizontalPodAutoscaler``, ``Ingress``, ``PersistentVolume`` (the binding of claims, and
+            new volumes for those of the class ``standard``) and ``Service`` (its type LoadBalancer).
 
     Attributes:
         api: The Python interface of the server.
@@ -62,7 +62,7 @@ class LocalCluster:
         authorization: Authorization = "none",
         tokens: Mapping[str, User] | None = None,
         requires_token: bool = False,
-        integrations: Collection[str] = (),
+        integrations: Collection[str] = DEFAULT_INTEGRATIONS,
     ) -> None:
         self._clock = clock
         self._integrations = integrations

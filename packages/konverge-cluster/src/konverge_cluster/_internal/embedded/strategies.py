@@ -113,13 +113,14 @@ def prepare_create(resource: ServedResource, obj: Object, *, uid: str, now: date
         obj["status"] = dict(_INITIAL_STATUS[resource.storage])
 
 
-def prepare_update(resource: ServedResource, old: Object, new: Object, *, subresource: str = "") -> None:
+def prepare_update(resource: ServedResource, old: Object, new: Object, *, now: datetime, subresource: str = "") -> None:
     """Restore the fields that this write cannot change, and increase the generation if needed, in place.
 
     Args:
         resource: The resource of the object.
         old: The stored object; shared, not changed.
         new: The requested object.
+        now: The time of the write.
         subresource: ``status`` or another; empty for the object itself.
     """
     metadata, before = new["metadata"], old["metadata"]
@@ -127,6 +128,8 @@ def prepare_update(resource: ServedResource, old: Object, new: Object, *, subres
         _keep_field(name, before, metadata)
     if subresource == "status":
         _keep_all_but_status(resource, old, new)
+        if resource.storage == "persistentvolumes":
+            _stamp_phase(old, new, now)
         return
     # The binding of a pod to a node also changes its status.
     if "status" in resource.mapping.subresources and subresource != "binding":
@@ -149,6 +152,17 @@ def _keep_all_but_status(resource: ServedResource, old: Object, new: Object) -> 
             new["metadata"]["managedFields"] = managed
     for name in _KEPT_BY_STATUS.get(resource.storage, ()):
         _keep_field(name, old["metadata"], new["metadata"])
+
+
+def _stamp_phase(old: Object, new: Object, now: datetime) -> None:
+    """Set the time of a volume's last change of phase, unless the client has set another."""
+    before, after = old.get("status") or {}, new.get("status") or {}
+    moment, earlier = after.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
+    if before.get("phase") == after.get("phase"):
+        if moment is None and earlier is not None:
+            new["status"] = {**after, "lastPhaseTransitionTime": earlier}
+    elif moment in (None, earlier):
+        new["status"] = {**after, "lastPhaseTransitionTime": format_time(now)}
 
 
 def _keep_field(name: str, before: Object, after: Object) -> None:

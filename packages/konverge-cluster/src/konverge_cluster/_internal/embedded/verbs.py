@@ -15,7 +15,7 @@ from konverge.clock import Clock, Entropy
 from konverge.errors import ApiError, BadRequestError
 from konverge_cluster._internal.embedded import api_errors, deletion, service_addresses, write_pipeline
 from konverge_cluster._internal.embedded.access.escalation import check_escalation
-from konverge_cluster._internal.embedded.admission_plugins import check_single_default
+from konverge_cluster._internal.embedded.admission_plugins import check_expansion, check_single_default
 from konverge_cluster._internal.embedded.bootstrap_objects import UNDELETABLE_NAMESPACES
 from konverge_cluster._internal.embedded.custom_resources import DEFINITIONS, get_storage_name
 from konverge_cluster._internal.embedded.deletion import DeleteOptions
@@ -335,12 +335,15 @@ class ServerVerbs:
         admission = self._build_admission("UPDATE", resource, stored.key, obj, old, subresource, write)
         obj = (yield from self._webhooks.mutate(admission)) or obj
         self._check_escalation(resource, obj, write)
-        obj = write_pipeline.finish_update(resource, old, obj, write.warnings, subresource=subresource)
+        obj = write_pipeline.finish_update(
+            resource, old, obj, write.warnings, subresource=subresource, now=self._clock.now()
+        )
         if resource.storage == "services" and obj["spec"] != stored.object["spec"]:
             service_addresses.allocate_addresses(obj, self._list_other_services(stored.key), self._entropy)
         if not subresource:
             write.warnings.extend([*list_warnings(resource, obj), *list_ignored_fields(resource, obj, old)])
         check_single_default(resource, obj, self._storage)
+        check_expansion(resource, old, obj, subresource, self._storage)
         write.warnings.extend(check_pod_security(resource, obj, old, subresource, self._storage))
         admission = self._build_admission("UPDATE", resource, stored.key, obj, old, subresource, write)
         yield from self._webhooks.validate(admission)

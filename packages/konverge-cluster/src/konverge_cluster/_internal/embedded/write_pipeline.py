@@ -191,7 +191,7 @@ def begin_apply(
 
 
 def finish_update(
-    resource: ServedResource, old: Object, obj: Object, warnings: list[str], *, subresource: str = ""
+    resource: ServedResource, old: Object, obj: Object, warnings: list[str], *, now: datetime, subresource: str = ""
 ) -> Object:
     """Return the result of an update or an apply in its form for storage.
 
@@ -200,6 +200,7 @@ def finish_update(
         old: The stored object in the served form.
         obj: The object after `begin_update` or `begin_apply` and the webhooks.
         warnings: Receives the warnings of the validation.
+        now: The time of the write.
         subresource: The subresource; empty for the object itself.
 
     Raises:
@@ -207,7 +208,7 @@ def finish_update(
     """
     obj = _complete_identity(old, obj)
     sent = {**obj, "metadata": dict(obj["metadata"])}
-    prepare_update(resource, old, obj, subresource=subresource)
+    prepare_update(resource, old, obj, now=now, subresource=subresource)
     if resource.storage == _DAEMON_SETS:
         stamp_template_generation(obj, old)
     if resource.storage == "services" and not subresource:

@@ -8,7 +8,7 @@ from typing import Any
 from konverge.clock import SeededEntropy, SimulatedClock
 from konverge.kube import GroupVersionKind, Object, ObjectKey, find_condition
 from konverge_cluster._internal.embedded.apiserver import ApiServer
-from konverge_cluster._internal.embedded.controllers import ControllerManager
+from konverge_cluster._internal.embedded.controllers import DEFAULT_INTEGRATIONS, ControllerManager
 from konverge_cluster._internal.embedded.deletion import Propagation
 from konverge_cluster._internal.embedded.storage import StorageChange
 
@@ -34,7 +34,7 @@ SLOW = "konverge.test/slow:1"
 class ControllerHarness:
     """An API server and its controllers. Times are those of the simulated clock."""
 
-    def __init__(self, *, seed: int = 1, integrations: Collection[str] = ()) -> None:
+    def __init__(self, *, seed: int = 1, integrations: Collection[str] = DEFAULT_INTEGRATIONS) -> None:
         self.clock = SimulatedClock()
         entropy = SeededEntropy(seed)
         self.api = ApiServer(clock=self.clock, entropy=entropy)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -21,6 +21,7 @@ pytestmark = pytest.mark.anyio
 
 AUTOSCALER = GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler")
 INGRESS = GroupVersionKind("networking.k8s.io", "v1", "Ingress")
+STORAGE_CLASS = GroupVersionKind("storage.k8s.io", "v1", "StorageClass")
 VOLUME = GroupVersionKind("", "v1", "PersistentVolume")
 
 
@@ -35,8 +36,8 @@ def build_autoscaler(target: str) -> Object:
 
 
 @asynccontextmanager
-async def running() -> AsyncIterator[ControllerHarness]:
-    harness = ControllerHarness(integrations=INTEGRATIONS)
+async def running(integrations: Collection[str] = INTEGRATIONS) -> AsyncIterator[ControllerHarness]:
+    harness = ControllerHarness(integrations=integrations)
     task = asyncio.create_task(harness.players.run())
     yield harness
     task.cancel()
@@ -69,15 +70,15 @@ async def test_an_autoscaler_reports_its_target_also_when_it_comes_later() -> No
     assert late["status"]["desiredReplicas"] == late["status"]["currentReplicas"] > 0
 
 
-async def test_a_volume_is_available_until_a_claim_names_it() -> None:
+async def test_without_storage_volumes_and_claims_stay_as_they_are() -> None:
     size = {"storage": "1Gi"}
-    async with running() as harness:
+    async with running(INTEGRATIONS - {"PersistentVolume"}) as harness:
         host = {"path": "/data"}
         harness.create(build_object(VOLUME, "disk", accessModes=["ReadWriteOnce"], capacity=size, hostPath=host))
-        await harness.advance()
-        free = harness.get(VOLUME, "disk", namespace="")["status"]["phase"]
         claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": size}, "volumeName": "disk"}
         harness.create(build_object(PERSISTENT_VOLUME_CLAIM, "data", **claim))
         await harness.advance()
 
-        assert (free, harness.get(VOLUME, "disk", namespace="")["status"]["phase"]) == ("Available", "Bound")
+        assert harness.get(VOLUME, "disk", namespace="")["status"]["phase"] == "Pending"
+        assert harness.get(PERSISTENT_VOLUME_CLAIM, "data")["status"] == {"phase": "Pending"}
+        assert harness.api.list(STORAGE_CLASS) == []

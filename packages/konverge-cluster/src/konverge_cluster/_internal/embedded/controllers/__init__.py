@@ -13,7 +13,7 @@ happens.
 """
 
 from konverge_cluster._internal.embedded.controllers.image_rules import ContainerBehavior, ImageRules
-from konverge_cluster._internal.embedded.controllers.integrations import INTEGRATIONS
+from konverge_cluster._internal.embedded.controllers.integrations import DEFAULT_INTEGRATIONS, INTEGRATIONS
 from konverge_cluster._internal.embedded.controllers.manager import ControllerManager
 
-__all__ = ["INTEGRATIONS", "ContainerBehavior", "ControllerManager", "ImageRules"]
+__all__ = ["DEFAULT_INTEGRATIONS", "INTEGRATIONS", "ContainerBehavior", "ControllerManager", "ImageRules"]

@@ -18,6 +18,7 @@ __all__ = [
     "NAMESPACE",
     "NODE",
     "NODE_NAME",
+    "PERSISTENT_VOLUME",
     "PERSISTENT_VOLUME_CLAIM",
     "POD",
     "POD_DISRUPTION_BUDGET",
@@ -26,12 +27,14 @@ __all__ = [
     "SERVICE",
     "SERVICE_ACCOUNT",
     "STATEFUL_SET",
+    "STORAGE_CLASS",
 ]
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 ENDPOINTS = GroupVersionKind("", "v1", "Endpoints")
 NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 NODE = GroupVersionKind("", "v1", "Node")
+PERSISTENT_VOLUME = GroupVersionKind("", "v1", "PersistentVolume")
 PERSISTENT_VOLUME_CLAIM = GroupVersionKind("", "v1", "PersistentVolumeClaim")
 POD = GroupVersionKind("", "v1", "Pod")
 SERVICE = GroupVersionKind("", "v1", "Service")
@@ -45,6 +48,7 @@ CUSTOM_RESOURCE_DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "Cus
 JOB = GroupVersionKind("batch", "v1", "Job")
 POD_DISRUPTION_BUDGET = GroupVersionKind("policy", "v1", "PodDisruptionBudget")
 ENDPOINT_SLICE = GroupVersionKind("discovery.k8s.io", "v1", "EndpointSlice")
+STORAGE_CLASS = GroupVersionKind("storage.k8s.io", "v1", "StorageClass")
 
 # The only node of the cluster.
 NODE_NAME = "node-0"

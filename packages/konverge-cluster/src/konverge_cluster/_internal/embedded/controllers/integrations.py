@@ -12,23 +12,29 @@ from typing import Any
 from konverge._internal.kube import GroupVersionKind, Object, ObjectKey, format_time, is_deleting
 from konverge.clock import Clock
 from konverge_cluster._internal.embedded.apiserver import ApiServer
-from konverge_cluster._internal.embedded.controllers.builtin_kinds import CONTROLLER_MANAGER, PERSISTENT_VOLUME_CLAIM
+from konverge_cluster._internal.embedded.controllers.builtin_kinds import CONTROLLER_MANAGER
 from konverge_cluster._internal.embedded.controllers.cluster_view import ClusterChange, ClusterView
 from konverge_cluster._internal.embedded.controllers.controller_client import ControllerClient
 from konverge_cluster._internal.embedded.controllers.driver import BuiltinController
 from konverge_cluster._internal.embedded.controllers.endpoints import LoadBalancerController
+from konverge_cluster._internal.embedded.controllers.persistent_volumes import PersistentVolumeController
+from konverge_cluster._internal.embedded.controllers.volume_claims import VolumeClaimController
+from konverge_cluster._internal.embedded.controllers.volume_provisioner import VolumeProvisioner
 
-__all__ = ["INTEGRATIONS", "AutoscalerController", "IngressController", "VolumeController", "build_integrations"]
+__all__ = ["DEFAULT_INTEGRATIONS", "INTEGRATIONS", "AutoscalerController", "IngressController", "build_integrations"]
 
 INGRESS = GroupVersionKind("networking.k8s.io", "v1", "Ingress")
 AUTOSCALER = GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler")
-VOLUME = GroupVersionKind("", "v1", "PersistentVolume")
 
 INTEGRATIONS = frozenset({"HorizontalPodAutoscaler", "Ingress", "PersistentVolume", "Service"})
 """The kinds that have a controller here; for Services, it serves the type LoadBalancer."""
 
+DEFAULT_INTEGRATIONS = frozenset({"PersistentVolume"})
+"""Those of every cluster: without volumes, pods with claims never start."""
+
 _CLOUD = "cloud-controller-manager"
 _INGRESS_MANAGER = "ingress-controller"
+_STORAGE = "volume-provisioner"
 _INGRESS_ADDRESS = "203.0.113.1"  # from a network for documentation, which is not routed
 
 
@@ -48,9 +54,15 @@ def build_integrations(
         "Service": LoadBalancerController(view, ControllerClient(api, _CLOUD)),
         "Ingress": IngressController(view, ControllerClient(api, _INGRESS_MANAGER)),
         "HorizontalPodAutoscaler": AutoscalerController(view, writer, clock),
-        "PersistentVolume": VolumeController(view, writer),
     }
-    return [controller for kind, controller in built.items() if kind in kinds]
+    controllers = [controller for kind, controller in built.items() if kind in kinds]
+    if "PersistentVolume" in kinds:
+        controllers += [
+            VolumeClaimController(view, writer),
+            PersistentVolumeController(view, writer),
+            VolumeProvisioner(view, ControllerClient(api, _STORAGE)),
+        ]
+    return controllers
 
 
 class IngressController:
@@ -146,34 +158,6 @@ class AutoscalerController:
                 }
             )
         _update_status(self._writer, autoscaler, {"desiredReplicas": 0, **counts, "conditions": written})
-
-
-class VolumeController:
-    """The phase of PersistentVolumes: Bound if a claim names the volume, otherwise Available. Its keys are theirs."""
-
-    name = "persistentvolume-phase-controller"
-    watches = frozenset({VOLUME.group_kind, PERSISTENT_VOLUME_CLAIM.group_kind})
-
-    def __init__(self, view: ClusterView, writer: ControllerClient) -> None:
-        self._view = view
-        self._writer = writer
-
-    def keys_for(self, notice: ClusterChange) -> Iterable[ObjectKey]:
-        """Return the key of a volume, or of the volume that a claim names."""
-        if notice.kind == VOLUME.group_kind:
-            return () if notice.type == "DELETED" else (notice.key,)
-        name = (notice.new.get("spec") or {}).get("volumeName")
-        return (ObjectKey("", name),) if name else ()
-
-    def reconcile(self, key: Hashable) -> float | None:
-        """Set the phase in the status of the volume."""
-        assert isinstance(key, ObjectKey)
-        volume = self._view.get(VOLUME, key)
-        if volume is not None and not is_deleting(volume):
-            claims = self._view.list_kind(PERSISTENT_VOLUME_CLAIM)
-            is_claimed = any((claim.get("spec") or {}).get("volumeName") == key.name for claim in claims)
-            _update_status(self._writer, volume, {"phase": "Bound" if is_claimed else "Available"})
-        return None
 
 
 def _read_target(autoscaler: Object) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from contextlib import suppress
 
-from konverge._internal.kube import GroupVersionKind
+from konverge._internal.kube import GroupVersionKind, Object
 from konverge.clock import Clock, Entropy
 from konverge.errors import AlreadyExistsError
 from konverge_cluster._internal.embedded.apiserver import ApiServer
@@ -19,13 +19,18 @@ from konverge_cluster._internal.embedded.controllers.driver import BuiltinContro
 from konverge_cluster._internal.embedded.controllers.endpoints import EndpointController
 from konverge_cluster._internal.embedded.controllers.garbage_collector import GarbageCollector
 from konverge_cluster._internal.embedded.controllers.image_rules import ImageRules
-from konverge_cluster._internal.embedded.controllers.integrations import build_integrations
+from konverge_cluster._internal.embedded.controllers.integrations import DEFAULT_INTEGRATIONS, build_integrations
 from konverge_cluster._internal.embedded.controllers.jobs import JobController
-from konverge_cluster._internal.embedded.controllers.kubelet import Kubelet, PodScheduler, build_node
+from konverge_cluster._internal.embedded.controllers.kubelet import Kubelet, build_node
 from konverge_cluster._internal.embedded.controllers.namespaces import NamespaceController, NamespaceDefaultsController
+from konverge_cluster._internal.embedded.controllers.pod_scheduler import PodScheduler
 from konverge_cluster._internal.embedded.controllers.replicasets import ReplicaSetController
 from konverge_cluster._internal.embedded.controllers.statefulsets import StatefulSetController
-from konverge_cluster._internal.embedded.controllers.volume_claims import VolumeClaimController
+from konverge_cluster._internal.embedded.controllers.volume_protection import (
+    ClaimProtectionController,
+    VolumeProtectionController,
+)
+from konverge_cluster._internal.embedded.controllers.volume_provisioner import build_default_class
 from konverge_cluster._internal.embedded.storage import StorageChange
 from konverge_cluster._internal.embedded.webhooks.pending_calls import CallFunction
 
@@ -55,12 +60,13 @@ class ControllerManager:
         entropy: Entropy,
         rules: ImageRules | None = None,
         *,
-        integrations: Collection[str] = (),
+        integrations: Collection[str] = DEFAULT_INTEGRATIONS,
         caller: CallFunction | None = None,
     ) -> None:
         self.rules = rules if rules is not None else ImageRules()
         self._api = api
         self._clock = clock
+        self._integrations = integrations
         self._view = view = ClusterView()
         writer = ControllerClient(api, CONTROLLER_MANAGER)
         self._kubelet = Kubelet(view, ControllerClient(api, KUBELET), clock, self.rules)
@@ -72,7 +78,8 @@ class ControllerManager:
             StatefulSetController(view, writer, clock),
             DaemonSetController(view, writer, clock),
             JobController(view, writer, clock),
-            VolumeClaimController(view, writer),
+            ClaimProtectionController(view, writer),
+            VolumeProtectionController(view, writer),
             PodScheduler(view, ControllerClient(api, SCHEDULER), clock),
             self._kubelet,
             DisruptionController(view, writer, clock),
@@ -92,12 +99,20 @@ class ControllerManager:
         stops = [self._api.subscribe(self._handle_change), self.rules.subscribe(self._enqueue_pods)]
         try:
             self._load_objects()
-            with suppress(AlreadyExistsError):  # an earlier manager can have registered it
-                ControllerClient(self._api, KUBELET).create(build_node(self._clock.now()))
+            for manager, obj in self._list_first_objects():
+                with suppress(AlreadyExistsError):  # an earlier manager can have created it
+                    ControllerClient(self._api, manager).create(obj)
             await self._driver.run()
         finally:
             for stop in stops:
                 stop()
+
+    def _list_first_objects(self) -> list[tuple[str, Object]]:
+        """Return what a cluster gets after its start, each object with its field manager."""
+        objects = [(KUBELET, build_node(self._clock.now()))]
+        if "PersistentVolume" in self._integrations:
+            objects.append((CONTROLLER_MANAGER, build_default_class()))
+        return objects
 
     def _load_objects(self) -> None:
         for storage in dict.fromkeys(resource.storage for resource in self._api.resources):

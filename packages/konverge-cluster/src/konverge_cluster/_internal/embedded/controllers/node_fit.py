@@ -10,7 +10,7 @@ from konverge._internal.kube import Object
 from konverge._internal.kube.quantities import quantity_to_fraction
 from konverge_cluster._internal.embedded.controllers.pod_state import is_finished
 
-__all__ = ["compute_requests", "find_insufficient_resources", "matches_node"]
+__all__ = ["compute_requests", "find_insufficient_resources", "matches_node", "matches_terms"]
 
 
 def matches_node(pod: Object, node: Object) -> bool:
@@ -20,10 +20,13 @@ def matches_node(pod: Object, node: Object) -> bool:
         return False
     affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    if required is None:
-        return True
-    name = node["metadata"]["name"]
-    return any(_matches_term(term, labels, name) for term in required.get("nodeSelectorTerms") or ())
+    return required is None or matches_terms(required.get("nodeSelectorTerms") or (), node)
+
+
+def matches_terms(terms: Iterable[Mapping[str, Any]], node: Object) -> bool:
+    """Return True if the node matches one of the terms of a node selector."""
+    labels, name = node["metadata"].get("labels") or {}, node["metadata"]["name"]
+    return any(_matches_term(term, labels, name) for term in terms)
 
 
 def _matches_term(term: Mapping[str, Any], labels: Mapping[str, str], name: str) -> bool:

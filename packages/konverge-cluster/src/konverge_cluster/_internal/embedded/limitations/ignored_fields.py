@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from konverge._internal.kube import Object
 from konverge_cluster._internal.embedded.resource_registry import ServedResource
+from konverge_cluster._internal.embedded.storage_classes import PROVISIONER
 
 __all__ = ["IgnoredField", "iter_ignored_fields", "list_ignored_fields"]
 
@@ -43,6 +44,10 @@ def _has_host_ports(containers: Any) -> bool:
     return any(port.get("hostPort") for entry in containers or () for port in entry.get("ports") or ())
 
 
+def _is_other_provisioner(provisioner: Any) -> bool:
+    return provisioner not in ("kubernetes.io/no-provisioner", PROVISIONER)
+
+
 _POD_FIELDS = (
     IgnoredField("affinity.podAffinity", "the scheduler does not look at other pods", _is_required),
     IgnoredField("affinity.podAntiAffinity", "the scheduler does not look at other pods", _is_required),
@@ -61,17 +66,15 @@ _FIELDS: Mapping[str, tuple[IgnoredField, ...]] = {
         IgnoredField("spec.podReplacementPolicy", "pods are replaced at once", lambda policy: policy == "Failed"),
     ),
     "limitranges": (IgnoredField("", "no object gets its defaults, and none is refused by its limits"),),
-    "persistentvolumeclaims": (
-        IgnoredField("", "it is bound at once whatever its class and size, to a volume that does not exist"),
-    ),
-    "persistentvolumes": (IgnoredField("", "it stays Pending, and no claim is bound to it by its class and size"),),
     "replicationcontrollers": (IgnoredField("", "no pods are created for it"),),
     "resourcequotas": (IgnoredField("", "no object is refused by its limits, and its status stays empty"),),
     "statefulsets.apps": (
         IgnoredField("spec.persistentVolumeClaimRetentionPolicy", "the claims remain", _is_deleting_claims),
     ),
     "storageclasses.storage.k8s.io": (
-        IgnoredField("", "no volumes are made from it, and no claim gets it by default"),
+        IgnoredField(
+            "provisioner", "no volumes are made from it: only storage.konverge.test makes some", _is_other_provisioner
+        ),
     ),
     "clusterroles.rbac.authorization.k8s.io": (IgnoredField("aggregationRule", "no rules of other roles are added"),),
 }

@@ -30,6 +30,7 @@ __all__ = [
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _ALONE = "ReadWriteOncePod"
 _POSITIVE = "must be greater than zero"
+_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
 
 def validate_claim(obj: Object) -> Iterator[FieldError]:
@@ -80,13 +81,32 @@ def validate_claim_update(old: Object, new: Object) -> Iterator[FieldError]:
     if not before.get("volumeName"):
         before.pop("volumeName", None)
         after.pop("volumeName", None)
+    if before.get("storageClassName") is None and after.get("storageClassName") is not None:
+        annotation = (old["metadata"].get("annotations") or {}).get(_CLASS_ANNOTATION)
+        if annotation in (None, after["storageClassName"]):
+            after.pop("storageClassName")  # the default class, assigned later
     if (old.get("status") or {}).get("phase") == "Bound":
         for spec in (before, after):
-            spec.pop("resources", None)
+            spec["resources"] = _without_size(spec.get("resources") or {})
             spec.pop("volumeAttributesClassName", None)
     if before != after:
         detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName"
         yield field_forbidden("spec", f"{detail} for bound claims")
+    size, earlier = _get_size(new), _get_size(old)
+    capacity = ((old.get("status") or {}).get("capacity") or {}).get("storage", "0")
+    if quantity_to_fraction(size) < quantity_to_fraction(earlier) and (
+        quantity_to_fraction(size) <= quantity_to_fraction(capacity)
+    ):
+        yield field_forbidden("spec.resources.requests.storage", "field can not be less than status.capacity")
+
+
+def _without_size(resources: Mapping[str, Any]) -> dict[str, Any]:
+    requests = {name: amount for name, amount in (resources.get("requests") or {}).items() if name != "storage"}
+    return {**resources, "requests": requests}
+
+
+def _get_size(claim: Object) -> str:
+    return str((((claim.get("spec") or {}).get("resources") or {}).get("requests") or {}).get("storage", "0"))
 
 
 # Fields of a PersistentVolume other than its source, which is one of several fields.
