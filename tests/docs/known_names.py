@@ -60,7 +60,7 @@ def is_known(code: str, names: frozenset[str]) -> bool:
     if code.startswith("pytest --"):
         return f'"{code.split()[1]}"' in inspect.getsource(golden_plugin)
     if code.startswith("--"):
-        return any(code in option.opts for option in run.params)
+        return any(code in (*option.opts, *option.secondary_opts) for option in run.params)
     words = re.findall(r"(?<![\w\"])[A-Za-z_]\w*", re.sub(r'"[^"]*"|=\w+', "", code.partition("(")[0]))
     given = re.findall(r"(\w+)=", code)
     return bool(words) and words[-1] in names and all(name in names for name in given)

@@ -190,6 +190,26 @@ async def test_the_function_of_the_page_for_kopf_follows_its_source_and_repairs_
         await cluster.wait_for_condition(copy, "home", reason="Healthy")
 
 
+@pytest.mark.anyio
+async def test_the_mail_of_the_page_for_kopf_is_sent_once_also_over_a_restart(cluster: Cluster, tmp_path: Path) -> None:
+    operator = load_page_operator(KOPF, tmp_path)
+    definition, mails = find_definition(operator.custom_resources[0]), list[str]()
+    sys.modules[definition.cls.__module__].send_mail = mails.append  # type: ignore[attr-defined]
+    copy = definition.gvk
+    metadata = {"name": "home", "namespace": cluster.namespace}
+
+    async with cluster.run_operator(operator):
+        owner = {"apiVersion": copy.api_version, "kind": copy.kind, "metadata": metadata}
+        await cluster.client.create(owner | {"spec": {"source": "origin"}})
+        await cluster.wait_for_condition(copy, "home", type="Announced", status="True")
+        await cluster.wait_until_steady(operator.name)
+    async with cluster.run_operator(operator):
+        await cluster.wait_for_condition(copy, "home", status="False", reason="NoSource")
+        await cluster.wait_until_steady(operator.name)
+
+    assert mails == ["home is a copy of origin"]
+
+
 @pytest.mark.parametrize("editor", GO_EDITORS)
 def test_an_editor_has_the_go_methods_in_snake_case_or_sets_their_field(editor: str) -> None:
     cls = getattr(konverge.mutation, editor)
