@@ -15,6 +15,7 @@ from konverge._internal.cli.main import konverge as program
 from konverge._internal.cli.rbac import rbac
 from konverge._internal.cli.run import run
 from konverge._internal.cli.run_options import RunFlags
+from konverge._internal.cli.upgrade_check import upgrade_check
 from konverge._internal.cli.webhooks import webhooks
 from konverge._internal.operator.permission_derivation import derive_permissions
 from konverge._internal.runtime.observability import metric_families
@@ -319,7 +320,7 @@ def test_the_page_for_migrants_has_every_fault_once() -> None:
     assert listed == [f"F{number:02}" for number in range(1, 51)]
 
 
-@pytest.mark.parametrize("command", [run, rbac, webhooks], ids=["run", "rbac", "webhooks"])
+@pytest.mark.parametrize("command", [run, rbac, upgrade_check, webhooks], ids=lambda command: command.name)
 def test_the_command_line_page_has_every_option(command: click.Command) -> None:
     assert command.name is not None
     section = read_page("docs/command-line.md").partition(f"## `konverge {command.name} ")[2].partition("\n## ")[0]

@@ -77,6 +77,13 @@ async def test_a_box_runs_is_compared_and_changes_with_its_file(
             [owner] = json.loads(changed.stdout)["owners"]
             assert [change["identity"] for change in owner["changes"]] == ["v1/ConfigMap/default/hello-pages"]
 
+            checked = konverge("upgrade-check", other, "-o", "json", "--kubeconfig", kubeconfig)
+            report = json.loads(checked.stdout)
+            assert (checked.returncode, checked.stderr, report["breaks"]) == (0, "", False)
+            [definition] = report["definitions"]
+            assert (definition["findings"], definition["checkedObjects"]) == ([], 1)
+            assert report["owners"]["writes"] == {"update": 1}
+
             other.replace(file)
 
             async def has_changed() -> bool:

@@ -36,7 +36,7 @@ __all__ = ["diff"]
 @click.command()
 @click.argument("file", metavar="FILE.py[:OPERATOR]|FILE.yaml")
 @click.argument("owner", metavar="[OWNER.yaml|KIND/NAME]", required=False)
-@cluster_flags
+@cluster_flags()
 @click.option(
     "-o",
     "--output",

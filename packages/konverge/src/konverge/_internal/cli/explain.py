@@ -34,7 +34,7 @@ __all__ = ["explain"]
 @click.argument("file", metavar="FILE.py[:OPERATOR]|FILE.yaml")
 @click.argument("owner", metavar="KIND/NAME")
 @click.option("--component", "component", help="Explain only this component (default: all).")
-@cluster_flags
+@cluster_flags()
 @click.option(
     "-o",
     "--output",

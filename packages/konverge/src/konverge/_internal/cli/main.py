@@ -37,6 +37,7 @@ _KNOWN = {
     "run": ("", "Run an operator file against a cluster."),
     "test": ("local", "Test an operator file with sample owners on an embedded cluster."),
     "types": ("", "Print TypedDicts for custom resources, for editors and type checkers."),
+    "upgrade-check": ("", "Show what a new version of an operator would change and break in a cluster."),
     "webhooks": ("", "Print the webhook configurations of an operator file."),
     "version": ("", "Print the version of konverge."),
 }

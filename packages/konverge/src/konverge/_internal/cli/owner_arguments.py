@@ -78,26 +78,33 @@ class ClusterFlags:
         return connect(self.kubeconfig_file, self.context, user_agent=user_agent, clock=SystemClock())
 
 
-def cluster_flags(command: F) -> F:
-    """Add the options for the cluster, the namespace and the time limit to a command."""
+def cluster_flags(*, timeout_seconds: float = 30.0) -> Callable[[F], F]:
+    """Return a decorator that adds the options for the cluster, the namespace and the time limit to a command.
+
+    Args:
+        timeout_seconds: The default of the time limit.
+    """
 
     def check_timeout(ctx: click.Context, parameter: click.Parameter, seconds: float) -> float:
         if not 0 < seconds <= _LONGEST_SECONDS:  # also rejects "nan", for which no comparison is true
             raise click.BadParameter(f"expected more than 0 and at most {_LONGEST_SECONDS}, found {seconds:g}")
         return seconds
 
-    for option in (
-        click.option("--timeout", "timeout_seconds", type=float, default=30.0, show_default=True, metavar="SECONDS",
-                     callback=check_timeout, help="Time limit for the whole command."),
-        click.option("-n", "--namespace",
-                     help="Namespace of the owner (default: the namespace of the kubeconfig's context)."),
-        click.option("--context", help="Context in the kubeconfig (default: its current context)."),
-        click.option("--kubeconfig", "kubeconfig_file", type=click.Path(path_type=Path),
-                     help="Kubeconfig file "
-                     "(default: KUBECONFIG, then ~/.kube/config, then the Pod's service account)."),
-    ):  # fmt: skip
-        command = option(command)
-    return command
+    def add_options(command: F) -> F:
+        for option in (
+            click.option("--timeout", "timeout_seconds", type=float, default=timeout_seconds, show_default=True,
+                         metavar="SECONDS", callback=check_timeout, help="Time limit for the whole command."),
+            click.option("-n", "--namespace",
+                         help="Namespace of the owner (default: the namespace of the kubeconfig's context)."),
+            click.option("--context", help="Context in the kubeconfig (default: its current context)."),
+            click.option("--kubeconfig", "kubeconfig_file", type=click.Path(path_type=Path),
+                         help="Kubeconfig file "
+                         "(default: KUBECONFIG, then ~/.kube/config, then the Pod's service account)."),
+        ):  # fmt: skip
+            command = option(command)
+        return command
+
+    return add_options
 
 
 def run_with_timeout(seconds: float, work: Callable[[], Awaitable[T]], activity: str) -> T:

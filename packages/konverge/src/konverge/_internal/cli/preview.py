@@ -41,7 +41,7 @@ __all__ = ["preview"]
 @click.command()
 @click.argument("file", metavar="FILE.py[:OPERATOR]")
 @click.argument("owner", metavar="OWNER.yaml|KIND/NAME")
-@cluster_flags
+@cluster_flags()
 @click.option(
     "--data",
     metavar="NAME=VALUE",

@@ -19,7 +19,15 @@ from konverge._internal.kube import Object
 from konverge._internal.operator.permission_derivation import RequiredPermissions
 from konverge._internal.operator.rbac_rules import PolicyRule, ResourceAccess, build_rules
 
-__all__ = ["MissingPermission", "Reviewer", "find_missing_permissions"]
+__all__ = [
+    "MissingPermission",
+    "RequiredAccess",
+    "Reviewer",
+    "allows",
+    "find_missing_permissions",
+    "group_missing",
+    "list_required_access",
+]
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -60,7 +68,7 @@ class MissingPermission:
         return f"missing permission: add to {where}: {rule}"
 
 
-class _RequiredAccess(NamedTuple):
+class RequiredAccess(NamedTuple):
     """One required access; in all namespaces if `namespace` is empty."""
 
     namespace: str
@@ -90,16 +98,26 @@ async def find_missing_permissions(
             authenticated user.)
         konverge.errors.ConnectionFailedError: The server is unreachable.
     """
-    required = list(dict.fromkeys(_list_required_access(permissions, home, namespaces)))
+    required = list(dict.fromkeys(list_required_access(permissions, home, namespaces)))
     reviewed = sorted({access.namespace for access in required})
     rules = await _map_concurrently(partial(_fetch_rules, reviewer), reviewed)
     granted = dict(zip(reviewed, rules, strict=True))
-    uncertain = [access for access in required if not _allows(granted[access.namespace], access)]
+    uncertain = [access for access in required if not allows(granted[access.namespace], access)]
     results = await _map_concurrently(partial(_is_allowed, reviewer), uncertain)
-    missing: defaultdict[str, list[_RequiredAccess]] = defaultdict(list)
-    for access, is_allowed in zip(uncertain, results, strict=True):
-        if not is_allowed:
-            missing[access.namespace].append(access)
+    refused = (access for access, is_allowed in zip(uncertain, results, strict=True) if not is_allowed)
+    return group_missing(refused, role)
+
+
+def group_missing(refused: Iterable[RequiredAccess], role: str) -> list[MissingPermission]:
+    """Return the rules that permit the accesses, sorted.
+
+    Args:
+        refused: The accesses that are not permitted.
+        role: The name of the operator's roles.
+    """
+    missing: defaultdict[str, list[RequiredAccess]] = defaultdict(list)
+    for access in refused:
+        missing[access.namespace].append(access)
     return [
         MissingPermission(role, namespace, rule)
         for namespace, listed in sorted(missing.items())
@@ -110,9 +128,16 @@ async def find_missing_permissions(
     ]
 
 
-def _list_required_access(
+def list_required_access(
     permissions: RequiredPermissions, home: str, namespaces: Sequence[str]
-) -> Iterator[_RequiredAccess]:
+) -> Iterator[RequiredAccess]:
+    """Yield each access that the permissions grant.
+
+    Args:
+        permissions: The permissions.
+        home: The operator's own namespace.
+        namespaces: The namespaces of the owners; all if empty.
+    """
     for rules, places in (
         (permissions.rules, namespaces or ("",)),
         (permissions.cluster_rules, ("",)),
@@ -124,7 +149,7 @@ def _list_required_access(
                     for resource in rule.resources:
                         for verb in rule.verbs:
                             for name in rule.resource_names or ("",):
-                                yield _RequiredAccess(namespace, group, resource, verb, name)
+                                yield RequiredAccess(namespace, group, resource, verb, name)
 
 
 async def _map_concurrently(function: Callable[[T], Awaitable[S]], arguments: Sequence[T]) -> list[S]:
@@ -158,7 +183,7 @@ async def _fetch_rules(reviewer: Reviewer, namespace: str) -> list[Mapping[str, 
     return [rule for rule in rules if isinstance(rule, Mapping)] if isinstance(rules, list) else []
 
 
-def _allows(rules: Iterable[Mapping[str, Any]], access: _RequiredAccess) -> bool:
+def allows(rules: Iterable[Mapping[str, Any]], access: RequiredAccess) -> bool:
     """Return True if one of the rules permits the access, by the semantics of RBAC."""
     return any(
         _rule_has(rule, "verbs", access.verb)
@@ -179,7 +204,7 @@ def _has_subresource(rule: Mapping[str, Any], resource: str) -> bool:
     return bool(slash) and f"{_ANY}/{subresource}" in (rule.get("resources") or ())
 
 
-async def _is_allowed(reviewer: Reviewer, access: _RequiredAccess) -> bool:
+async def _is_allowed(reviewer: Reviewer, access: RequiredAccess) -> bool:
     resource, _, subresource = access.resource.partition("/")
     attributes = {
         "namespace": access.namespace,
