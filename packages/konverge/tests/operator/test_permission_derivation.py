@@ -303,7 +303,10 @@ def test_a_reconcile_function_is_said_to_be_opaque_unless_its_uses_are_declared(
         QUIET,
     )
 
-    assert gap == ("Bakery: the access of its reconcile function cannot be derived: declare it with operator.uses(...)")
+    assert gap == (
+        "Bakery: the access of its reconcile function cannot be derived without a run: declare it with "
+        "operator.uses(...), as konverge rbac prints it"
+    )
     assert declared.gaps == ()
 
 

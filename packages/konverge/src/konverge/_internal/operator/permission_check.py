@@ -142,6 +142,7 @@ def list_required_access(
         (permissions.rules, namespaces or ("",)),
         (permissions.cluster_rules, ("",)),
         (permissions.home_rules, (home,)),
+        *((rules, (namespace,)) for namespace, rules in permissions.other_rules),
     ):
         for rule in rules:
             for namespace in places:

@@ -2,8 +2,9 @@
 
 The input is an `OperatorDeclaration`: the custom resources, their component factories, the watched kinds and the access
 that the author declares. Factories need an owner, so components are built for sample owners that vary every variable
-part of the schema. The verbs are those that the engine sends for each option (`konverge.component`). Permissions that
-cannot be derived are reported (`RequiredPermissions.gaps`), never assumed.
+part of the schema. The verbs are those that the engine sends for each option (`konverge.component`). The access of an
+author's functions comes from a run that konverge-cluster observed. Permissions that cannot be derived are reported
+(`RequiredPermissions.gaps`), never assumed.
 
 The module is pure except for the author functions that it calls; the same declaration gives the same bytes.
 """
@@ -22,6 +23,7 @@ from konverge._internal.component.resource_options import ResourceMode
 from konverge._internal.crd import build_sample_objects, decode, find_definition
 from konverge._internal.kube import GroupVersionKind, Object
 from konverge._internal.operator.component_factories import build_component
+from konverge._internal.operator.observed_access import Observation, ObservedAccess, find_undeclared_access
 from konverge._internal.operator.rbac_rules import (
     READ,
     WRITE,
@@ -119,12 +121,16 @@ class RequiredPermissions:
         cluster_rules: The rules for cluster-scoped kinds.
         home_rules: The rules in the operator's own namespace.
         gaps: The permissions that could not be derived, one sentence each.
+        other_rules: The rules in other namespaces that functions of the author used, by namespace.
+        observed: The access in the rules that is only known from a run.
     """
 
     rules: tuple[PolicyRule, ...]
     cluster_rules: tuple[PolicyRule, ...] = ()
     home_rules: tuple[PolicyRule, ...] = ()
     gaps: tuple[str, ...] = ()
+    other_rules: tuple[tuple[str, tuple[PolicyRule, ...]], ...] = ()
+    observed: tuple[ObservedAccess, ...] = ()
 
 
 def derive_permissions(
@@ -132,6 +138,7 @@ def derive_permissions(
     features: RuntimeFeatures | None = None,
     *,
     samples: Sequence[Object] = (),
+    observation: Observation | None = None,
     clock: Clock | None = None,
 ) -> RequiredPermissions:
     """Derive the minimal permissions of the operator.
@@ -143,6 +150,7 @@ def derive_permissions(
         declaration: The operator.
         features: The features of the run.
         samples: Additional owners for the factories, if the samples from the schema are not sufficient.
+        observation: A run of the author's functions; None without one.
         clock: The clock that measures the duration of the factories.
     """
     clock = clock or SystemClock()
@@ -158,26 +166,29 @@ def derive_permissions(
         for gvk, use in _list_component_access(owner, samples, gaps, lambda: clock.monotonic() < ends):
             kinds.append(gvk)
             uses.append(replace(own[gvk], verbs=use.verbs) if gvk in own else use)
-        if not owner.factories and not declaration.uses:
+        if observation is None and not declaration.uses and (owner.functions or not owner.factories):
             gaps.append(
-                f"{owner.cls.__name__}: the access of its reconcile function cannot be derived: declare it with "
-                "operator.uses(...)"
+                f"{owner.cls.__name__}: the access of {', '.join(owner.functions) or 'its reconcile function'} cannot "
+                "be derived without a run: declare it with operator.uses(...), as konverge rbac prints it"
             )
-        elif owner.functions and not declaration.uses:
-            gaps.append(
-                f"{owner.cls.__name__}: the access of {', '.join(owner.functions)} cannot be derived: declare it with "
-                "operator.uses(...)"
-            )
+    observed = () if observation is None else tuple(find_undeclared_access(observation.accesses, uses))
+    written = [*declaration.uses, *(access.to_access() for access in observed)]
+    uses += (access.to_access() for access in observed)
+    if observation is not None and not declaration.uses:
+        gaps += observation.gaps
     if features.diagnoses:
-        for gvk in dict.fromkeys((*kinds[len(declaration.watched) :], *_list_applied_kinds(declaration.uses))):
+        for gvk in dict.fromkeys((*kinds[len(declaration.watched) :], *_list_applied_kinds(written))):
             uses += _list_diagnosis_access(gvk)
     gaps += _describe_unknown_kinds(dict.fromkeys(gvk for gvk in kinds if gvk not in own), uses)
     by_scope = {scope: build_rules(use for use in uses if use.scope is scope) for scope in AccessScope}
+    others = sorted({use.namespace for use in uses if use.scope is AccessScope.NAMESPACE})
     return RequiredPermissions(
         by_scope[AccessScope.OWNERS],
         by_scope[AccessScope.CLUSTER],
         by_scope[AccessScope.HOME],
         tuple(dict.fromkeys(gaps)),
+        tuple((name, build_rules(use for use in uses if use.namespace == name)) for name in others),
+        observed,
     )
 
 

@@ -78,6 +78,7 @@ class AccessScope(Enum):
     OWNERS = "in the namespaces of the owners"
     CLUSTER = "for kinds without a namespace"
     HOME = "in the operator's own namespace"
+    NAMESPACE = "in one other namespace"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -107,6 +108,7 @@ class ResourceAccess:
         verbs: The API's verbs.
         scope: The scope of the access.
         names: The names of the objects; empty for all. RBAC cannot restrict a creation or a list to names.
+        namespace: The namespace for the scope `AccessScope.NAMESPACE`; otherwise empty.
     """
 
     group: str
@@ -114,6 +116,7 @@ class ResourceAccess:
     verbs: tuple[str, ...]
     scope: AccessScope = AccessScope.OWNERS
     names: tuple[str, ...] = ()
+    namespace: str = ""
 
     @classmethod
     def of(
