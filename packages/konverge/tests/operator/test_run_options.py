@@ -5,6 +5,7 @@ import logging
 import sys
 import threading
 import urllib.request
+from collections.abc import Iterator
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -20,7 +21,7 @@ from konverge.crd import Metadata, crd_manifest, custom_resource
 from konverge.errors import ConfigurationError, InvalidError, NotFoundError, ServerError, StartError
 from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.observability import ObservabilityOptions
-from konverge.operator import Operator, OwnerContext, RunOptions
+from konverge.operator import Change, Operator, OwnerContext, RunOptions
 from konverge.webhooks import AdmissionRequest, ServiceReference, WebhookOptions
 from tests.cancellation_leaks import cancel_again
 from tests.operator.sample_operator import (
@@ -415,6 +416,46 @@ async def test_a_handler_that_never_returns_refuses_its_request_and_no_other(
         await town.wait_until_ready("market")
 
     assert any("it was in endless (test_run_options.py, line " in message for message in caplog.messages)
+
+
+def endless(*arguments: object) -> Any:
+    while arguments:
+        pass
+
+
+def list_endlessly(change: Change) -> Iterator[ObjectKey]:
+    yield ObjectKey(change.key.namespace, "corner")
+    endless(change)
+
+
+@pytest.mark.slow
+@pytest.mark.real_time
+@pytest.mark.parametrize("role", ["is_needed", "predicate", "predicate of a watch", "mapping", "index"])
+async def test_a_function_that_never_returns_stops_no_other_owner(
+    town: OperatorHarness, caplog: pytest.LogCaptureFixture, role: str
+) -> None:
+    operator = Operator("shops")
+    operator.manages(Shop, settings, when=endless if role == "predicate" else None)
+    if role == "is_needed":
+
+        @operator.finalizes(Shop, is_needed=lambda shop: bool(endless(shop)) or True)
+        async def withdraw(shop: Shop, ctx: OwnerContext) -> None: ...
+
+    operator.watches("v1/ConfigMap", requeues=Shop, when=endless if role == "predicate of a watch" else None)(
+        list_endlessly if role == "mapping" else lambda change: []
+    )
+    if role == "index":
+        operator.index("v1/ConfigMap", "names")(endless)
+
+    options = RunOptions((town.namespace,), function_limit=timedelta(milliseconds=300))
+    async with town.running_operator(operator, options):
+        await town.create_shop("corner")
+        if role == "is_needed":
+            await town.cluster.eventually(lambda: "did not return within" in caplog.text, describe="it is logged")
+        else:
+            await town.wait_until_ready("corner")
+
+    assert "it was in endless (test_run_options.py, line " in caplog.text
 
 
 @pytest.mark.slow

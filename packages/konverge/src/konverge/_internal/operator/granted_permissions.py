@@ -53,7 +53,7 @@ class RolesReviewer:
         return dict(self._rules)
 
     async def create(self, obj: Object, *, field_manager: str = "") -> Object:
-        """Answer a review."""
+        """Answer a review with the rules of the roles."""
         if obj["kind"] != _RULES_REVIEW:
             return {"status": {"allowed": False}}
         return {"status": {"resourceRules": [*self._rules[""], *self._rules.get(obj["spec"]["namespace"], ())]}}

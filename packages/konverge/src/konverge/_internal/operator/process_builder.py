@@ -25,6 +25,7 @@ from konverge._internal.operator.author_reconciler import AuthorReconciler
 from konverge._internal.operator.component_factories import list_component_kinds
 from konverge._internal.operator.deletion_reconciler import DeletionReconciler
 from konverge._internal.operator.deletion_waves import build_wave_finalizer_name, delete_components, is_never_needed
+from konverge._internal.operator.limited_functions import limit_function, limit_indexes, limit_watch
 from konverge._internal.operator.owner_context import Companion, OperatorRun
 from konverge._internal.operator.owner_events import OwnerEventReporter
 from konverge._internal.operator.permission_derivation import derive_permissions
@@ -84,8 +85,8 @@ def build_process(
         entropy=entropy,
         namespaces=options.namespaces,
         grace=options.grace,
-        watches=registered.watches,
-        indexes=registered.indexes,
+        watches=[limit_watch(run.limit, watch) for watch in registered.watches],
+        indexes=limit_indexes(run.limit, registered.indexes),
         cache_options=registered.cache_options,
         assignment=run.assignment,
         services=run.list_services(),
@@ -129,7 +130,7 @@ class _ProcessParts:
             )
         # These tasks run until the operator ends; the liveness probe checks that they still run.
         self._background_tasks: list[asyncio.Task[None]] = []
-        self._limit = TimeLimit(options.function_limit)
+        self.limit = TimeLimit(options.function_limit)
         self._diagnosis = Diagnosis(self.client, clock=clock) if options.diagnoses else None
         self._events: ClusterEventRecorder | None = None
         if options.records_events:
@@ -149,7 +150,7 @@ class _ProcessParts:
         if cls in self._registered.finalizers:
             cleanup = self._registered.finalizers[cls]
             finalize = DeletionReconciler(reconciler, cleanup.names, cleanup.reconciler, registration.timeout)
-            finalizers.append(Finalizer(cleanup.names, finalize, cleanup.is_needed))
+            finalizers.append(Finalizer(cleanup.names, finalize, limit_function(self.limit, cleanup.is_needed)))
         # Also without factories: an earlier version of the operator may have added it.
         waves = (reconciler.wave_finalizer,)
         delete = DeletionReconciler(reconciler, waves, delete_components(factories), registration.timeout)
@@ -162,10 +163,10 @@ class _ProcessParts:
             workers=registration.workers,
             timeout=registration.timeout,
             finalizers=tuple(finalizers),
-            when=registration.when,
+            when=limit_function(self.limit, registration.when),
             reporter=None if self._events is None else OwnerEventReporter(self._events),
             forget=None if metrics is None else lambda key: metrics.conditions.forget(definition.gvk, key),
-            kinds_of=(lambda owner: list_component_kinds(cls, factories, owner, self._limit)) if factories else None,
+            kinds_of=(lambda owner: list_component_kinds(cls, factories, owner, self.limit)) if factories else None,
         )
 
     def build_tasks(self) -> list[OwnerTask]:
@@ -222,7 +223,7 @@ class _ProcessParts:
             metrics=metrics,
             apply_metrics=applies,
             owner_events=None if self._events is None else OwnerEventReporter(self._events),
-            time_limit=self._limit,
+            time_limit=self.limit,
             run=self._run,
             adopt=self._registered.adopt,
             timeout=registration.timeout,
@@ -234,7 +235,7 @@ class _ProcessParts:
         )
 
     def _build_webhook_server(self) -> WebhookServer | None:
-        hooks = self._registered.webhooks.build_hooks(self._limit)
+        hooks = self._registered.webhooks.build_hooks(self.limit)
         if self._options.webhooks is None:
             if hooks:
                 _log.warning("webhook handlers are registered but not served: set RunOptions.webhooks to serve them")
@@ -258,7 +259,7 @@ class _ProcessParts:
         """Interrupt author functions that take too long, and log the ones that cannot be interrupted."""
         limit = self._options.function_limit
         async with AsyncExitStack() as stack:
-            stack.callback(self._limit.close)
+            stack.callback(self.limit.close)
             if limit and isinstance(self._clock, SystemClock):  # both threads run in real time
                 await stack.enter_async_context(BlockedLoopWatchdog(limit, clock=self._clock))
             yield

@@ -34,7 +34,8 @@ class RunOptions:
             server refuses requests or does not answer, for example after its own start. Zero ends the run at the first
             failure.
         function_limit: The time limit of each synchronous author function (component factories, mutations, guards,
-            extractors, health, prerequisites, webhook handlers): a function that never returns would block all owners.
+            extractors, health, prerequisites, webhook handlers, `is_needed`, predicates, mapping and index functions):
+            a function that never returns would block all owners.
             The log names a function that cannot be interrupted (`component.time_limit`) while it blocks the
             event loop. Zero is without a limit; use it with a debugger.
         leases: The coordination of several replicas: one is active and the others stand by (`LeaderElection`), or each

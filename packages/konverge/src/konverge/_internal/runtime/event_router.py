@@ -23,12 +23,12 @@ from konverge._internal.kube.metadata import ObjectMeta, OwnerReference
 from konverge._internal.runtime.changes import CacheLookup, Change, MapToOwners, Predicate
 from konverge._internal.runtime.read_tracking import ReadingOwner, ReadTracker
 
-__all__ = ["EventRouter", "RoutedKind", "WatchedKind"]
+__all__ = ["MAX_MAPPED", "EventRouter", "RoutedKind", "WatchedKind"]
 
 _log = logging.getLogger("konverge.runtime")
 
 # One change may concern every owner, but a mapping function must not yield owners endlessly.
-_MAX_MAPPED = 100_000
+MAX_MAPPED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +156,8 @@ class EventRouter:
     def _iter_mapped_owners(self, watch: WatchedKind, change: Change) -> Iterator[ReadingOwner]:
         try:
             for number, key in enumerate(watch.owners_of(change)):
-                if number == _MAX_MAPPED:
-                    raise ValueError(f"expected at most {_MAX_MAPPED} owners, found more")
+                if number == MAX_MAPPED:
+                    raise ValueError(f"expected at most {MAX_MAPPED} owners, found more")
                 if not _is_key(key):
                     raise TypeError(f"expected ObjectKeys of two strings, found {key!r:.100}")
                 yield ReadingOwner(watch.owner, key)

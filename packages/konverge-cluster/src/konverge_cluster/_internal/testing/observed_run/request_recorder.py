@@ -146,7 +146,7 @@ class RecordingTransport:
             yield response
 
     async def close(self) -> None:
-        """Close the transport."""
+        """Close the transport that sends the requests."""
         await self._transport.close()
 
     def _record(self, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str]) -> None:
