@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from konverge._internal.cli.main import konverge as program
+from konverge._internal.cli.migrate_storage import migrate_storage
 from konverge._internal.cli.rbac import rbac
 from konverge._internal.cli.run import run
 from konverge._internal.cli.run_options import RunFlags
@@ -320,7 +321,9 @@ def test_the_page_for_migrants_has_every_fault_once() -> None:
     assert listed == [f"F{number:02}" for number in range(1, 51)]
 
 
-@pytest.mark.parametrize("command", [run, rbac, upgrade_check, webhooks], ids=lambda command: command.name)
+@pytest.mark.parametrize(
+    "command", [run, rbac, upgrade_check, migrate_storage, webhooks], ids=lambda command: command.name
+)
 def test_the_command_line_page_has_every_option(command: click.Command) -> None:
     assert command.name is not None
     section = read_page("docs/command-line.md").partition(f"## `konverge {command.name} ")[2].partition("\n## ")[0]

@@ -24,6 +24,7 @@ class CrashingTransport:
     Attributes:
         sent: The number of requests, including the fatal one.
         died: Set at the fatal request.
+        settled: Set when the fatal request has had its effect on the server, if any.
     """
 
     def __init__(self, inner: Transport, *, fatal: int = 0, answered: bool = False) -> None:
@@ -32,6 +33,7 @@ class CrashingTransport:
         self._answered = answered
         self.sent = 0
         self.died = asyncio.Event()
+        self.settled = asyncio.Event()
         self._withheld: Callable[[], Awaitable[Response]] | None = None
 
     async def request(
@@ -61,11 +63,13 @@ class CrashingTransport:
                     body=body,
                     timeout_seconds=timeout_seconds,
                 )
+                self.settled.set()
                 await _silence()
         answer = await self._inner.request(
             method, path, query=query, headers=headers, body=body, timeout_seconds=timeout_seconds
         )
         if is_fatal:
+            self.settled.set()
             await _silence()
         return answer
 

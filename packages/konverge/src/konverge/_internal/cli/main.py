@@ -30,6 +30,7 @@ _KNOWN = {
     "explain": ("", "Explain the conditions of an owner."),
     "init": ("", "Create a project for an operator or a box."),
     "local": ("local", "Start and stop a cluster on this machine."),
+    "migrate-storage": ("", "Rewrite the objects of custom resources in their storage version."),
     "preview": ("", "Print the objects that an operator file produces for an owner."),
     "rbac": ("", "Print the ServiceAccount and the roles that an operator file needs."),
     "resolve": ("resolution", "Fetch a remote definition and lock its references."),

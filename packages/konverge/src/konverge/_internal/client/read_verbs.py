@@ -20,6 +20,7 @@ from konverge._internal.client.object_list import (
 from konverge._internal.client.pod_logs import MAX_LOG_LINE_BYTES, PodLog
 from konverge._internal.client.request_bodies import POD
 from konverge._internal.client.rest_client import RestClient
+from konverge._internal.client.sender import decode_object
 from konverge._internal.client.transport import StreamingResponse
 from konverge._internal.client.watch import Watch
 from konverge._internal.kube import GroupVersionKind, Object, ObjectKey, RestMapping
@@ -173,6 +174,24 @@ class ReadVerbs:
         """
         query = selector_query(label_selector, field_selector, shard_selector)
         return await self._fetch_page(_ListRequest(gvk, namespace, query, metadata_only), limit, continue_token)
+
+    async def storage_version_hash(self, gvk: GroupVersionKind) -> str:
+        """Return the hash of the version in which the server stores this kind; empty if it publishes none.
+
+        It is the start of a SHA-256 of ``group/version/kind``. Each API server publishes its own.
+
+        Args:
+            gvk: The kind in any served version.
+
+        Raises:
+            konverge.errors.KindNotServedError: The server does not serve the kind.
+        """
+        mapping = await self._rest_client.mapping(gvk)
+        path = f"/apis/{gvk.group}/{gvk.version}" if gvk.group else f"/api/{gvk.version}"
+        document = decode_object(await self._rest_client.sender.send("GET", path), "GET", path)
+        resources = [entry for entry in document.get("resources") or () if isinstance(entry, dict)]
+        found = (entry.get("storageVersionHash") for entry in resources if entry.get("name") == mapping.plural)
+        return str(next(found, None) or "")
 
     @asynccontextmanager
     async def watch(

@@ -11,7 +11,7 @@ from konverge._internal.upgrade.schema_diff import diff_schemas
 
 __all__ = ["diff_definitions", "list_stored_versions", "list_versions", "read_schema", "storage_version"]
 
-_MIGRATE = "rewrite the objects in the storage version first"
+_MIGRATE = "rewrite the objects with konverge migrate-storage first"
 
 
 def storage_version(definition: Object) -> str:
@@ -104,7 +104,7 @@ def _diff_versions(live: Object, new: Object, *, converts: bool) -> Iterator[Fin
             yield Finding("note", name, "added")
     was, now = storage_version(live), storage_version(new)
     if was != now:
-        advice = f"rewrite the objects before {was} is removed"
+        advice = f"run konverge migrate-storage {new['metadata']['name']} afterwards, before {was} is removed"
         yield Finding("note", now, f"becomes the storage version; it was {was}", advice)
     yield from _diff_conversion(live, len(after), converts=converts)
 

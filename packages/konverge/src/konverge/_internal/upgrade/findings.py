@@ -1,4 +1,4 @@
-"""The report of an upgrade check: values that convert to JSON (`msgspec.to_builtins`, fields in camel case)."""
+"""The reports of a check and of a migration: values that convert to JSON (`msgspec.to_builtins`), in camel case."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import msgspec
 __all__ = [
     "DefinitionReport",
     "Finding",
+    "MigrationReport",
     "ObjectFindings",
     "OwnerChanges",
     "OwnersReport",
@@ -163,3 +164,32 @@ class UpgradeReport(_ReportPart, frozen=True, rename="camel"):
             or any(owner.immutable or owner.unreadable for owner in self.owners.owners)
             or (self.permissions is not None and bool(self.permissions.missing))
         )
+
+
+class MigrationReport(_ReportPart, frozen=True, rename="camel"):
+    """The result of the migration of one custom resource.
+
+    Attributes:
+        name: The name of the CustomResourceDefinition.
+        storage_version: The version in which the cluster stores objects.
+        stored_versions_before: ``status.storedVersions`` at the start.
+        stored_versions: ``status.storedVersions`` at the end.
+        objects: The number of objects at the start.
+        rewritten: The number of objects that were stored in another form, or that another client wrote meanwhile.
+        current: The number of objects that were stored in this form already.
+        deleted: The number of objects that were deleted meanwhile.
+        failures: The objects that could not be rewritten, each with the reason; if there are any, the stored versions
+            stay.
+        is_dry_run: True if nothing was stored.
+    """
+
+    name: str
+    storage_version: str
+    stored_versions_before: tuple[str, ...]
+    stored_versions: tuple[str, ...]
+    objects: int = 0
+    rewritten: int = 0
+    current: int = 0
+    deleted: int = 0
+    failures: tuple[str, ...] = ()
+    is_dry_run: bool = False

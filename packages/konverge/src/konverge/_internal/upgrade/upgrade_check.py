@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from konverge._internal.cache import CacheOptions
 from konverge._internal.client import Client
@@ -35,6 +35,7 @@ from konverge._internal.upgrade.findings import (
 )
 from konverge._internal.upgrade.object_check import ObjectChecker, build_validator
 from konverge._internal.upgrade.permission_diff import compare_permissions, read_granted_rules
+from konverge._internal.upgrade.upgraded_client import UpgradedClient
 from konverge.clock import Clock
 from konverge.errors import (
     ConfigurationError,
@@ -280,7 +281,7 @@ class UpgradeCheck:
             dry_run = await dry_run_owner(
                 registration,
                 obj,
-                self.client,
+                self._upgrade_client(),
                 indexes=registered.indexes,
                 adopt=registered.adopt,
                 operator_name=registered.name,
@@ -306,6 +307,14 @@ class UpgradeCheck:
         if dry_run.status and not writes:
             writes = (f"update the status ({len(dry_run.status)} fields)",)
         return OwnerChanges(kind, name, writes, "", tuple(immutable), tuple(errors[:_MAX_ERRORS]), halts), dry_run
+
+    def _upgrade_client(self) -> Client:
+        served = {
+            gvk: state.read_gvk
+            for gvk, state in self._kinds.items()
+            if state.read_gvk is not None and state.read_gvk != gvk
+        }
+        return cast("Client", UpgradedClient(self.client, served)) if served else self.client
 
     async def _check_permissions(self) -> PermissionsReport | None:
         try:
