@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from typing import Any
 
@@ -179,7 +180,8 @@ async def test_an_owner_that_is_being_deleted(stuck: StuckOwner) -> None:
 
     done = await stuck.run("explain")
 
-    assert "is being deleted: its components are not reconciled" in done.stdout
+    assert re.search(r"  is being deleted since \S+Z: its components are not reconciled", done.stdout)
+    assert "held by   finalizer test.konverge.test/hold\n" in done.stdout
     owner = await stuck.cluster.client.get(WARD, ObjectKey(stuck.cluster.namespace, "east"))
     owner["metadata"]["finalizers"] = []
     await stuck.cluster.client.update(owner)

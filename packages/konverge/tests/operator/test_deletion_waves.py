@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
 
+from konverge._internal.cli.explain_text import format_explanation
+from konverge._internal.operator.dry_run import dry_run_owner
 from konverge.component import Component, ComponentBuilder, delete_in_waves
 from konverge.crd import crd_manifest
 from konverge.errors import BuildError, ConfigurationError
@@ -156,6 +159,32 @@ async def test_a_wave_begins_when_the_objects_of_all_earlier_ones_are_gone(town:
 
         await wait_until_gone(town)
         await wait_for_parts(town)
+
+
+async def test_the_explanation_of_a_deleting_owner_has_its_waves_and_who_holds_them(town: OperatorHarness) -> None:
+    operator = build_operator(impatient, cellar)
+    async with town.running_operator(operator):
+        await town.create_shop("corner")
+        await town.wait_until_ready("corner")
+        await hold(town, "stairs", BAILIFF)
+        await town.client.delete(SHOP, town.key("corner"))
+        await wait_for_message(town, "wave 1")
+        await town.wait_until_quiet()
+        owner = await town.client.get(SHOP, town.key("corner"))
+        before = len(town.requests())
+
+        found = await dry_run_owner(operator.registered.classes[0], owner, town.client, clock=town.clock)
+
+        assert [request.verb for request in town.requests()[before:] if request.verb != "get"] == []
+        await hold(town, "stairs")
+        await wait_until_gone(town)
+    text = "\n".join(format_explanation(found, town.clock.now()))
+    place = f"v1/ConfigMap/{town.namespace}/corner"
+    assert f"  is being deleted since {owner['metadata']['deletionTimestamp']}: " in text
+    assert f"held by     finalizer {WAVES}" in re.sub(" {2,}finalizer", "     finalizer", text)
+    assert f"waits for {place}-stairs (finalizer {BAILIFF})" in text
+    assert f"{place}-wine, after wave 1" in text
+    assert "The object is being deleted: wave 1 of the deletion waits for" in " ".join(text.split())
 
 
 async def test_a_wait_sends_no_requests(town: OperatorHarness) -> None:

@@ -39,7 +39,7 @@ def format_explanation(owner: OwnerDryRun, now: datetime) -> Iterator[str]:
     where = f"{owner.namespace}/{owner.name}" if owner.namespace else owner.name
     yield click.style(f"{owner.kind} {where}", bold=True)
     if owner.is_deleting:
-        yield "  is being deleted: its components are not reconciled, and its objects are deleted with it"
+        yield from _format_deletion(owner, now)
         return
     yield from _format_row(owner.condition_type, [_format_condition(owner.before, now)])
     if _is_different(owner.before, owner.after):
@@ -52,6 +52,30 @@ def format_explanation(owner: OwnerDryRun, now: datetime) -> Iterator[str]:
     for component in owner.components:
         yield ""
         yield from _format_component(component, now)
+
+
+def _format_deletion(owner: OwnerDryRun, now: datetime) -> Iterator[str]:
+    """Yield what is known about the deletion: who holds the owner, and what each wave waits for."""
+    since = "" if owner.deleted_at is None else f" since {format_time(owner.deleted_at)}"
+    yield f"  is being deleted{since}: its components are not reconciled, and its objects are deleted with it"
+    for error in owner.errors:
+        yield from _format_row("fails", [error])
+    if owner.before is not None:
+        yield from _format_row(owner.condition_type, [_format_condition(owner.before, now)])
+    yield from _format_row("held by", [f"finalizer {name}" for name in owner.finalizers])
+    current = next((wave.number for wave in owner.waves if wave.remaining), None)
+    for wave in owner.waves:
+        if not wave.remaining:
+            lines = ["gone"]
+        elif wave.number == current:
+            until = "" if wave.ends_at is None else f", until {format_time(wave.ends_at)}"
+            lines = [f"waits for {name}" for name in wave.remaining[:_MAX_FIELDS]]
+            lines[-1] += until
+        else:
+            lines = [f"{name}, after wave {current}" for name in wave.remaining[:_MAX_FIELDS]]
+        if len(wave.remaining) > _MAX_FIELDS:
+            lines.append(f"… and {len(wave.remaining) - _MAX_FIELDS} more objects")
+        yield from _format_row(f"wave {wave.number}", lines)
 
 
 def _format_component(component: DryRunReport, now: datetime) -> Iterator[str]:

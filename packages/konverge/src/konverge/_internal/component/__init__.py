@@ -22,7 +22,7 @@ from konverge._internal.component.prerequisites import Prerequisite, Prerequisit
 from konverge._internal.component.reconcile_context import ComponentRunner, ReconcileContext
 from konverge._internal.component.reporting import ApplyMetrics, ConditionMetrics, EventRecorder
 from konverge._internal.component.time_limit import TimeLimit, call_with_limit
-from konverge._internal.component.wave_deletion import delete_in_waves
+from konverge._internal.component.wave_deletion import DeletionWaveReport, delete_in_waves, list_waves
 
 __all__ = [
     "AppliedCache",
@@ -35,6 +35,7 @@ __all__ = [
     "ConditionMetrics",
     "ConditionReason",
     "DataEdge",
+    "DeletionWaveReport",
     "Diagnosis",
     "EventRecorder",
     "Prerequisite",
@@ -46,5 +47,6 @@ __all__ = [
     "aggregate",
     "call_with_limit",
     "delete_in_waves",
+    "list_waves",
     "summarize_conditions",
 ]

@@ -10,16 +10,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+import msgspec
+
 from konverge._internal.component.component_spec import ComponentSpec, RegisteredResource
 from konverge._internal.component.error_wrapping import join_errors, wrap_errors
 from konverge._internal.component.object_access import is_kind_not_served, record_warning
 from konverge._internal.component.object_operations import delete_object
+from konverge._internal.component.ownership import is_ours
 from konverge._internal.component.reconcile_context import ReconcileContext
 from konverge._internal.component.resource_options import DeletionWave, ResourceMode
 from konverge._internal.kube import Object, is_deleting, parse_time
-from konverge.errors import ConfigurationError, KindNotServedError, ReconcileError
+from konverge.errors import ConfigurationError, KindNotServedError, NotFoundError, ReconcileError
 
-__all__ = ["delete_in_waves"]
+__all__ = ["DeletionWaveReport", "delete_in_waves", "list_waves"]
 
 _MAX_NAMES = 5
 _FOREGROUND = "foregroundDeletion"
@@ -28,6 +31,20 @@ _POLL_INTERVAL = timedelta(seconds=15)
 # The garbage collector watches the kinds with these verbs.
 _COLLECTED_VERBS = frozenset({"delete", "list", "watch"})
 _END_OF_TIME = datetime(9999, 12, 31, tzinfo=UTC)
+
+
+class DeletionWaveReport(msgspec.Struct, frozen=True, rename="camel"):
+    """One wave of the deletion of an owner.
+
+    Attributes:
+        number: The number of the wave.
+        remaining: The objects that still exist, each with the finalizers that hold it.
+        ends_at: The time when the last time limit of these objects has passed; None if one has none, or none remains.
+    """
+
+    number: int
+    remaining: tuple[str, ...] = ()
+    ends_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +84,50 @@ async def delete_in_waves(ctx: ReconcileContext, *components: ComponentSpec) -> 
     return await _WaveDeletion(ctx, _list_members(components)).run()
 
 
+async def list_waves(ctx: ReconcileContext, *components: ComponentSpec) -> tuple[DeletionWaveReport, ...]:
+    """Return the waves of an owner that is being deleted, in order; nothing is written.
+
+    Args:
+        ctx: The context, whose owner is being deleted.
+        *components: The components of the owner.
+
+    Raises:
+        konverge.errors.ReconcileError: A read failed.
+    """
+    members = _list_members(components)
+    deletion = _WaveDeletion(ctx, members)
+    reports = []
+    for number in sorted({member.wave.number for member in members}):
+        found = [
+            (member, live)
+            for member in members
+            if member.wave.number == number and (live := await _find_remaining(ctx, member)) is not None
+        ]
+        deadlines = [deletion.find_deadline(member) for member, _ in found]
+        known = [deadline for deadline in deadlines if deadline is not None]
+        remaining = tuple(_describe_remaining(member, live) for member, live in found)
+        reports.append(
+            DeletionWaveReport(number, remaining, max(known) if known and len(known) == len(deadlines) else None)
+        )
+    return tuple(reports)
+
+
+async def _find_remaining(ctx: ReconcileContext, member: _WaveMember) -> Object | None:
+    """Return the object if it exists and belongs to its component."""
+    resource = member.entry.resource
+    with wrap_errors("failed to read resource", resource.identity):
+        try:
+            live = await ctx.client.get(resource.gvk, resource.key)
+        except NotFoundError:
+            return None
+        except KindNotServedError as error:
+            if not is_kind_not_served(error):
+                raise
+            return None
+    is_own = member.entry.treatment.deletes_even_if_not_ours or is_ours(live, ctx.owner, member.component.name)
+    return live if is_own else None
+
+
 def _list_members(components: Iterable[ComponentSpec]) -> list[_WaveMember]:
     return [
         _WaveMember(component, entry, wave)
@@ -104,7 +165,7 @@ class _WaveDeletion:
         waiting: list[str] = []
         errors: list[ReconcileError] = []
         for member in members:
-            deadline = self._find_deadline(member)
+            deadline = self.find_deadline(member)
             is_overdue = deadline is not None and self._now >= deadline
             try:
                 remaining = await self._delete_member(member)
@@ -152,7 +213,8 @@ class _WaveDeletion:
                     raise
                 return False
 
-    def _find_deadline(self, member: _WaveMember) -> datetime | None:
+    def find_deadline(self, member: _WaveMember) -> datetime | None:
+        """Return the time until which a wave waits for an object; None without a limit."""
         timeout = member.wave.timeout
         if timeout is None or timeout > _END_OF_TIME - self._deleted_at:
             return None

@@ -16,7 +16,13 @@ from typing import cast
 import msgspec
 
 from konverge._internal.client import Client
-from konverge._internal.component import Diagnosis, ReconcileContext, TimeLimit
+from konverge._internal.component import (
+    DeletionWaveReport,
+    Diagnosis,
+    ReconcileContext,
+    TimeLimit,
+    list_waves,
+)
 from konverge._internal.component.dry_run import (
     ConditionReport,
     DryRun,
@@ -26,9 +32,10 @@ from konverge._internal.component.dry_run import (
     find_status_changes,
 )
 from konverge._internal.crd import decode, find_definition
-from konverge._internal.kube import GroupVersionKind, Object, ObjectKey, find_condition, is_deleting
+from konverge._internal.kube import GroupVersionKind, Object, ObjectKey, find_condition, is_deleting, parse_time
 from konverge._internal.operator.annotated_conditions import build_annotation_name, show_conditions
 from konverge._internal.operator.author_reconciler import AuthorReconciler
+from konverge._internal.operator.component_factories import build_component
 from konverge._internal.operator.dry_run_cluster import DryRunCluster, Indexes
 from konverge._internal.operator.owner_context import OwnerContext
 from konverge._internal.operator.registrations import OwnerRegistration
@@ -50,6 +57,9 @@ class OwnerDryRun(msgspec.Struct, frozen=True, rename="camel"):
         namespace: The owner's namespace; empty for a cluster-scoped owner.
         name: The owner's name.
         is_deleting: True if the owner is being deleted: then only its finalizer runs, without a dry run.
+        deleted_at: The time of the deletion request; None for none.
+        finalizers: The finalizers that hold an owner that is being deleted.
+        waves: The waves of its deletion.
         condition_type: The summary condition.
         before: The summary condition that the owner has.
         after: The summary condition after the reconcile.
@@ -73,6 +83,9 @@ class OwnerDryRun(msgspec.Struct, frozen=True, rename="camel"):
     status: tuple[FieldChange, ...] = ()
     errors: tuple[str, ...] = ()
     wakes_at: datetime | None = None
+    deleted_at: datetime | None = None
+    finalizers: tuple[str, ...] = ()
+    waves: tuple[DeletionWaveReport, ...] = ()
 
 
 @dataclass
@@ -127,7 +140,14 @@ async def dry_run_owner(
     reconciler = AuthorReconciler(registration.cls, registration.reconciler, clock, registration.condition_type)
     before = ConditionReport.of(find_condition(owner, registration.condition_type))
     dry_run, errors, wakes_at = None, [], None
-    if not is_deleting(owner):
+    waves: tuple[DeletionWaveReport, ...] = ()
+    if is_deleting(owner):
+        try:
+            waves = await _list_owner_waves(registration, owner, client, clock)
+        except Exception as error:  # noqa: BLE001  # an author's code
+            on_failure(error)
+            errors = [format_error(error)]
+    else:
         with closing(TimeLimit(_FUNCTION_LIMIT)) as limit:
             diagnosis = Diagnosis(client, clock=clock) if examines else None
             dry_run = DryRun(client, owner, clock=clock, time_limit=limit, diagnosis=diagnosis)
@@ -173,7 +193,23 @@ async def dry_run_owner(
         status=() if dry_run is None else find_status_changes(owner, dry_run.owner, dry_run.client.secret_values),
         errors=tuple(errors),
         wakes_at=wakes_at,
+        deleted_at=parse_time(owner["metadata"]["deletionTimestamp"]) if is_deleting(owner) else None,
+        finalizers=tuple(owner["metadata"].get("finalizers") or ()) if is_deleting(owner) else (),
+        waves=waves,
     )
+
+
+async def _list_owner_waves(
+    registration: OwnerRegistration, owner: Object, client: Client, clock: Clock
+) -> tuple[DeletionWaveReport, ...]:
+    """Return the waves of the components that factories build; those of an author's finalizer are unknown."""
+    with closing(TimeLimit(_FUNCTION_LIMIT)) as limit:
+        dry_run = DryRun(client, owner, clock=clock, time_limit=limit)
+        ctx = ReconcileContext(client=dry_run.client, owner=dry_run.owner, clock=clock, time_limit=limit)
+        components = [
+            build_component(ctx.call(factory, decode(registration.cls, owner))) for factory in registration.factories
+        ]
+        return await list_waves(ctx, *components)
 
 
 def _iter_other_errors(error: BaseException, dry_run: DryRun) -> Iterator[str]:
