@@ -12,12 +12,11 @@ from konverge._internal.cli.dry_run import encode_output
 from konverge._internal.cli.exit_codes import ExitCode, find_refusal
 from konverge._internal.cli.main import set_failure_code, verbose_option
 from konverge._internal.cli.namespaced_name import parse_namespaced_name
+from konverge._internal.cli.observation_process import observe_functions
 from konverge._internal.cli.operator_file import load_operator, parse_operator_reference
 from konverge._internal.cli.owner_arguments import ClusterFlags, cluster_flags, run_with_timeout
 from konverge._internal.cli.upgrade_text import format_upgrade
 from konverge._internal.cli.user_code import redirect_stdout_to_stderr
-from konverge._internal.kube import ObjectKey
-from konverge._internal.operator import Operator
 from konverge._internal.upgrade import CheckLimits, UpgradeCheck, UpgradeReport
 from konverge.clock import SystemClock
 
@@ -25,6 +24,9 @@ __all__ = ["upgrade_check"]
 
 # The part of the time limit in which objects and owners are begun; the rest is for the last one and the output.
 _WORKING_PART = 0.8
+# The limits of the run of the author's functions, which shows the permissions that they need.
+_FUNCTION_PART = 0.3
+_MAX_FUNCTION_SECONDS = 60.0
 
 
 @click.command("upgrade-check")
@@ -83,14 +85,40 @@ def upgrade_check(
     """
     set_failure_code(ctx, ExitCode.TROUBLE)
     flags = ClusterFlags(kubeconfig_file, context, namespace, timeout_seconds)
-    limits = CheckLimits(max_objects, max_owners, timeout_seconds * _WORKING_PART)
     failures: list[BaseException] = []
     with redirect_stdout_to_stderr():
-        operator = load_operator(parse_operator_reference(file))
+        reference = parse_operator_reference(file)
+        operator = load_operator(reference)
         pods_account = parse_namespaced_name("--account", account or f"default/{operator.name}")
-        report = run_with_timeout(
-            timeout_seconds, lambda: _check(operator, flags, pods_account, limits, failures), "checking"
+        clock = SystemClock()
+        started = clock.monotonic()
+        observation = observe_functions(
+            operator,
+            reference,
+            (),
+            in_namespaces=bool(namespace),
+            records_events=True,
+            seconds=min(_MAX_FUNCTION_SECONDS, timeout_seconds * _FUNCTION_PART),
         )
+        seconds = max(1.0, timeout_seconds - (clock.monotonic() - started))
+
+        async def check() -> UpgradeReport:
+            async with flags.connect("upgrade-check") as client:
+                upgrade = UpgradeCheck(
+                    client,
+                    operator,
+                    pods_account,
+                    CheckLimits(max_objects, max_owners, seconds * _WORKING_PART),
+                    clock,
+                    namespace or "",
+                    observation,
+                )
+                try:
+                    return await upgrade.run()
+                finally:
+                    failures.extend(upgrade.failures)
+
+        report = run_with_timeout(seconds, check, "checking")
     if output == "text":
         for line in format_upgrade(report):
             click.echo(line)
@@ -100,17 +128,6 @@ def upgrade_check(
         ctx.exit(ExitCode.FAILED)
     if failures:
         ctx.exit(ExitCode.CLUSTER if any(map(find_refusal, failures)) else ExitCode.TROUBLE)
-
-
-async def _check(
-    operator: Operator, flags: ClusterFlags, account: ObjectKey, limits: CheckLimits, failures: list[BaseException]
-) -> UpgradeReport:
-    async with flags.connect("upgrade-check") as client:
-        check = UpgradeCheck(client, operator, account, limits, SystemClock(), flags.namespace or "")
-        try:
-            return await check.run()
-        finally:
-            failures += check.failures
 
 
 def _build_output(report: UpgradeReport) -> Any:

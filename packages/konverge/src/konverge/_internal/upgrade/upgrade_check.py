@@ -17,6 +17,7 @@ from konverge._internal.crd import crd_manifest, find_definition
 from konverge._internal.kube import GroupVersionKind, Object, ObjectKey
 from konverge._internal.operator import Operator
 from konverge._internal.operator.dry_run import OwnerDryRun, dry_run_owner
+from konverge._internal.operator.observed_access import Observation
 from konverge._internal.operator.permission_derivation import RequiredPermissions, RuntimeFeatures, derive_permissions
 from konverge._internal.operator.registrations import OwnerRegistration
 from konverge._internal.upgrade.definition_diff import (
@@ -101,6 +102,7 @@ class UpgradeCheck:
         limits: The limits.
         clock: The time.
         namespace: The namespace of the owners; empty for all.
+        observation: A run of the author's functions, as for ``konverge rbac``; None without one.
     """
 
     client: Client
@@ -109,6 +111,7 @@ class UpgradeCheck:
     limits: CheckLimits
     clock: Clock
     namespace: str = ""
+    observation: Observation | None = None
     failures: list[BaseException] = field(default_factory=list, init=False)
     _not_checked: list[str] = field(default_factory=list, init=False)
     _kinds: dict[GroupVersionKind, _KindState] = field(default_factory=dict, init=False)
@@ -328,17 +331,17 @@ class UpgradeCheck:
                 "with --account NAMESPACE/NAME (konverge rbac prints its roles)"
             )
             return None
-        declaration = self.operator.registered.declaration
         return compare_permissions(
             granted,
-            derive_permissions(declaration, clock=self.clock),
-            self._derive_possible(),
+            self._derive_permissions(RuntimeFeatures()),
+            self._derive_permissions(_EVERY_FEATURE),
             self.account,
             (self.namespace,) if self.namespace else (),
         )
 
-    def _derive_possible(self) -> RequiredPermissions:
-        return derive_permissions(self.operator.registered.declaration, _EVERY_FEATURE, clock=self.clock)
+    def _derive_permissions(self, features: RuntimeFeatures) -> RequiredPermissions:
+        declaration = self.operator.registered.declaration
+        return derive_permissions(declaration, features, observation=self.observation, clock=self.clock)
 
 
 def _choose_read_version(live: Object, wanted: GroupVersionKind) -> GroupVersionKind | None:
