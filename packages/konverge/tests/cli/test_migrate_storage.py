@@ -50,6 +50,13 @@ class TestOnBothClusters:
         assert tried.stdout == f"{kites.name}: 1 object can be rewritten; stored versions: v1beta1, v1\n"
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout == f"{kites.name}: 1 object rewritten; stored versions: v1beta1, v1 → v1\n"
+        failed = await anyio.to_thread.run_sync(
+            lambda: konverge("migrate-storage", kites.name, "none.example.com", "--kubeconfig", file)
+        )
+
+        assert failed.returncode == 1
+        assert failed.stdout == f"{kites.name}: nothing to do: all objects are stored in v1\n"
+        assert failed.stderr.startswith("konverge: none.example.com: expected the name of a CustomResourceDefinition")
         [report] = json.loads(again.stdout)["definitions"]
         assert (report["storageVersion"], report["storedVersions"], report["rewritten"]) == ("v1", ["v1"], 0)
 

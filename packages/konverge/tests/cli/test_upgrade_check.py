@@ -63,7 +63,7 @@ class TestOnBothClusters:
         assert "CustomResourceDefinition apps.upgrade.konverge.test\n" in done.stdout
         assert "  ! breaking  v1 .spec.replicas: maximum changed from 10 to 5; existing objects stay" in done.stdout
         assert "    2 objects checked\n  ! 1 object: would be invalid, and survive" in done.stdout
-        assert f"      {name}  survives: spec.replicas: " in done.stdout
+        assert f"      {name}  spec.replicas: " in done.stdout
         assert "    ! not reconciled any more: " in done.stdout
         assert "    objects: 3 created\n" in done.stdout
         assert "  ! missing permission: add to Role apps in namespace" in done.stdout

@@ -17,7 +17,7 @@ from konverge.crd import Metadata, crd_manifest, custom_resource, find_definitio
 from konverge.errors import ForbiddenError, InvalidError
 from konverge.kube import Object, ObjectKey
 from konverge_cluster.testing import Cluster
-from tests.upgrade.upgraded_operator import NewApp, NewSpec, OldApp, new, new_settings, old
+from tests.upgrade.upgraded_operator import NewApp, NewSpec, OldApp, OldSpec, TitledSpec, new, new_settings, old, title
 
 pytestmark = pytest.mark.anyio
 
@@ -248,4 +248,39 @@ async def test_a_renamed_plural_is_refused(upgrade: UpgradeHarness) -> None:
     [definition] = report.definitions
     refused = [finding.change for finding in definition.findings if finding.level == "refused"]
     assert refused == [f"the kind App of the group {APP.group} belongs to apps.{APP.group}"]
+    assert report.breaks
+
+
+async def test_objects_are_converted_by_the_operators_own_functions(upgrade: UpgradeHarness) -> None:
+    @custom_resource(group=APP.group, version="v2", kind="App", also_serves=[OldApp])
+    @dataclass
+    class App:
+        metadata: Metadata
+        spec: TitledSpec
+
+    operator = Operator("apps")
+    operator.manages(App, title)
+
+    @operator.converts(OldApp, App)
+    def upgraded(app: OldApp) -> App:
+        if app.metadata.name == "big":
+            raise RuntimeError("too big to convert")
+        return App(app.metadata, TitledSpec(title=app.spec.size))
+
+    @operator.converts(App, OldApp)
+    def downgraded(app: App) -> OldApp:
+        return OldApp(app.metadata, OldSpec(size=app.spec.title))
+
+    report, failures = await upgrade.check(operator)
+
+    assert failures == []
+    [definition] = report.definitions
+    assert (definition.checked_objects, definition.outcomes) == (4, {"not converted": 1})
+    [failed] = definition.objects
+    assert failed.name == f"{upgrade.cluster.namespace}/big"
+    assert "too big to convert" in failed.errors[0]
+    assert ("note", "conversion") in [(finding.level, finding.path) for finding in definition.findings]
+    assert report.owners.checked == 3
+    owners = {owner.name.partition("/")[2]: owner for owner in report.owners.owners}
+    assert owners["huge"].writes[0] == f"update v1/ConfigMap/{upgrade.cluster.namespace}/huge"
     assert report.breaks

@@ -28,6 +28,11 @@ class NewSpec:
     theme: str = "light"
 
 
+@dataclass
+class TitledSpec:
+    title: str = ""
+
+
 @custom_resource(group=GROUP, version="v1", kind="App")
 @dataclass
 class OldApp:
@@ -81,6 +86,14 @@ def new_settings(app: Any) -> Component:
             ConfigMap({"metadata": _metadata(app), "data": {"size": app.spec.size, "theme": app.spec.theme}})
         )
         .with_resource(Secret({"metadata": _metadata(app), "stringData": {"password": "swordfish"}}))
+        .build()
+    )
+
+
+def title(app: Any) -> Component:
+    return (
+        ComponentBuilder("settings", condition_type="SettingsReady")
+        .with_resource(ConfigMap({"metadata": _metadata(app), "data": {"title": app.spec.title}}))
         .build()
     )
 

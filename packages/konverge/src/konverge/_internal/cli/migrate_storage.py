@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
@@ -75,31 +76,40 @@ def migrate_storage(
     not the storage version can be removed from the definition. The command can be interrupted and repeated. Exit code
     1: an object could not be rewritten, and the stored versions stay.
     """
-    reports = asyncio.run(_migrate_all(dict.fromkeys(names), rate, is_dry_run, kubeconfig_file, context))
-    if output == "text":
-        for report in reports:
+    reports: list[MigrationReport] = []
+
+    def add(report: MigrationReport) -> None:
+        reports.append(report)
+        if output == "text":
             click.echo(_format_report(report))
-    else:
-        click.echo(encode_output({"definitions": msgspec.to_builtins(reports)}, output), nl=False)
-    for report in reports:
         for failure in report.failures:
             click.echo(f"konverge: not rewritten: {failure}", err=True)
+
+    try:
+        asyncio.run(_migrate_all(dict.fromkeys(names), rate, is_dry_run, kubeconfig_file, context, add))
+    finally:
+        # An error with one definition hides no result of those before it.
+        if output != "text" and reports:
+            click.echo(encode_output({"definitions": msgspec.to_builtins(reports)}, output), nl=False)
     if any(report.failures for report in reports):
         ctx.exit(ExitCode.FAILED)
 
 
 async def _migrate_all(
-    names: dict[str, None], rate: float, is_dry_run: bool, kubeconfig_file: Path | None, context: str | None
-) -> list[MigrationReport]:
+    names: dict[str, None],
+    rate: float,
+    is_dry_run: bool,
+    kubeconfig_file: Path | None,
+    context: str | None,
+    on_report: Callable[[MigrationReport], None],
+) -> None:
     clock = SystemClock()
     user_agent = f"konverge/{version('konverge')} (migrate-storage)"
     async with connect(kubeconfig_file, context, user_agent=user_agent, clock=clock) as client:
-        return [
-            await StorageMigration(
-                client, name, clock, rate=rate, is_dry_run=is_dry_run, on_progress=_Progress(name, clock)
-            ).run()
-            for name in names
-        ]
+        for name in names:
+            progress = _Progress(name, clock)
+            migration = StorageMigration(client, name, clock, rate=rate, is_dry_run=is_dry_run, on_progress=progress)
+            on_report(await migration.run())
 
 
 class _Progress:

@@ -19,7 +19,6 @@ from konverge._internal.upgrade.findings import (
 
 __all__ = ["format_upgrade"]
 
-_MAX_OBJECTS = 20
 _MAX_OWNERS = 50
 _MAX_WRITES = 20
 
@@ -68,10 +67,10 @@ def _format_definition(report: DefinitionReport) -> Iterator[str]:
     for outcome, number in report.outcomes.items():
         sign = " " if outcome == "already invalid" else "!"
         yield f"  {sign} {format_count(number, 'object')}: {_OUTCOMES[outcome]}"
-    for entry in report.objects[:_MAX_OBJECTS]:
-        yield f"      {_format_object(entry)}"
-    if len(report.objects) > _MAX_OBJECTS:
-        yield "      … more with -o json"
+        listed = [entry for entry in report.objects if entry.outcome == outcome]
+        yield from (f"      {_format_object(entry)}" for entry in listed)
+        if number > len(listed):
+            yield f"      … and {format_count(number - len(listed), 'object')} more"
 
 
 def _format_finding(finding: Finding) -> str:
@@ -84,7 +83,7 @@ def _format_finding(finding: Finding) -> str:
 
 def _format_object(entry: ObjectFindings) -> str:
     parts = [*entry.errors, *([f"drops {', '.join(entry.dropped)}"] if entry.dropped else [])]
-    return f"{entry.name}  {entry.outcome}: {'; '.join(parts)}"
+    return f"{entry.name}  {'; '.join(parts)}"
 
 
 def _format_owners(report: OwnersReport) -> Iterator[str]:
@@ -93,7 +92,9 @@ def _format_owners(report: OwnersReport) -> Iterator[str]:
     counts = [f"{number} {_ACTIONS[action]}" for action, number in report.writes.items()]
     if report.checked:
         yield f"    objects: {', '.join(counts) if counts else 'nothing would be written'}"
-    for owner in report.owners[:_MAX_OWNERS]:
+    # First what breaks or fails, so that the limit does not hide it.
+    owners = sorted(report.owners, key=lambda owner: not (owner.unreadable or owner.immutable or owner.errors))
+    for owner in owners[:_MAX_OWNERS]:
         yield from _format_owner(owner)
     if len(report.owners) > _MAX_OWNERS:
         yield f"    … and {format_count(len(report.owners) - _MAX_OWNERS, 'owner')} more; see -o json"

@@ -68,7 +68,7 @@ class DefinitionReport(_ReportPart, frozen=True, rename="camel"):
         stored_versions: The versions in which the cluster may have stored objects.
         checked_objects: The number of objects that were validated.
         is_cut: True if there are more objects than the limit.
-        objects: The objects that do not fit; at most `MAX_LISTED_OBJECTS`.
+        objects: The objects that do not fit; at most `MAX_LISTED_OBJECTS` with each outcome.
         outcomes: The number of objects with each outcome.
     """
 

@@ -15,8 +15,8 @@ from konverge.errors import KonvergeError, format_error
 
 __all__ = ["MAX_LISTED_OBJECTS", "ObjectChecker", "ObjectSurvey", "StoredObjectValidator", "build_validator"]
 
-MAX_LISTED_OBJECTS = 100
-"""Maximum number of objects in a report; the others are only counted."""
+MAX_LISTED_OBJECTS = 20
+"""Maximum number of objects with each outcome in a report; the others are only counted."""
 
 _MAX_ERRORS = 5
 
@@ -66,7 +66,7 @@ class ObjectSurvey:
     Attributes:
         checked: The number of objects.
         outcomes: The number of objects with each outcome.
-        listed: The first objects that do not fit.
+        listed: The first objects with each outcome.
         skipped: The rules that were not evaluated.
     """
 
@@ -78,7 +78,7 @@ class ObjectSurvey:
     def add(self, findings: ObjectFindings) -> None:
         """Count an object that does not fit."""
         self.outcomes[findings.outcome] += 1
-        if len(self.listed) < MAX_LISTED_OBJECTS:
+        if self.outcomes[findings.outcome] <= MAX_LISTED_OBJECTS:
             self.listed.append(findings)
 
 
@@ -116,7 +116,8 @@ class ObjectChecker:
         try:
             converted = await self._to_target(obj)
         except Exception as error:  # noqa: BLE001  # an author's function
-            text = self._secrets.hide(format_error(error))
+            # The cause: the message for the API server leaves out its text, which can contain a value of the object.
+            text = self._secrets.hide(format_error(error.__cause__ or error))
             self.survey.add(ObjectFindings(name, "not converted", (" ".join(text.split()),)))
             return
         result: _CheckResult = self._new.check(converted)

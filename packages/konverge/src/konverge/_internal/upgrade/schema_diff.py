@@ -35,6 +35,8 @@ _EXCLUSIVE = ("exclusiveMinimum", "exclusiveMaximum")
 # Changes of these cannot be judged by their values.
 _OPAQUE = ("pattern", "format", "multipleOf")
 _JUNCTORS = ("allOf", "anyOf", "oneOf", "not")
+# Every object has them, declared or not.
+_OBJECT_FIELDS = ("apiVersion", "kind", "metadata")
 _LIST_KEYS = ("x-kubernetes-list-type", "x-kubernetes-list-map-keys")
 
 SURVIVES = "existing objects stay valid until this value changes (ratcheting)"
@@ -194,6 +196,8 @@ def _diff_fields(before: Mapping[str, Any], after: Mapping[str, Any], path: str)
     required_before, required = before.get("required") or (), after.get("required") or ()
     for name in [*was, *(name for name in now if name not in was)]:
         below = f"{path}.{name}"
+        if path.endswith(" ") and name in _OBJECT_FIELDS:
+            continue
         if name not in now:
             if not (_keeps_unknown(after) or after.get("additionalProperties")):
                 yield Finding("breaking", below, "removed", _LOST)
