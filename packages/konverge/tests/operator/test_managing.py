@@ -62,6 +62,31 @@ async def test_owners_that_were_there_before_are_looked_after(town: OperatorHarn
         await town.wait_until_ready("corner")
 
 
+async def test_an_object_that_is_no_longer_registered_stays_until_its_owner_is_deleted(town: OperatorHarness) -> None:
+    def greetings(shop: Shop) -> Component:
+        builder = ComponentBuilder("greetings", condition_type="GreetingsReady")
+        for number in range(shop.spec.replicas):
+            metadata = {"name": f"{shop.metadata.name}-{number}", "namespace": shop.metadata.namespace}
+            builder.with_resource(ConfigMap({"metadata": metadata, "data": {"greeting": shop.spec.greeting}}))
+        return builder.build()
+
+    async with town.running_operator(managing(greetings)):
+        await town.create_shop("corner", replicas=2)
+        await town.wait_for_data("corner-1", greeting="Hello")
+        await town.change("corner", replicas=1, greeting="Bye")
+        await town.wait_for_data("corner-0", greeting="Bye")
+        await town.wait_until_ready("corner")
+        left = await town.data("corner-1")
+        await town.client.delete(SHOP, town.key("corner"))
+
+        async def is_gone() -> bool:
+            return not await town.exists(CONFIG_MAP, "corner-1")
+
+        await town.cluster.eventually(is_gone, describe="the object is deleted with its owner")
+
+    assert left == {"greeting": "Hello"}
+
+
 async def test_the_condition_of_a_component_that_is_no_more_is_taken_away_after_a_restart(
     town: OperatorHarness,
 ) -> None:
