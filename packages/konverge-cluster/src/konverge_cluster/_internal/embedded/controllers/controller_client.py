@@ -41,6 +41,10 @@ class ControllerClient:
         """Replace the object's status, and its annotations if the kind permits that."""
         return self.update({**obj, "status": status}, subresource="status")
 
+    def apply(self, obj: Object) -> Object:
+        """Apply a configuration; the controller takes its fields from other managers."""
+        return self._api.apply(GroupVersionKind.of(obj), obj, manager=self._manager, force=True)
+
     def delete(self, obj: Object, *, propagation: Propagation | None = None, grace_seconds: int | None = None) -> None:
         """Delete the object if its UID is still the same."""
         self._api.delete(

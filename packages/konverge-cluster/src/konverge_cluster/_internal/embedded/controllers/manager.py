@@ -25,6 +25,10 @@ from konverge_cluster._internal.embedded.controllers.kubelet import Kubelet, bui
 from konverge_cluster._internal.embedded.controllers.namespaces import NamespaceController, NamespaceDefaultsController
 from konverge_cluster._internal.embedded.controllers.pod_scheduler import PodScheduler
 from konverge_cluster._internal.embedded.controllers.replicasets import ReplicaSetController
+from konverge_cluster._internal.embedded.controllers.role_aggregation import (
+    AGGREGATION_MANAGER,
+    RoleAggregationController,
+)
 from konverge_cluster._internal.embedded.controllers.statefulsets import StatefulSetController
 from konverge_cluster._internal.embedded.controllers.volume_protection import (
     ClaimProtectionController,
@@ -84,6 +88,7 @@ class ControllerManager:
             self._kubelet,
             DisruptionController(view, writer, clock),
             EndpointController(view, writer),
+            RoleAggregationController(view, ControllerClient(api, AGGREGATION_MANAGER)),
             GarbageCollector(view, writer, self._is_served),
         ]
         controllers += build_integrations(integrations, api, view, clock)

@@ -76,7 +76,6 @@ _FIELDS: Mapping[str, tuple[IgnoredField, ...]] = {
             "provisioner", "no volumes are made from it: only storage.konverge.test makes some", _is_other_provisioner
         ),
     ),
-    "clusterroles.rbac.authorization.k8s.io": (IgnoredField("aggregationRule", "no rules of other roles are added"),),
 }
 _TEMPLATES: Mapping[str, str] = {
     "pods": "spec",

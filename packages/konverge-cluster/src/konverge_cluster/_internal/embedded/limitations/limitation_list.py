@@ -29,6 +29,7 @@ class Limitation(NamedTuple):
 
 # The controllers of kube-controller-manager that simulated ones replace, each with the name of the simulated one.
 COVERED_CONTROLLERS: Mapping[str, str] = {
+    "clusterrole-aggregation-controller": "clusterrole-aggregation-controller",
     "daemonset-controller": "daemon-set-controller",
     "deployment-controller": "deployment-controller",
     "disruption-controller": "disruption-controller",
@@ -54,7 +55,6 @@ MISSING_CONTROLLERS: Mapping[str, str] = {
     "certificatesigningrequest-cleaner-controller": "no certificates of nodes",
     "certificatesigningrequest-signing-controller": "no certificates of nodes",
     "cloud-node-lifecycle-controller": "no cloud",
-    "clusterrole-aggregation-controller": "an aggregated ClusterRole keeps its own rules",
     "cronjob-controller": "a CronJob creates no Jobs",
     "device-taint-eviction-controller": "no devices",
     "endpointslice-mirroring-controller": "Endpoints that a client writes get no EndpointSlice",
@@ -98,7 +98,11 @@ _FEATURES = (
     Limitation(
         "Access", "impersonate-on and the other constrained verbs", "only the verb impersonate allows to act as others"
     ),
-    Limitation("Access", "the roles admin, edit and view", "bindings to them find no role"),
+    Limitation(
+        "Access",
+        "admin, edit, view and the other default roles",
+        'only with roles (authorization="rbac"); otherwise everyone may do everything, and they do not exist',
+    ),
     Limitation("Admission", "webhooks for pods/binding, pods/eviction and serviceaccounts/token", "not called"),
     Limitation("Admission", "matchConditions of webhooks", "refused"),
     Limitation("Admission", "AppArmor profiles in annotations", "not copied to the fields of the containers"),
