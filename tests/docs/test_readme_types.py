@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -30,24 +31,25 @@ MISTAKES = {
 }
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with a file for each mistake, and the operator without one."""
-    (text,) = find_code_blocks("README.md", "python")
-    (tmp_path / "right.py").write_text(text)
-    for name, (right, wrong) in MISTAKES.items():
+def plant(text: str, mistakes: Mapping[str, tuple[str, str]], folder: Path) -> None:
+    """Write a file for each mistake, and the operator without one."""
+    (folder / "right.py").write_text(text)
+    for name, (right, wrong) in mistakes.items():
         assert text.count(right) == 1, right
-        (tmp_path / f"{name}.py").write_text(text.replace(right, wrong))
-    return tmp_path
+        (folder / f"{name}.py").write_text(text.replace(right, wrong))
+
+
+def list_reported(checker: list[str], folder: Path) -> set[str]:
+    """Return the files with an error."""
+    files = sorted(path.name for path in folder.glob("*.py"))
+    done = subprocess.run([*checker, *files], check=False, cwd=folder, capture_output=True, text=True, timeout=110)
+    return set(re.findall(r"(\w+)\.py:\d+(?::\d+)?:? (?:- )?error", done.stdout))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("checker", ["mypy", "pyright"])
-def test_every_planted_mistake_is_reported(checker: str, folder: Path, type_checkers: dict[str, list[str]]) -> None:
-    files = sorted(path.name for path in folder.glob("*.py"))
-    done = subprocess.run(
-        [*type_checkers[checker], *files], check=False, cwd=folder, capture_output=True, text=True, timeout=110
-    )
+def test_every_planted_mistake_is_reported(checker: str, tmp_path: Path, type_checkers: dict[str, list[str]]) -> None:
+    (text,) = find_code_blocks("README.md", "python")
+    plant(text, MISTAKES, tmp_path)
 
-    reported = set(re.findall(r"(\w+)\.py:\d+(?::\d+)?:? (?:- )?error", done.stdout))
-    assert reported == set(MISTAKES), done.stdout
+    assert list_reported(type_checkers[checker], tmp_path) == set(MISTAKES)

@@ -1,10 +1,8 @@
-"""The operator whose owners are built-in kinds, on both clusters; on the real one with exactly its derived rights."""
+"""The operator whose owners are built-in kinds, on both clusters."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-from contextlib import suppress
 
 import pytest
 import yaml
@@ -12,12 +10,10 @@ from click.testing import CliRunner
 
 from konverge._internal.cli.main import konverge as program
 from konverge._internal.cli.operator_file import OperatorReference, load_operator
-from konverge._internal.operator.permission_derivation import derive_permissions
 from konverge.kube import GroupVersionKind, Object, ObjectKey
-from konverge.operator import Operator, RunOptions
+from konverge.operator import Operator
 from konverge_cluster.testing import Cluster
 from tests.docs.pages import REPOSITORY
-from tests.operator.test_permissions_granted import ACCOUNT, acting_as, granting_permissions, takes_effect
 
 FOLDER = REPOSITORY / "examples" / "budgets"
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
@@ -86,24 +82,6 @@ async def test_the_budget_of_a_user_stays(cluster: Cluster, operator: Operator) 
 
     assert "exists already" in blocked["message"]
     await wait_for_budget(cluster, 3)
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize("cluster_kind", [pytest.param("real", marks=pytest.mark.real)])
-async def test_the_derived_rights_are_enough(cluster: Cluster, operator: Operator) -> None:
-    permissions = derive_permissions(operator.registered.declaration, samples=[build_deployment(cluster)])
-    granted = granting_permissions(cluster, permissions, cluster.namespace)
-    async with granted, acting_as(cluster, ACCOUNT) as client:
-        await takes_effect(cluster, client, permissions, cluster.namespace)
-        options = RunOptions((cluster.namespace,))
-        running = asyncio.create_task(operator.run(client, options, clock=cluster.clock))
-        await cluster.client.create(build_deployment(cluster))
-        await wait_for_reason(cluster, "Healthy")
-        running.cancel()
-        with suppress(asyncio.CancelledError):
-            await running
-
-    assert [request for request in cluster.list_requests("restricted") if request.code == 403] == []
 
 
 def test_the_command_line_knows_the_kinds_by_their_names() -> None:

@@ -89,3 +89,29 @@ def test_drawn_identifiers_look_as_kubernetes_has_them() -> None:
     assert uid[14] == "4"
     assert len(suffix) == 5
     assert set(suffix) <= set("bcdfghjklmnpqrstvwxz2456789")
+
+
+def test_the_simulated_clock_waits_for_a_thread() -> None:
+    async def read() -> tuple[bool, float]:
+        async with asyncio.timeout(3600):
+            has_ended = await asyncio.to_thread(threading.Event().wait, 0.05)
+        return has_ended, asyncio.get_running_loop().time()
+
+    with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
+        assert runner.run(read()) == (False, 0.0)
+
+
+def test_a_thread_that_never_ends_does_not_stop_the_simulated_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("konverge.clock._JumpingSelector._STUCK_AFTER_SECONDS", 0.01)
+    end = threading.Event()
+
+    async def wait() -> None:
+        try:
+            async with asyncio.timeout(60):
+                await asyncio.to_thread(end.wait)
+        finally:
+            monkeypatch.undo()  # the end of the thread takes real time
+            end.set()
+
+    with asyncio.Runner(loop_factory=SimulatedLoop) as runner, pytest.raises(TimeoutError):
+        runner.run(wait())

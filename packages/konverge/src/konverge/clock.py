@@ -12,10 +12,16 @@ import random
 import selectors
 import time
 import uuid
+from collections.abc import Callable
+from concurrent.futures import Executor
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, Protocol, TypeVar, TypeVarTuple
 
 __all__ = ["Clock", "Entropy", "SeededEntropy", "SimulatedClock", "SimulatedLoop", "SystemClock", "SystemEntropy"]
+
+_T = TypeVar("_T")
+_Arguments = TypeVarTuple("_Arguments")
 
 # The characters of generated Kubernetes names: without vowels and similar characters, to avoid words and misreading.
 _NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
@@ -119,13 +125,15 @@ class SeededEntropy(SystemEntropy):
 class SimulatedLoop(asyncio.SelectorEventLoop):
     """An event loop in which waits take no real time.
 
-    When every task waits for a timer, the clock jumps to the earliest one; the order of timers is kept. The loop is for
-    code without network I/O (the embedded cluster in process): with a pending timer, the response of a socket or a
-    thread would arrive "hours" late. A run in which every task waits forever ends in `TimeoutError`.
+    When every task waits for a timer, the clock jumps to the earliest one; the order of timers is kept. While a thread
+    of `run_in_executor` works (a file, the resolution of a host name), the clock stands still, for at most 30 seconds
+    of real time. The loop is for code without network I/O (the embedded cluster in process): with a pending timer, the
+    response of a socket would arrive "hours" late. A run in which every task waits forever ends in `TimeoutError`.
     """
 
     def __init__(self) -> None:
         self._simulated_now = 0.0
+        self._awaited: set[asyncio.Future[Any]] = set()
         super().__init__(_JumpingSelector(self))
 
     def time(self) -> float:
@@ -136,6 +144,24 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         """Move the clock forward (called by the loop's own selector)."""
         self._simulated_now += seconds
 
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[[*_Arguments], _T], *args: *_Arguments
+    ) -> asyncio.Future[_T]:
+        """Call a function in a thread; the clock stands still until it returns."""
+        future = super().run_in_executor(executor, func, *args)
+        self._awaited.add(future)
+        future.add_done_callback(self._awaited.discard)
+        return future
+
+    def wait_for_threads(self, select: Callable[[], list[Any]]) -> list[Any]:
+        """Return the events of a thread that ends; none without a thread (called by the loop's own selector)."""
+        if not self._awaited:
+            return []
+        ready = select()
+        if not ready:  # a thread that never ends must not delay each timer
+            self._awaited.clear()
+        return ready
+
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:
         """Wait for the threads without a deadline: they run in real time; a simulated deadline would pass at once."""
         await super().shutdown_default_executor()
@@ -144,7 +170,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
 class _JumpingSelector(selectors.DefaultSelector):  # the class is chosen per platform
     """A selector that never waits for a timer, but moves the loop's clock to the next timer."""
 
-    # The real time that a loop without timers waits for a thread before it counts as stuck.
+    # The real time that a loop waits for a thread before it counts as stuck; longer than some lost DNS requests.
     _STUCK_AFTER_SECONDS = 30.0
 
     def __init__(self, loop: SimulatedLoop) -> None:
@@ -159,6 +185,8 @@ class _JumpingSelector(selectors.DefaultSelector):  # the class is chosen per pl
             ready = super().select(self._STUCK_AFTER_SECONDS)
             if not ready:
                 raise TimeoutError("simulated time: every task waits, and neither a timer nor a thread will wake one")
+            return ready
+        if ready := self._loop.wait_for_threads(partial(super().select, self._STUCK_AFTER_SECONDS)):
             return ready
         self._loop.jump(timeout)
         return []

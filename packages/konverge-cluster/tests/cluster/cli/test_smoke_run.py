@@ -22,6 +22,7 @@ from konverge import (
     Result,
     TerminalError,
     custom_resource,
+    options,
 )
 from konverge.errors import ConfigurationError
 from konverge.kube import Object, build_owner_reference
@@ -110,6 +111,15 @@ def leaves_something(operator: Operator) -> None:
         await ctx.cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}, field_manager="keys")
 
 
+def leaves_something_in_the_cluster(operator: Operator) -> None:
+    def build(owner: Key) -> Component:
+        priority = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "left"}}
+        resource = Static({**priority, "value": 5}, cluster_scoped=True)
+        return ComponentBuilder("priority", condition_type="PriorityReady").with_resource(resource).build()
+
+    operator.manages(Key, build)
+
+
 def never_deletes(operator: Operator) -> None:
     right(operator)
 
@@ -141,6 +151,23 @@ def test_a_right_operator_passes() -> None:
     assert run(right) == OwnerReport(run(right).owner, "True Healthy")
 
 
+def test_an_unowned_object_may_outlive_its_owner() -> None:
+    def keeps(operator: Operator) -> None:
+        def build(owner: Key) -> Component:
+            metadata = {"name": "kept", "namespace": owner.metadata.namespace}
+            kept = ConfigMap({"metadata": metadata, "data": {"text": owner.spec.text}})
+            return (
+                ComponentBuilder("map", condition_type="MapReady")
+                .with_resource(kept, options.unowned())
+                .with_resource(ConfigMap({"metadata": metadata | {"name": "owned"}, "data": {}}))
+                .build()
+            )
+
+        operator.manages(Key, build)
+
+    assert run(keeps) == OwnerReport(run(keeps).owner, "True Healthy")
+
+
 @pytest.mark.parametrize(
     ("register", "problem"),
     [
@@ -149,6 +176,10 @@ def test_a_right_operator_passes() -> None:
         (unknown_kind, "Ready is False (Error): "),
         (writes_each_time, "after a restart, expected no write, found patch /api/v1/namespaces/test/configmaps/one"),
         (leaves_something, "deletion: left behind: /api/v1/namespaces/test/configmaps/left"),
+        (
+            leaves_something_in_the_cluster,
+            "deletion: left behind: /apis/scheduling.k8s.io/v1/priorityclasses/left",
+        ),
         (never_deletes, "deletion: not gone within 15 minutes: "),
         (ends, "the operator ends: "),
         (refuses, "Ready is False (Error): The reconcile failed: spec.text: expected b"),

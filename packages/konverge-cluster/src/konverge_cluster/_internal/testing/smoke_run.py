@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from konverge._internal.client.sender import Sender
+from konverge._internal.client.sender import Sender, decode_object
+from konverge._internal.component.ownership import has_own_entry
 from konverge._internal.crd import build_sample_objects, find_definition
 from konverge._internal.kube import Condition, GroupVersionKind, Object, ObjectKey, find_condition
 from konverge._internal.operator import Operator
@@ -139,8 +140,9 @@ class _Run:
                 problems += await self._find_unsteadiness("after a restart, ")
                 if writes := self._list_writes()[sent:]:
                     problems.append(f"after a restart, expected no write, found {_format_requests(writes)}")
+                owner = await self._cluster.client.get(self._gvk, self._key)
                 await self._cluster.client.delete(self._gvk, self._key)
-                problems += await self._find_remains()
+                problems += await self._find_remains(owner)
         except KonvergeError as error:
             return OwnerReport(self._owner, problems=(*problems, f"the operator ends: {format_error(error)}"))
         text = "" if condition is None else f"{condition.status} {condition.reason}"
@@ -155,8 +157,8 @@ class _Run:
             return [f"{prefix}not steady within {_DEADLINE_SECONDS / 60:g} minutes: {' '.join(str(error).split())}"]
         return []
 
-    async def _find_remains(self) -> list[str]:
-        """Wait until the owner is gone, and return a problem for each object of the operator that is left."""
+    async def _find_remains(self, owner: Object) -> list[str]:
+        """Wait until the owner is gone, and return a problem for each object that is left and should not be."""
         try:
             await self._cluster.eventually(self._is_gone, timeout_seconds=_DEADLINE_SECONDS)
             await self._cluster.wait_until_steady(timeout_seconds=_DEADLINE_SECONDS)
@@ -165,7 +167,7 @@ class _Run:
             message = f": {condition.message}" if condition is not None else ""
             return [f"deletion: not gone within {_DEADLINE_SECONDS / 60:g} minutes{message}"]
         paths = {request.path for request in self._list_writes() if request.verb in ("patch", "update")}
-        remains = [path for path in sorted(paths) if not path.endswith("/status") and await self._exists(path)]
+        remains = [path for path in sorted(paths) if not path.endswith("/status") and await self._remains(path, owner)]
         return [f"deletion: left behind: {', '.join(remains[:_MAX_LISTED])}"] if remains else []
 
     async def _is_gone(self) -> bool:
@@ -175,12 +177,13 @@ class _Run:
             return True
         return False
 
-    async def _exists(self, path: str) -> bool:
+    async def _remains(self, path: str, owner: Object) -> bool:
+        """Return True if the object exists, and no component declares that it outlives the owner."""
         try:
-            await self._sender.send("GET", path)
+            live = decode_object(await self._sender.send("GET", path), "GET", path)
         except NotFoundError:
             return False
-        return True
+        return not _is_kept(live, owner)
 
     async def _read_condition(self) -> Condition | None:
         return find_condition(await self._cluster.client.get(self._gvk, self._key), self._condition_type)
@@ -196,6 +199,20 @@ def _build_owner(owner: Object, *, is_namespaced: bool) -> Object:
     metadata = found["metadata"]
     kept = {name: metadata[name] for name in ("name", "labels", "annotations") if name in metadata}
     return {**found, "metadata": {**kept, **({"namespace": _NAMESPACE} if is_namespaced else {})}}
+
+
+def _is_kept(live: Object, owner: Object) -> bool:
+    """Return True if a component of the owner has applied the object as `unowned`.
+
+    A component gives each other object a reference to the owner, except one that Kubernetes permits none: an object of
+    the cluster, of an owner in a namespace. Such an object is for the operator to delete.
+    """
+    metadata = live["metadata"]
+    if "namespace" in owner["metadata"] and "namespace" not in metadata:
+        return False
+    references = metadata.get("ownerReferences") or ()
+    is_owned = any(reference.get("uid") == owner["metadata"]["uid"] for reference in references)
+    return not is_owned and has_own_entry(live, owner, "")
 
 
 def _format_requests(requests: Sequence[AuditedRequest]) -> str:
