@@ -302,3 +302,31 @@ async def test_the_component_of_the_page_for_operator_sdk_follows_its_owner(clus
         service = await cluster.client.get(SERVICE, key)
 
     assert service["spec"]["selector"] == {"cache": "main"}
+
+
+@pytest.mark.anyio
+async def test_the_fields_are_released_although_another_client_writes_meanwhile(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release: dict[str, Any] = runpy.run_path(str(save_page_code(TAKING_OVER, tmp_path, "release.py")))
+    gvk, key, client = GroupVersionKind("", "v1", "ConfigMap"), ObjectKey(cluster.namespace, "notes"), cluster.client
+    metadata = {"name": "notes", "namespace": cluster.namespace}
+    notes = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+    await client.create(notes | {"data": {"old": "1"}}, field_manager="metacontroller")
+    await client.apply(notes | {"data": {"new": "2"}}, field_manager="Cache/server/uid")
+    read, reads = client.get, 0
+
+    async def read_and_write(*arguments: Any) -> Object:
+        nonlocal reads
+        reads += 1
+        obj = await read(*arguments)
+        if reads == 1:
+            await client.patch(gvk, key, {"data": {"other": "3"}}, patch_type="merge", field_manager="other")
+        return obj
+
+    with monkeypatch.context() as patched:
+        patched.setattr(client, "get", read_and_write)
+        await release["release_kind"](client, gvk, cluster.namespace, "Cache", "metacontroller")
+
+    assert (await client.get(gvk, key))["data"] == {"new": "2", "other": "3"}
+    assert reads == 3, "read before the conflict, after it, and at the end"
