@@ -446,6 +446,12 @@ GROUPS: Mapping[str, dict[str, RecordedRequest]] = {
             path_and_resource={
                 "rules": [{"verbs": ["get"], "nonResourceURLs": ["/a"], "resources": ["x"], "apiGroups": [""]}]
             },
+            no_selector={"aggregationRule": {}},
+            bad_selector={
+                "aggregationRule": {
+                    "clusterRoleSelectors": [{"matchExpressions": [{"key": "a", "operator": "Zz"}]}, {}]
+                }
+            },
         ),
         **_new_raw_group(
             f"{_RBAC}/namespaces/{{n}}/rolebindings",

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 from konverge._internal.kube import Object
 from konverge._internal.kube.name_validation import validate_dns_subdomain
+from konverge._internal.kube.selectors import LabelSelector, SelectorSyntaxError
 from konverge_cluster._internal.embedded.validation.field_errors import (
     FieldError,
     field_invalid,
     field_not_supported,
     field_required,
 )
+from konverge_cluster._internal.embedded.validation.selectors import validate_selector
 
 __all__ = [
     "validate_binding_update",
@@ -33,6 +35,18 @@ def validate_role(obj: Object) -> Iterator[FieldError]:
 def validate_cluster_role(obj: Object) -> Iterator[FieldError]:
     """Yield the validation errors of a ClusterRole."""
     yield from _validate_rules(obj, is_namespaced=False)
+    aggregation = obj.get("aggregationRule")
+    if aggregation is None:
+        return
+    field, selectors = "aggregationRule.clusterRoleSelectors", aggregation.get("clusterRoleSelectors") or ()
+    if not selectors:
+        yield field_required(field, "at least one clusterRoleSelector required if aggregationRule is non-nil")
+    for index, selector in enumerate(selectors):
+        yield from validate_selector(selector, f"{field}[{index}]")
+        try:
+            LabelSelector.from_object(selector)
+        except SelectorSyntaxError:
+            yield field_invalid(f"{field}[{index}]", None, "invalid label selector.")
 
 
 def _validate_rules(obj: Object, *, is_namespaced: bool) -> Iterator[FieldError]:
