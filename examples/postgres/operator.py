@@ -126,7 +126,6 @@ def server(cluster: PostgresCluster) -> Component:
     name, labels = cluster.metadata.name, {"postgres": cluster.metadata.name}
     password: core_v1.EnvVarSource = {"secretKeyRef": {"name": f"{name}-superuser", "key": "password"}}
     tls = {"ssl": "on", "ssl_cert_file": "/tls/tls.crt", "ssl_key_file": "/tls/tls.key"}
-    service: core_v1.Service = {"metadata": named(cluster), "spec": {"selector": labels, "ports": [{"port": 5432}]}}
     container: core_v1.Container = {
         "name": "postgres",
         "image": cluster.spec.image or f"postgres:{cluster.spec.version}",
@@ -159,7 +158,7 @@ def server(cluster: PostgresCluster) -> Component:
         ComponentBuilder("server", condition_type="ServerReady")
         .with_prerequisite(depends_on("StorageFound"))
         .with_resource(p.ServiceAccount({"metadata": named(cluster)}))
-        .with_resource(p.Service(service))
+        .with_resource(p.Service({"metadata": named(cluster), "spec": {"selector": labels, "ports": [{"port": 5432}]}}))
         .with_resource(p.StatefulSet(workload), options.deletion_wave(2))
         .with_resource(p.PodDisruptionBudget({"metadata": named(cluster), "spec": budget}))
         .with_grace_period(timedelta(minutes=5))
@@ -185,7 +184,6 @@ async def find_storage(cluster: PostgresCluster, ctx: OwnerContext) -> None:
 
 
 async def observe(cluster: PostgresCluster, ctx: OwnerContext) -> Result | None:
-    """Ask the server for its version."""
     if not cluster.spec.suspended and ctx.components["server"].is_ready:
         try:
             async with await connect(ctx, cluster.metadata.namespace, cluster.metadata.name) as connection:
@@ -241,20 +239,16 @@ async def find_server(ctx: OwnerContext, namespace: str, cluster: str) -> dict[s
     await ctx.cluster.get(CLUSTER, ObjectKey(namespace, cluster))
     secret = await ctx.cluster.get(SECRET, ObjectKey(namespace, f"{cluster}-superuser"))
     host, _, port = (ADDRESS or f"{cluster}.{namespace}.svc:5432").rpartition(":")
-    return {"host": host, "port": port, "user": "postgres", "password": read_password(secret), "dbname": "postgres"}
-
-
-def read_password(secret: Object) -> str:
-    return b64decode(secret["data"]["password"]).decode()
+    password = b64decode(secret["data"]["password"]).decode()
+    return {"host": host, "port": port, "user": "postgres", "password": password, "dbname": "postgres"}
 
 
 def credentials(user: PostgresUser) -> Component:
-    namespace, role = user.metadata.namespace, user.spec.name
-    url = f"postgresql://{role}:{{}}@{user.spec.cluster}.{namespace}.svc/{role}"
+    namespace, role, cluster = user.metadata.namespace, user.spec.name, user.spec.cluster
     secret = p.GeneratedSecret(
         {"metadata": {"name": f"{user.metadata.name}-user", "namespace": namespace}, "stringData": {"username": role}},
         values={"password": p.Generated.password()},
-        derive=lambda values: {"url": url.format(values["password"])},
+        derive=lambda values: {"url": f"postgresql://{role}:{values['password']}@{cluster}.{namespace}.svc/{role}"},
         rotate_after=timedelta(days=90),
         rotation=user.spec.rotation,
     )
@@ -266,25 +260,32 @@ def role(user: PostgresUser) -> Component:
 
 
 async def grant(user: PostgresUser, ctx: OwnerContext) -> None:
-    """Give the role its password, also after a rotation, and its database."""
     secret, name = ctx.components["credentials"].find("v1/Secret"), sql.Identifier(user.spec.name)
     if secret is None:
         return
     try:
         async with await connect(ctx, user.metadata.namespace, user.spec.cluster) as connection:
-            if ctx.condition("Granted") is None:
-                ctx.stage(Condition("Granted", "Unknown", "Granting", ""))  # for `revoke`, also after a crash
-                await ctx.flush_status()
-            roles = await connection.execute("SELECT FROM pg_roles WHERE rolname = %s", [user.spec.name])
-            verb = sql.SQL("ALTER" if roles.rowcount else "CREATE")
-            await connection.execute(sql.SQL("{} ROLE {} LOGIN PASSWORD {}").format(verb, name, read_password(secret)))
+            found, mark = await find_marks(connection, user)
+            if found not in ([], [mark]):
+                ctx.stage(Condition("Granted", "False", "NotOurs", f"{user.spec.name} exists and has another owner"))
+                return
+            verb, password = sql.SQL("ALTER" if found else "CREATE"), b64decode(secret["data"]["password"]).decode()
+            role = sql.SQL("{0} ROLE {1} LOGIN PASSWORD {2}; COMMENT ON ROLE {1} IS {3}")  # one transaction
+            await connection.execute(role.format(verb, name, password, mark))
             databases = await connection.execute("SELECT FROM pg_database WHERE datname = %s", [user.spec.name])
             if not databases.rowcount:
                 await connection.execute(sql.SQL("CREATE DATABASE {0} OWNER {0}").format(name))
+            ctx.stage(Condition("Granted", "True", "Granted", ""))
     except NotFoundError:
         ctx.stage(Condition("Granted", "False", "NoCluster", f"there is no PostgresCluster {user.spec.cluster}"))
-    else:
-        ctx.stage(Condition("Granted", "True", "Granted", ""))
+
+
+async def find_marks(connection: psycopg.AsyncConnection, user: PostgresUser) -> tuple[list[str], str]:
+    """Return the comment of the role, if any, and 'other' for a database of another role; and our own comment."""
+    query = """SELECT coalesce(shobj_description(oid, 'pg_authid'), '') FROM pg_roles WHERE rolname = %(name)s UNION ALL
+    SELECT 'other' FROM pg_database WHERE datname = %(name)s AND pg_get_userbyid(datdba) <> datname"""
+    rows = await (await connection.execute(query, {"name": user.spec.name})).fetchall()
+    return [row[0] for row in rows], f"PostgresUser {user.metadata.namespace}/{user.metadata.name}"
 
 
 operator.manages(PostgresUser, credentials, grant, role)
@@ -292,11 +293,10 @@ operator.manages(PostgresUser, credentials, grant, role)
 
 @operator.finalizes(PostgresUser)
 async def revoke(user: PostgresUser, ctx: OwnerContext) -> None:
-    if ctx.condition("Granted") is None:
-        return
     with suppress(NotFoundError):  # gone with its cluster
         async with await connect(ctx, user.metadata.namespace, user.spec.cluster) as connection:
-            for statement in ("DROP DATABASE IF EXISTS {} WITH (FORCE)", "DROP ROLE IF EXISTS {}"):
+            found, mark = await find_marks(connection, user)
+            for statement in ("DROP DATABASE IF EXISTS {} WITH (FORCE)", "DROP ROLE {}") if found == [mark] else ():
                 await connection.execute(sql.SQL(statement).format(sql.Identifier(user.spec.name)))
 
 

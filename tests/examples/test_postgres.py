@@ -214,6 +214,37 @@ async def test_a_cluster_lives_with_its_user_and_backups_and_goes_in_order(
         assert not await asyncio.to_thread(file.exists)
 
 
+@pytest.mark.slow
+@pytest.mark.anyio
+@pytest.mark.real_time
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("existing", ["role", "database"])
+async def test_a_role_or_database_of_somebody_else_is_neither_changed_nor_deleted(
+    cluster: Cluster, operator: Operator, database: Database, existing: str
+) -> None:
+    if existing == "role":
+        await database.do("CREATE ROLE {} LOGIN PASSWORD 'theirs'", "legacy")
+        await database.do("CREATE DATABASE {0} OWNER {0}", "legacy")
+    else:
+        await database.do("CREATE DATABASE {}", "legacy")
+    metadata = {"name": "legacy", "namespace": cluster.namespace}
+    user = {"apiVersion": USER.api_version, "kind": USER.kind, "metadata": metadata}
+    async with cluster.run_operator(operator):
+        await cluster.client.create(postgres_cluster(cluster))
+        await database.set_superuser(await cluster.eventually(lambda: read_password(cluster, "main-superuser")))
+        await cluster.client.create({**user, "spec": {"cluster": "main", "name": "legacy"}})
+        granted = await cluster.wait_for_condition(USER, "legacy", type="Granted", status="False", reason="NotOurs")
+        await cluster.client.delete(USER, ObjectKey(cluster.namespace, "legacy"))
+        await wait_until_gone(cluster, USER, "legacy")
+        await cluster.client.delete(CLUSTER, ObjectKey(cluster.namespace, "main"))
+        await wait_until_gone(cluster, CLUSTER, "main")
+
+    assert granted.message == "legacy exists and has another owner"
+    assert await database.ask("SELECT FROM pg_database WHERE datname = 'legacy'")
+    assert await database.can_log_in("legacy", "theirs") == (existing == "role")
+    assert ("legacy" in await database.list_roles()) == (existing == "role")
+
+
 @pytest.mark.anyio
 async def test_a_cluster_waits_for_its_storage_class(cluster: Cluster, operator: Operator) -> None:
     async with cluster.run_operator(operator):
