@@ -87,6 +87,17 @@ def test_what_functions_use_is_granted_and_marked_and_what_no_sample_reached_is_
     assert konverge("rbac", shop, *options, "--sample", shop.parent / "dark.yaml").stdout == second.stdout
 
 
+def test_a_rejected_owner_is_the_reason_also_if_another_object_is_rejected_too(konverge: Konverge, shop: Path) -> None:
+    other = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: BAD NAME, namespace: shops}\n"
+    (shop.parent / "bad.yaml").write_text(DARK.replace("theme: dark", "theme: 3").partition("---")[0] + "---\n" + other)
+
+    done = konverge("rbac", shop, "--check", "--sample", shop.parent / "bad.yaml")
+
+    assert done.returncode == 1
+    assert "not derived: Shop: reconcile was not run: the server rejects the samples (" in done.stderr
+    assert "theme" in done.stderr
+
+
 def test_a_check_compares_files_of_roles_with_what_is_required(konverge: Konverge, shop: Path) -> None:
     options = ("--namespace", "shops", "--sample", shop.parent / "dark.yaml")
     roles, less = shop.parent / "roles.yaml", shop.parent / "less.yaml"

@@ -238,7 +238,9 @@ class _ProcessParts:
         hooks = self._registered.webhooks.build_hooks(self.limit)
         if self._options.webhooks is None:
             if hooks:
-                _log.warning("webhook handlers are registered but not served: set RunOptions.webhooks to serve them")
+                _log.warning(
+                    "webhook handlers are registered but not served: set RunOptions.webhooks (konverge run --webhooks)"
+                )
             return None
         from konverge._internal.runtime.webhooks import WebhookServer
 

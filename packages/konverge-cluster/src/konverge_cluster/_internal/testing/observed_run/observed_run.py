@@ -202,12 +202,12 @@ class _ObservedRun:
 
     def _explain(self, function: FunctionRuns) -> str:
         definition = find_definition(function.owner)
+        if function.owner in self._rejections:
+            return f"the server rejects the samples ({self._rejections[function.owner]}): give one with --sample"
         if self._problem:
             return self._problem
         if not any(_find_gvk(owner) == definition.gvk for owner in self._owners):
             return f"there is no sample of {definition.gvk}: give one with --sample"
-        if function.owner in self._rejections:
-            return f"the server rejects the samples ({self._rejections[function.owner]}): give one with --sample"
         if function.purpose == "finalizer":
             return f"no sample of {definition.gvk} had the finalizer when it was deleted: give one with --sample"
         return f"nothing called it for {len(self._owners)} samples: give another one with --sample"
