@@ -16,21 +16,10 @@ from konverge.kube import GroupVersionKind, Object, ObjectKey
 from konverge.operator import Operator, RunOptions
 from konverge_cluster.testing import Cluster
 from tests.docs.pages import REPOSITORY
+from tests.examples.postgres_surroundings import CLUSTER, Database
 from tests.examples.test_budgets import build_deployment, wait_for_reason
-from tests.examples.test_postgres import (
-    CLUSTER,
-    Database,
-    database,
-    example,
-    operator,
-    postgres_cluster,
-    read_password,
-    storage_class,
-    wait_until_gone,
-)
+from tests.examples.test_postgres import postgres_cluster, read_password, wait_until_gone
 from tests.operator.test_permissions_granted import ACCOUNT, acting_as, granting_permissions, takes_effect
-
-__all__ = ["database", "example", "operator", "storage_class"]  # fixtures
 
 EXAMPLES = REPOSITORY / "examples"
 WEBAPP = GroupVersionKind("demo.konverge.dev", "v1alpha1", "WebApp")
